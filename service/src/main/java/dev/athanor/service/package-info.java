@@ -1,0 +1,5 @@
+/** The application. */
+@NullMarked
+package dev.athanor.service;
+
+import org.jspecify.annotations.NullMarked;

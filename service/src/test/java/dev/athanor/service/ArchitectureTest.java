@@ -1,0 +1,100 @@
+package dev.athanor.service;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaPackage;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.TreeSet;
+import org.jspecify.annotations.NullMarked;
+import org.junit.jupiter.api.Test;
+
+/** The arrows between the modules, and the rules that hold in all of them. */
+class ArchitectureTest {
+  private static final String ENGINE = "dev.athanor.engine..";
+  private static final String OPS = "dev.athanor.ops..";
+  private static final String SERVICE = "dev.athanor.service..";
+
+  /** A floor, so that no rule passes for want of classes; raise it as the modules grow. */
+  private static final int FEWEST_CLASSES = 4;
+
+  private static final JavaClasses CLASSES =
+      new ClassFileImporter()
+          .withImportOption(new ImportOption.DoNotIncludeTests())
+          .importPackages("dev.athanor");
+
+  @Test
+  void classesOfEveryModuleWereSeen() {
+    assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
+    for (String module : new String[] {ENGINE, OPS, SERVICE}) {
+      assertThat(CLASSES.that(JavaClass.Predicates.resideInAPackage(module)))
+          .as(module)
+          .isNotEmpty();
+    }
+  }
+
+  @Test
+  void theEngineSeesNeitherOpsNorService() {
+    noClasses()
+        .that()
+        .resideInAPackage(ENGINE)
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage(OPS, SERVICE)
+        .check(CLASSES);
+  }
+
+  @Test
+  void opsSeeNothingButTheEngine() {
+    classes()
+        .that()
+        .resideInAPackage(OPS)
+        .should()
+        .onlyDependOnClassesThat()
+        .resideInAnyPackage(OPS, ENGINE, "java..", "org.jspecify.annotations")
+        .check(CLASSES);
+  }
+
+  @Test
+  void packagesHaveNoCycles() {
+    slices().matching("dev.athanor.(**)").should().beFreeOfCycles().check(CLASSES);
+  }
+
+  @Test
+  void onlyTheCommandLinePrints() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("dev.athanor.service.cli..")
+        .should(ACCESS_STANDARD_STREAMS)
+        .check(CLASSES);
+  }
+
+  @Test
+  void onlyTheEnginesNativePackagesLeaveJava() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackages("dev.athanor.engine.cuda..", "dev.athanor.engine.analysis..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("jcuda..", "java.lang.foreign..")
+        .check(CLASSES);
+  }
+
+  @Test
+  void everyPackageIsNullMarked() {
+    TreeSet<String> unmarked = new TreeSet<>();
+    for (JavaClass type : CLASSES) {
+      JavaPackage home = type.getPackage();
+      if (!home.isAnnotatedWith(NullMarked.class)) {
+        unmarked.add(home.getName());
+      }
+    }
+    assertThat(unmarked).as("packages without @NullMarked in their package-info.java").isEmpty();
+  }
+}
