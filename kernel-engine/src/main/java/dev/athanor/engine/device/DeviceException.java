@@ -1,0 +1,81 @@
+package dev.athanor.engine.device;
+
+import java.util.List;
+
+/**
+ * What can go wrong on a device. Each case is a class; nothing else is thrown for a fault of the
+ * device.
+ */
+public abstract sealed class DeviceException extends RuntimeException {
+  private DeviceException(String message) {
+    super(message);
+  }
+
+  /** There is no such device here. The message is one sentence that says why. */
+  public static final class Unavailable extends DeviceException {
+    public Unavailable(String message) {
+      super(message);
+    }
+  }
+
+  /** An allocation did not fit. */
+  public static final class OutOfMemory extends DeviceException {
+    private final long requestedBytes;
+    private final long freeBytes;
+
+    public OutOfMemory(long requestedBytes, long freeBytes) {
+      super(
+          "%d bytes of device memory were asked for, %d are free"
+              .formatted(requestedBytes, freeBytes));
+      this.requestedBytes = requestedBytes;
+      this.freeBytes = freeBytes;
+    }
+
+    public long requestedBytes() {
+      return requestedBytes;
+    }
+
+    public long freeBytes() {
+      return freeBytes;
+    }
+  }
+
+  /** A module could not be compiled or linked. */
+  public static final class LoadFailed extends DeviceException {
+    /**
+     * @param kernel the kernel's name
+     * @param log what the compiler said
+     */
+    public LoadFailed(String kernel, String log) {
+      super("kernel " + kernel + " could not be loaded: " + log);
+    }
+  }
+
+  /**
+   * A kernel did something that a GPU leaves undefined or stops at. The device is still good where
+   * it is the emulator; a GPU's context is lost, which is {@link Lost}.
+   */
+  public static final class KernelFault extends DeviceException {
+    private final List<String> reports;
+
+    /**
+     * @param kernel the kernel's name
+     * @param reports one sentence a fault, with thread, block, instruction and source line
+     */
+    public KernelFault(String kernel, List<String> reports) {
+      super("kernel " + kernel + " failed: " + String.join("; ", reports));
+      this.reports = List.copyOf(reports);
+    }
+
+    public List<String> reports() {
+      return reports;
+    }
+  }
+
+  /** The device no longer answers; what it held is gone. */
+  public static final class Lost extends DeviceException {
+    public Lost(String message) {
+      super(message);
+    }
+  }
+}

@@ -1,0 +1,30 @@
+package dev.athanor.engine.device;
+
+/** The extent of a grid in blocks or of a block in threads. */
+public record Dim3(int x, int y, int z) {
+
+  public Dim3 {
+    if (x < 1 || y < 1 || z < 1) {
+      throw new IllegalArgumentException(
+          "every extent must be at least 1, got %dx%dx%d".formatted(x, y, z));
+    }
+  }
+
+  public static Dim3 of(int x) {
+    return new Dim3(x, 1, 1);
+  }
+
+  public static Dim3 of(int x, int y) {
+    return new Dim3(x, y, 1);
+  }
+
+  /** How many blocks or threads it has. */
+  public long count() {
+    return (long) x * y * z;
+  }
+
+  @Override
+  public String toString() {
+    return x + "x" + y + "x" + z;
+  }
+}

@@ -1,0 +1,68 @@
+package dev.athanor.engine.device;
+
+import dev.athanor.engine.ptx.Kernel.SharedArray;
+import java.util.List;
+
+/**
+ * One run of a kernel.
+ *
+ * @param dynamicSharedBytes the bytes of the kernel's dynamic shared array; 0 when it has none
+ */
+public record Launch(
+    LoadedKernel kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, List<Argument> arguments) {
+
+  public Launch {
+    arguments = List.copyOf(arguments);
+  }
+
+  /**
+   * Checks a launch against its kernel and a device, as every device does before it runs one.
+   *
+   * @throws IllegalArgumentException saying what was given and what would be right
+   */
+  public void check(Capability capability) {
+    var code = kernel.kernel();
+    int limit =
+        code.maxThreads() > 0
+            ? Math.min(code.maxThreads(), capability.maxThreadsPerBlock())
+            : capability.maxThreadsPerBlock();
+    if (block.count() > limit) {
+      throw refused("a block of %s threads, %d are the most".formatted(block, limit));
+    }
+    if (block.z() > 64) {
+      throw refused("a block that is %d deep, 64 is the most".formatted(block.z()));
+    }
+    if (grid.y() > 65_535 || grid.z() > 65_535) {
+      throw refused("a grid of %s blocks, 65535 is the most for y and z".formatted(grid));
+    }
+    boolean dynamic = code.shared().stream().anyMatch(SharedArray::isDynamic);
+    if (dynamicSharedBytes < 0 || (dynamicSharedBytes > 0 && !dynamic)) {
+      throw refused(
+          "%d bytes of dynamic shared memory, but the kernel has no dynamic array"
+              .formatted(dynamicSharedBytes));
+    }
+    long shared = (long) code.staticSharedBytes() + dynamicSharedBytes;
+    if (shared > capability.sharedBytesPerBlockOptIn()) {
+      throw refused(
+          "%d bytes of shared memory, %s has %d for a block"
+              .formatted(shared, capability.name(), capability.sharedBytesPerBlockOptIn()));
+    }
+    var parameters = code.parameters();
+    if (arguments.size() != parameters.size()) {
+      throw refused(
+          "%d arguments, the kernel takes %d".formatted(arguments.size(), parameters.size()));
+    }
+    for (int i = 0; i < parameters.size(); i++) {
+      if (!arguments.get(i).fits(parameters.get(i).type())) {
+        throw refused(
+            "%s for parameter %s, which is .%s"
+                .formatted(
+                    arguments.get(i), parameters.get(i).name(), parameters.get(i).type().word()));
+      }
+    }
+  }
+
+  private IllegalArgumentException refused(String got) {
+    return new IllegalArgumentException("cannot launch " + kernel.kernel().name() + ": got " + got);
+  }
+}

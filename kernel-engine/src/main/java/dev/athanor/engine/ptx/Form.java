@@ -1,0 +1,148 @@
+package dev.athanor.engine.ptx;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.regex.Pattern;
+
+/**
+ * One row of the instruction table, written in the notation of the PTX manual: {@code
+ * add{.rn}{.ftz}.f32 d, a, b}. The parser, the printer, the verifier, the emulator and the
+ * authoring layer all read this row.
+ *
+ * <p>In the syntax {@code {.x}} may be left out, {@code <x|y>} is a choice, and the words of {@link
+ * Vocabulary} stand for a class of modifiers.
+ *
+ * @param section of the PTX ISA manual
+ * @param since the first version and target that have it
+ * @param legal whether a combination of modifiers that fits the slots is an instruction
+ */
+public record Form(
+    String section,
+    Since since,
+    String syntax,
+    String mnemonic,
+    List<ModifierSlot> modifiers,
+    List<OperandSlot> operands,
+    Predicate<Modifiers> legal,
+    Semantics semantics) {
+
+  /** The first version and the first target that have an instruction. */
+  public record Since(Version version, Target target) {}
+
+  /** A place for a modifier; a word without alternatives has one choice. */
+  public record ModifierSlot(boolean optional, List<Modifier> choices) {}
+
+  private static final Pattern SLOT = Pattern.compile("(\\{?)\\.(?:<([^>]+)>|([A-Za-z0-9_:]+))}?");
+
+  static Form of(
+      String section, Since since, String syntax, Predicate<Modifiers> legal, Semantics semantics) {
+    var head = syntax.split(" ", 2);
+    var mnemonic = head[0].split("[.{]", 2)[0];
+    var slots = new ArrayList<ModifierSlot>();
+    var m = SLOT.matcher(head[0]);
+    for (int at = mnemonic.length(); at < head[0].length(); at = m.end()) {
+      if (!m.find(at) || m.start() != at) {
+        throw new IllegalArgumentException("no modifier slot at " + at + " of " + syntax);
+      }
+      var choices =
+          m.group(2) != null
+              ? List.of(m.group(2).split("\\|")).stream().map(Modifier::of).toList()
+              : Vocabulary.choices(m.group(3));
+      slots.add(new ModifierSlot(!m.group(1).isEmpty(), choices));
+    }
+    return new Form(
+        section,
+        since,
+        syntax,
+        mnemonic,
+        List.copyOf(slots),
+        OperandSlot.list(head.length > 1 ? head[1] : ""),
+        legal,
+        semantics);
+  }
+
+  /**
+   * Fits dotted words to the slots. Words may come in any order, as ptxas takes them; only types
+   * are told apart by their order. The answer has them in the order of the row.
+   */
+  public Optional<Modifiers> fit(List<Modifier> words) {
+    var found = new Modifier[modifiers.size()];
+    for (var word : words) {
+      int slot = 0;
+      while (slot < found.length
+          && (found[slot] != null || !modifiers.get(slot).choices().contains(word))) {
+        slot++;
+      }
+      if (slot == found.length) {
+        return Optional.empty();
+      }
+      found[slot] = word;
+    }
+    var present = new ArrayList<Modifier>();
+    for (int i = 0; i < found.length; i++) {
+      if (found[i] != null) {
+        present.add(found[i]);
+      } else if (!modifiers.get(i).optional()) {
+        return Optional.empty();
+      }
+    }
+    return Optional.of(new Modifiers(present)).filter(legal);
+  }
+
+  /** Every legal choice of modifiers. */
+  public List<Modifiers> everyModifiers() {
+    List<List<Modifier>> all = List.of(List.of());
+    for (var slot : modifiers) {
+      var longer = new ArrayList<List<Modifier>>();
+      for (var prefix : all) {
+        if (slot.optional()) {
+          longer.add(prefix);
+        }
+        for (var choice : slot.choices()) {
+          var extended = new ArrayList<>(prefix);
+          extended.add(choice);
+          longer.add(extended);
+        }
+      }
+      all = longer;
+    }
+    return all.stream().map(Modifiers::new).filter(legal).toList();
+  }
+
+  /** Whether the operands have the right number and shapes for this row, their types aside. */
+  boolean takes(List<Operand> given, Modifiers chosen) {
+    if (given.size() != operands.size()) {
+      return false;
+    }
+    for (int i = 0; i < given.size(); i++) {
+      if (!shapeFits(operands.get(i), given.get(i), chosen)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean shapeFits(OperandSlot slot, Operand given, Modifiers chosen) {
+    if (slot.second() != null) {
+      return given instanceof Operand.Pair;
+    }
+    if (slot.length(chosen) > 1) {
+      return given instanceof Operand.Vector v && v.elements().size() == slot.length(chosen);
+    }
+    return switch (slot.kind()) {
+      case RESULT -> given instanceof Operand.Register;
+      case SOURCE -> given instanceof Operand.Register || given instanceof Operand.Immediate;
+      case MEMORY -> given instanceof Operand.Address;
+      case LITERAL -> given instanceof Operand.Immediate;
+      case LABEL, SYMBOL -> given instanceof Operand.Symbol;
+      case SPECIAL -> given instanceof SpecialRegister;
+    };
+  }
+
+  @Override
+  public String toString() {
+    return syntax;
+  }
+}

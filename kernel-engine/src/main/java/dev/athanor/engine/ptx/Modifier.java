@@ -1,0 +1,99 @@
+package dev.athanor.engine.ptx;
+
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** One dotted word of an instruction, such as {@code .f32}, {@code .rn} or {@code .shared}. */
+public sealed interface Modifier
+    permits Type, Modifier.Rounding, Modifier.Comparison, Modifier.Space, Modifier.Word {
+
+  /** The word without its dot. */
+  String word();
+
+  /** How a floating-point result is rounded (PTX ISA 6.4.1). */
+  enum Rounding implements Modifier {
+    RN,
+    RZ,
+    RM,
+    RP,
+    RNI,
+    RZI,
+    RMI,
+    RPI;
+
+    @Override
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /**
+   * A comparison (PTX ISA 9.3.1): {@code lo ls hi hs} are unsigned, a {@code u} at the end makes a
+   * comparison true when an operand is NaN.
+   */
+  enum Comparison implements Modifier {
+    EQ,
+    NE,
+    LT,
+    LE,
+    GT,
+    GE,
+    LO,
+    LS,
+    HI,
+    HS,
+    EQU,
+    NEU,
+    LTU,
+    LEU,
+    GTU,
+    GEU,
+    NUM,
+    NAN;
+
+    @Override
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /** A state space (PTX ISA 5.1). */
+  enum Space implements Modifier {
+    PARAM,
+    GLOBAL,
+    SHARED,
+    LOCAL,
+    CONST;
+
+    @Override
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /** A word that only selects a row and has no alternatives that a meaning asks for. */
+  record Word(String word) implements Modifier {
+    @Override
+    public String toString() {
+      return word;
+    }
+  }
+
+  /** The modifier that a word names; words that no enum lists are {@link Word}s. */
+  static Modifier of(String word) {
+    var known = Known.BY_WORD.get(word);
+    return known == null ? new Word(word) : known;
+  }
+
+  /** The enum constants by their words. */
+  final class Known {
+    private static final Map<String, Modifier> BY_WORD =
+        Stream.<Modifier[]>of(Type.values(), Rounding.values(), Comparison.values(), Space.values())
+            .flatMap(Stream::of)
+            .collect(Collectors.toUnmodifiableMap(Modifier::word, m -> m));
+
+    private Known() {}
+  }
+}

@@ -1,0 +1,53 @@
+package dev.athanor.engine.ptx;
+
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** The modifiers of one instruction, in the order of its row. */
+public record Modifiers(List<Modifier> list) {
+
+  public Modifiers {
+    list = List.copyOf(list);
+  }
+
+  /** The first modifier of a kind, for instance its {@link Modifier.Rounding}. */
+  public <M extends Modifier> Optional<M> find(Class<M> kind) {
+    return list.stream().filter(kind::isInstance).map(kind::cast).findFirst();
+  }
+
+  /** The state space that the instruction names. */
+  public Modifier.Space space() {
+    return find(Modifier.Space.class)
+        .orElseThrow(() -> new IllegalStateException("no state space among " + this));
+  }
+
+  public boolean has(String word) {
+    return list.stream().anyMatch(m -> m.word().equals(word));
+  }
+
+  /** The types as written, outermost first: {@code cvt.rn.f16.f32} answers f16, f32. */
+  public List<Type> types() {
+    return list.stream().filter(Type.class::isInstance).map(Type.class::cast).toList();
+  }
+
+  /** The operation type, which is the last type written. */
+  public Optional<Type> type() {
+    var types = types();
+    return types.isEmpty() ? Optional.empty() : Optional.of(types.getLast());
+  }
+
+  /**
+   * How many registers a vector operand of the instruction holds: 2 for {@code .v2}, 4 for {@code
+   * .v4}, else 1.
+   */
+  public int vectorLength() {
+    return has("v2") ? 2 : has("v4") ? 4 : 1;
+  }
+
+  /** The dotted text, {@code .rn.ftz.f32}. */
+  @Override
+  public String toString() {
+    return list.stream().map(m -> "." + m.word()).collect(Collectors.joining());
+  }
+}

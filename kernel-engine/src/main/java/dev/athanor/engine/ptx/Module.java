@@ -1,0 +1,44 @@
+package dev.athanor.engine.ptx;
+
+import java.util.List;
+import java.util.Optional;
+
+/** What a driver loads at once: a version, a target and kernels. */
+public record Module(Version version, Target target, List<Kernel> kernels) {
+
+  /** The version that every driver since CUDA 11.4 reads. */
+  public static final Version PORTABLE = new Version(7, 4);
+
+  public Module {
+    kernels = List.copyOf(kernels);
+  }
+
+  /**
+   * A module of one kernel that says the lowest version and target that its instructions need, at
+   * least 7.4 and sm_80.
+   */
+  public static Module of(Kernel kernel) {
+    var version =
+        kernel.instructions().map(i -> i.form().since().version()).reduce(PORTABLE, Module::max);
+    var target =
+        kernel
+            .instructions()
+            .map(i -> i.form().since().target())
+            .reduce(Target.SM_80, (a, b) -> b.runs(a) ? b : a);
+    return new Module(version, target, List.of(kernel));
+  }
+
+  public Optional<Kernel> kernel(String name) {
+    return kernels.stream().filter(k -> k.name().equals(name)).findFirst();
+  }
+
+  private static Version max(Version a, Version b) {
+    return a.compareTo(b) >= 0 ? a : b;
+  }
+
+  /** The PTX text. */
+  @Override
+  public String toString() {
+    return Printer.print(this);
+  }
+}

@@ -1,0 +1,158 @@
+package dev.athanor.engine.ptx;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A place for an operand in a row of the table.
+ *
+ * @param name its letter in the PTX manual; {@code d} and {@code p} are results
+ * @param kind what may stand there
+ * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
+ *     n-th type written, or {@code type} for the operation type
+ * @param length the registers of a vector operand; 1 = no vector, {@link #BY_MODIFIER} = as {@code
+ *     .v2}, {@code .v4} say
+ * @param allowed the literals that may stand there; empty = any that fits the type
+ * @param second the other half of a pair {@code d|p}
+ */
+public record OperandSlot(
+    String name,
+    Kind kind,
+    String typeRule,
+    int length,
+    Set<Long> allowed,
+    @Nullable OperandSlot second) {
+
+  /** The length of a vector that the instruction's {@code .v2} or {@code .v4} gives. */
+  public static final int BY_MODIFIER = 0;
+
+  /** What may stand in a slot. */
+  public enum Kind {
+    /** A register that is written. */
+    RESULT,
+    /** A register or a literal. */
+    SOURCE,
+    /** {@code [register+offset]} or {@code [symbol+offset]}. */
+    MEMORY,
+    LITERAL,
+    LABEL,
+    SPECIAL,
+    /** The name of a variable, standing for its address. */
+    SYMBOL
+  }
+
+  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16)
+  private static final Pattern TEXT =
+      Pattern.compile(
+          "(\\[?)([a-z]+)]?(?::([a-z0-9]+))?(?:\\(([\\d,]+)\\))?(?:\\*(\\d|vec))?(?:\\|(.+))?");
+
+  static OperandSlot of(String text) {
+    var m = TEXT.matcher(text);
+    if (!m.matches()) {
+      throw new IllegalArgumentException("no operand slot: " + text);
+    }
+    var name = m.group(2);
+    var rule = m.group(3) == null ? "type" : m.group(3);
+    var kind =
+        !m.group(1).isEmpty()
+            ? Kind.MEMORY
+            : switch (rule) {
+              case "literal" -> Kind.LITERAL;
+              case "label" -> Kind.LABEL;
+              case "special" -> Kind.SPECIAL;
+              case "symbol" -> Kind.SYMBOL;
+              default -> name.equals("d") || name.equals("p") ? Kind.RESULT : Kind.SOURCE;
+            };
+    var typeRule =
+        switch (kind) {
+          case LITERAL, SPECIAL -> "u32";
+          case LABEL, SYMBOL, MEMORY -> "u64";
+          case RESULT, SOURCE -> rule;
+        };
+    var allowed = new ArrayList<Long>();
+    if (m.group(4) != null) {
+      Arrays.stream(m.group(4).split(",")).map(Long::valueOf).forEach(allowed::add);
+    }
+    int length =
+        m.group(5) == null
+            ? 1
+            : m.group(5).equals("vec") ? BY_MODIFIER : Integer.parseInt(m.group(5));
+    return new OperandSlot(
+        name,
+        kind,
+        typeRule,
+        length,
+        Set.copyOf(allowed),
+        m.group(6) == null ? null : of(m.group(6)));
+  }
+
+  boolean isResult() {
+    return kind == Kind.RESULT;
+  }
+
+  /** How many registers stand here under these modifiers. */
+  public int length(Modifiers modifiers) {
+    return length == BY_MODIFIER ? modifiers.vectorLength() : length;
+  }
+
+  /** The type of each register that stands here. */
+  public Type type(Modifiers modifiers) {
+    return switch (typeRule) {
+      case "type" -> operation(modifiers);
+      case "wide" -> operation(modifiers).wide();
+      case "0" -> modifiers.types().get(0);
+      case "1" -> modifiers.types().get(1);
+      default -> (Type) Modifier.of(typeRule);
+    };
+  }
+
+  private static Type operation(Modifiers modifiers) {
+    return modifiers
+        .type()
+        .orElseThrow(() -> new IllegalStateException("no type among " + modifiers));
+  }
+
+  /** What may stand here, in words for an error. */
+  String describe(Modifiers modifiers) {
+    var type = "." + type(modifiers).word();
+    return switch (kind) {
+      case RESULT, SOURCE -> {
+        int length = length(modifiers);
+        var one =
+            length > 1 ? "{%d registers of %s}".formatted(length, type) : "a " + type + " register";
+        yield second != null
+            ? one + "|" + second.describe(modifiers)
+            : kind == Kind.SOURCE && length == 1 && takesLiteral(modifiers)
+                ? one + " or literal"
+                : one;
+      }
+      case MEMORY -> "an address [register+offset]";
+      case LITERAL ->
+          allowed.isEmpty()
+              ? "a literal"
+              : "one of the literals " + new java.util.TreeSet<>(allowed);
+      case LABEL -> "a label";
+      case SPECIAL -> "a special register such as %tid.x";
+      case SYMBOL -> "the name of a variable";
+    };
+  }
+
+  boolean takesLiteral(Modifiers modifiers) {
+    return switch (type(modifiers).kind()) {
+      case BITS, UNSIGNED, SIGNED -> true;
+      case FLOAT -> type(modifiers) == Type.F32 || type(modifiers) == Type.F64;
+      case PREDICATE, PACKED -> false;
+    };
+  }
+
+  /** The slots of a row's operand list, {@code d, a, [b]}. */
+  static List<OperandSlot> list(String text) {
+    return text.isEmpty()
+        ? List.of()
+        : Arrays.stream(text.split(", ")).map(OperandSlot::of).toList();
+  }
+}

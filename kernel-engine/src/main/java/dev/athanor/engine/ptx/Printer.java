@@ -1,0 +1,97 @@
+package dev.athanor.engine.ptx;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/** Writes a module as PTX text. Printing, parsing and printing again gives the same text. */
+public final class Printer {
+
+  private static final Pattern NUMBERED = Pattern.compile("(%?[A-Za-z_$]+)(0|[1-9]\\d{0,6})");
+
+  private Printer() {}
+
+  public static String print(Module module) {
+    return ".version "
+        + module.version()
+        + "\n.target "
+        + module.target()
+        + "\n.address_size 64\n"
+        + module.kernels().stream().map(Printer::print).collect(Collectors.joining());
+  }
+
+  private static String print(Kernel kernel) {
+    var out = new StringBuilder();
+    for (var array : kernel.shared()) {
+      if (array.isDynamic()) {
+        out.append(
+            "\n.extern .shared .align %d .b8 %s[];\n".formatted(array.alignment(), array.name()));
+      }
+    }
+    out.append("\n.visible .entry ").append(kernel.name()).append('(');
+    out.append(
+        kernel.parameters().stream()
+            .map(p -> "\n    .param ." + p.type().word() + " " + p.name())
+            .collect(Collectors.joining(",")));
+    out.append("\n)\n");
+    if (kernel.maxThreads() > 0) {
+      out.append(".maxntid ").append(kernel.maxThreads()).append(", 1, 1\n");
+    }
+    out.append("{\n");
+    for (var array : kernel.shared()) {
+      if (!array.isDynamic()) {
+        out.append(
+            "    .shared .align %d .b8 %s[%d];\n"
+                .formatted(array.alignment(), array.name(), array.bytes()));
+      }
+    }
+    declarations(kernel).forEach(line -> out.append("    ").append(line).append('\n'));
+    for (var statement : kernel.body()) {
+      out.append(statement instanceof Statement.Label ? "" : "    ").append(statement).append('\n');
+    }
+    return out.append("}\n").toString();
+  }
+
+  /**
+   * Registers named with a number are declared as a range, {@code %r<12>}, where no other class
+   * shares the prefix.
+   */
+  private static List<String> declarations(Kernel kernel) {
+    var byPrefix = new TreeMap<String, List<Operand.Register>>();
+    var single = new ArrayList<Operand.Register>();
+    for (var register : kernel.registers()) {
+      var m = NUMBERED.matcher(register.name());
+      if (m.matches()) {
+        byPrefix.computeIfAbsent(m.group(1), _ -> new ArrayList<>()).add(register);
+      } else {
+        single.add(register);
+      }
+    }
+    var ranges = new TreeMap<String, Map.Entry<RegisterClass, Integer>>();
+    byPrefix.forEach((prefix, registers) -> {
+      var registerClass = registers.getFirst().registerClass();
+      if (registers.stream().allMatch(r -> r.registerClass() == registerClass)) {
+        int count =
+            1
+                + registers.stream()
+                    .mapToInt(r -> Integer.parseInt(r.name().substring(prefix.length())))
+                    .max()
+                    .orElseThrow();
+        ranges.put(prefix, Map.entry(registerClass, count));
+      } else {
+        single.addAll(registers);
+      }
+    });
+    var lines = new ArrayList<String>();
+    ranges.forEach((prefix, e) ->
+        lines.add(".reg .%s %s<%d>;".formatted(e.getKey().word(), prefix, e.getValue())));
+    single.stream()
+        .sorted(Comparator.comparing(Operand.Register::name))
+        .forEach(r -> lines.add(".reg .%s %s;".formatted(r.registerClass().word(), r.name())));
+    return lines;
+  }
+}

@@ -1,0 +1,48 @@
+package dev.athanor.engine.ptx;
+
+import java.util.Locale;
+
+/**
+ * How a register is declared. Integers of either sign and packed values live in the bit classes.
+ */
+public enum RegisterClass {
+  PRED("%p", 1, boolean.class),
+  B16("%rs", 16, int.class),
+  B32("%r", 32, int.class),
+  B64("%rd", 64, long.class),
+  F32("%f", 32, float.class),
+  F64("%fd", 64, double.class);
+
+  private final String prefix;
+  private final int bits;
+  private final Class<?> carrier;
+
+  RegisterClass(String prefix, int bits, Class<?> carrier) {
+    this.prefix = prefix;
+    this.bits = bits;
+    this.carrier = carrier;
+  }
+
+  /** The letters that registers of this class begin with in the text that we write. */
+  public String prefix() {
+    return prefix;
+  }
+
+  public int bits() {
+    return bits;
+  }
+
+  /** The Java type that holds one lane of such a register. */
+  public Class<?> carrier() {
+    return carrier;
+  }
+
+  boolean isBits() {
+    return this == B16 || this == B32 || this == B64;
+  }
+
+  /** The word after {@code .reg .} in a declaration. */
+  public String word() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,60 @@
+package dev.athanor.engine.ptx;
+
+import dev.athanor.engine.layout.Fragment;
+import java.util.List;
+
+/**
+ * The kinds of meaning an instruction can have, by the scope in which it executes. Whoever executes
+ * kernels has one arm for each; a new instruction of a known kind needs none.
+ */
+public sealed interface Semantics {
+
+  /**
+   * Lane by lane and without memory: result {@code i} is the value of the lane function {@code
+   * functions[i]} of {@link LaneFunctions}, whose overload the row's types select.
+   */
+  record Pure(List<String> functions) implements Semantics {
+    public Pure {
+      functions = List.copyOf(functions);
+    }
+  }
+
+  /** All 32 lanes at once, from registers to registers. */
+  record Warp(WarpFunction function) implements Semantics {}
+
+  /**
+   * Reads memory at each lane's address: the result is one value or a vector of the operation type.
+   */
+  record Load() implements Semantics {}
+
+  /** Writes memory at each lane's address. */
+  record Store() implements Semantics {}
+
+  /**
+   * {@code ldmatrix}: lane {@code 8m + r} gives the shared address of row {@code r} (16 bytes) of
+   * matrix {@code m}; each lane receives of every matrix the two 16-bit elements that the fragment
+   * assigns it.
+   */
+  record LoadMatrix(Fragment fragment) implements Semantics {}
+
+  /** Copies from global to shared memory without registers, later than it is issued. */
+  record AsyncCopy() implements Semantics {}
+
+  /** Makes one group of the copies that the thread issued since the last group. */
+  record CommitGroup() implements Semantics {}
+
+  /**
+   * Waits until at most as many of the thread's newest groups are unfinished as its operand says;
+   * without an operand, until all its copies are done.
+   */
+  record WaitGroup() implements Semantics {}
+
+  /** All threads of the block wait for one another; their accesses before are seen after. */
+  record Barrier() implements Semantics {}
+
+  /** Goes on at its label. */
+  record Branch() implements Semantics {}
+
+  /** Ends the thread. */
+  record Exit() implements Semantics {}
+}

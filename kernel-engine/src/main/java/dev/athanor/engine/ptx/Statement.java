@@ -1,0 +1,100 @@
+package dev.athanor.engine.ptx;
+
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** One line of a kernel's body. */
+public sealed interface Statement {
+
+  /** Where it was written. */
+  Source source();
+
+  /** A branch target. */
+  record Label(String name, Source source) implements Statement {
+    @Override
+    public String toString() {
+      return name + ":";
+    }
+  }
+
+  /** {@code @p} or {@code @!p} before an instruction. */
+  record Guard(Operand.Register predicate, boolean negated) {
+    @Override
+    public String toString() {
+      return (negated ? "@!" : "@") + predicate;
+    }
+  }
+
+  /**
+   * A row of the table with its modifiers chosen and its operands filled in. Two instructions are
+   * equal when they do the same; where they were written does not matter.
+   */
+  record Instruction(
+      Form form, Modifiers modifiers, List<Operand> operands, @Nullable Guard guard, Source source)
+      implements Statement {
+
+    public Instruction {
+      operands = List.copyOf(operands);
+    }
+
+    /** The mnemonic with its modifiers: {@code fma.rn.f32}. */
+    public String opcode() {
+      return form.mnemonic() + modifiers;
+    }
+
+    /** The registers that the instruction writes. */
+    public List<Operand.Register> writes() {
+      return registers(true).toList();
+    }
+
+    /** The registers that the instruction reads, those of addresses and of the guard among them. */
+    public List<Operand.Register> reads() {
+      var sources = registers(false);
+      return (guard == null ? sources : Stream.concat(Stream.of(guard.predicate()), sources))
+          .toList();
+    }
+
+    private Stream<Operand.Register> registers(boolean results) {
+      return java.util.stream.IntStream.range(0, operands.size())
+          .filter(i -> form.operands().get(i).isResult() == results)
+          .mapToObj(operands::get)
+          .flatMap(Instruction::registersOf);
+    }
+
+    private static Stream<Operand.Register> registersOf(Operand operand) {
+      return switch (operand) {
+        case Operand.Register r -> Stream.of(r);
+        case Operand.Address a -> registersOf(a.base());
+        case Operand.Vector v -> v.elements().stream().flatMap(Instruction::registersOf);
+        case Operand.Pair p -> Stream.of(p.first(), p.second()).flatMap(Instruction::registersOf);
+        case Operand.Immediate _, Operand.Symbol _, SpecialRegister _ -> Stream.empty();
+      };
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Instruction i
+          && form.equals(i.form)
+          && modifiers.equals(i.modifiers)
+          && operands.equals(i.operands)
+          && Objects.equals(guard, i.guard);
+    }
+
+    @Override
+    public int hashCode() {
+      return Objects.hash(form, modifiers, operands, guard);
+    }
+
+    @Override
+    public String toString() {
+      return (guard == null ? "" : guard + " ")
+          + opcode()
+          + operands.stream()
+              .map(Operand::toString)
+              .collect(Collectors.joining(", ", operands.isEmpty() ? "" : " ", ";"));
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package dev.athanor.engine.ptx;
+
+import java.util.regex.Pattern;
+
+/**
+ * A {@code .target} such as {@code sm_80} or {@code sm_90a}. The suffix {@code a} unlocks
+ * instructions of that architecture alone.
+ *
+ * @param sm the compute capability times ten
+ */
+public record Target(int sm, boolean architectureSpecific) {
+
+  public static final Target SM_80 = new Target(80, false);
+  public static final Target SM_89 = new Target(89, false);
+  public static final Target SM_90 = new Target(90, false);
+
+  private static final Pattern TEXT = Pattern.compile("sm_(\\d+)(a?)");
+
+  /**
+   * Reads {@code sm_80} or {@code sm_90a}.
+   *
+   * @throws IllegalArgumentException when the text names no target
+   */
+  public static Target of(String text) {
+    var m = TEXT.matcher(text);
+    if (!m.matches()) {
+      throw new IllegalArgumentException(
+          "\"" + text + "\" names no target; targets are written sm_80 or sm_90a");
+    }
+    return new Target(Integer.parseInt(m.group(1)), !m.group(2).isEmpty());
+  }
+
+  /** Whether code for {@code other} runs on this target. */
+  public boolean runs(Target other) {
+    return other.architectureSpecific ? equals(other) : sm >= other.sm;
+  }
+
+  @Override
+  public String toString() {
+    return "sm_" + sm + (architectureSpecific ? "a" : "");
+  }
+}

@@ -1,0 +1,110 @@
+package dev.athanor.engine.ptx;
+
+import java.util.Locale;
+
+/**
+ * A PTX scalar type (PTX ISA 5.2). An instruction has types; a register has only a {@link
+ * RegisterClass}.
+ */
+public enum Type implements Modifier {
+  PRED(RegisterClass.PRED, Kind.PREDICATE, 1),
+  B8(RegisterClass.B16, Kind.BITS, 8),
+  B16(RegisterClass.B16, Kind.BITS, 16),
+  B32(RegisterClass.B32, Kind.BITS, 32),
+  B64(RegisterClass.B64, Kind.BITS, 64),
+  U8(RegisterClass.B16, Kind.UNSIGNED, 8),
+  U16(RegisterClass.B16, Kind.UNSIGNED, 16),
+  U32(RegisterClass.B32, Kind.UNSIGNED, 32),
+  U64(RegisterClass.B64, Kind.UNSIGNED, 64),
+  S8(RegisterClass.B16, Kind.SIGNED, 8),
+  S16(RegisterClass.B16, Kind.SIGNED, 16),
+  S32(RegisterClass.B32, Kind.SIGNED, 32),
+  S64(RegisterClass.B64, Kind.SIGNED, 64),
+  F16(RegisterClass.B16, Kind.FLOAT, 16),
+  BF16(RegisterClass.B16, Kind.FLOAT, 16),
+  F16X2(RegisterClass.B32, Kind.PACKED, 32),
+  BF16X2(RegisterClass.B32, Kind.PACKED, 32),
+  TF32(RegisterClass.B32, Kind.FLOAT, 32),
+  F32(RegisterClass.F32, Kind.FLOAT, 32),
+  F64(RegisterClass.F64, Kind.FLOAT, 64);
+
+  /** What the bits of a type mean. */
+  public enum Kind {
+    PREDICATE,
+    BITS,
+    UNSIGNED,
+    SIGNED,
+    FLOAT,
+    PACKED
+  }
+
+  private final RegisterClass registerClass;
+  private final Kind kind;
+  private final int bits;
+
+  Type(RegisterClass registerClass, Kind kind, int bits) {
+    this.registerClass = registerClass;
+    this.kind = kind;
+    this.bits = bits;
+  }
+
+  @Override
+  public String word() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  /** The class of register that holds a value of this type. */
+  public RegisterClass registerClass() {
+    return registerClass;
+  }
+
+  public Kind kind() {
+    return kind;
+  }
+
+  /** The width in bits; 1 for a predicate. */
+  public int bits() {
+    return bits;
+  }
+
+  /** The width in memory in bytes; a predicate has none and answers 0. */
+  public int bytes() {
+    return bits / 8;
+  }
+
+  /** The type of the same kind and twice the width, which is what {@code mul.wide} makes. */
+  public Type wide() {
+    return switch (this) {
+      case U16 -> U32;
+      case S16 -> S32;
+      case U32 -> U64;
+      case S32 -> S64;
+      default ->
+          throw new IllegalArgumentException("." + word() + " has no type of twice its width");
+    };
+  }
+
+  /**
+   * The Java type in which a lane function sees a value: {@code boolean}, {@code int} (also for 8-
+   * and 16-bit values and for the bits of f16 and packed types), {@code long}, {@code float} or
+   * {@code double}.
+   */
+  public Class<?> carrier() {
+    return registerClass.carrier();
+  }
+
+  /**
+   * Whether a register of this class may stand where this type is asked for: the width must agree,
+   * and of two floating-point registers of one width only the right one does, while bit registers
+   * take all (PTX ISA 9.4).
+   */
+  public boolean fits(RegisterClass other) {
+    if (other == registerClass) {
+      return true;
+    }
+    return other.bits() == registerClass.bits()
+        && (other.isBits() || kind == Kind.BITS)
+        && other != RegisterClass.PRED
+        && this != PRED;
+  }
+}
