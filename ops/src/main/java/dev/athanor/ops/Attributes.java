@@ -1,0 +1,123 @@
+package dev.athanor.ops;
+
+import dev.athanor.ops.OpDescription.Attribute;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/**
+ * The attributes of a call, checked against the op's description and completed with its defaults.
+ */
+public record Attributes(Map<String, Object> values) {
+
+  public Attributes {
+    values = Map.copyOf(values);
+  }
+
+  /**
+   * @param given booleans, numbers and strings as JSON has them; strings are also read as the other
+   *     two, since query parameters and the command line know nothing else
+   * @throws OpException.UnknownField for a name that the op does not have
+   * @throws OpException.InvalidAttribute for a value that the attribute does not take
+   */
+  public static Attributes of(OpDescription op, Map<String, ?> given) {
+    for (var name : given.keySet()) {
+      if (op.attribute(name).isEmpty()) {
+        throw new OpException.UnknownField(
+            name,
+            "%s has no attribute \"%s\"; its attributes are %s"
+                .formatted(
+                    op.name(),
+                    name,
+                    op.attributes().stream()
+                        .map(Attribute::name)
+                        .collect(Collectors.joining(", "))));
+      }
+    }
+    var values = new HashMap<String, Object>();
+    for (var attribute : op.attributes()) {
+      var value =
+          given.containsKey(attribute.name())
+              ? given.get(attribute.name())
+              : attribute.defaultValue();
+      if (!"".equals(value)) {
+        values.put(attribute.name(), read(attribute, value));
+      }
+    }
+    return new Attributes(values);
+  }
+
+  private static Object read(Attribute attribute, Object value) {
+    var text = String.valueOf(value);
+    return switch (attribute.type()) {
+      case BOOLEAN ->
+          switch (text) {
+            case "true" -> true;
+            case "false" -> false;
+            default -> throw invalid(attribute, value, "true or false");
+          };
+      case CHOICE -> {
+        if (!attribute.choices().contains(text)) {
+          throw invalid(attribute, value, "one of " + String.join(", ", attribute.choices()));
+        }
+        yield text;
+      }
+      case INTEGER -> {
+        double number = number(attribute, value, text, "an integer");
+        if (number != Math.rint(number) || Math.abs(number) > 0x1p53) {
+          throw invalid(attribute, value, "an integer");
+        }
+        yield number;
+      }
+      case NUMBER -> number(attribute, value, text, "a finite number");
+    };
+  }
+
+  private static double number(Attribute attribute, Object value, String text, String right) {
+    try {
+      double number = Double.parseDouble(text);
+      if (Double.isFinite(number) && !(value instanceof Boolean)) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      throw invalid(attribute, value, right);
+    }
+    throw invalid(attribute, value, right);
+  }
+
+  private static OpException invalid(Attribute attribute, Object value, String right) {
+    return new OpException.InvalidAttribute(
+        attribute.name(),
+        "attribute \"%s\" must be %s, got %s"
+            .formatted(
+                attribute.name(), right, value instanceof String s ? "\"" + s + "\"" : value));
+  }
+
+  /** A boolean attribute. */
+  public boolean flag(String name) {
+    return (boolean) value(name);
+  }
+
+  /** A number. */
+  public double number(String name) {
+    return (double) value(name);
+  }
+
+  /** An integer. */
+  public long integer(String name) {
+    return (long) number(name);
+  }
+
+  /** A choice; empty when it was left out and has no default. */
+  public String choice(String name) {
+    return (String) values.getOrDefault(name, "");
+  }
+
+  private Object value(String name) {
+    var value = values.get(name);
+    if (value == null) {
+      throw new IllegalArgumentException("no attribute " + name + " among " + values.keySet());
+    }
+    return value;
+  }
+}

@@ -1,0 +1,82 @@
+package dev.athanor.ops;
+
+import java.util.Collection;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.TreeMap;
+
+/** The ops that can be called, by name. Ours and those of third parties are found alike. */
+public final class Catalogue {
+
+  private final Map<String, Op> ops = new TreeMap<>();
+
+  /**
+   * @throws IllegalStateException when two ops have one name
+   */
+  public Catalogue(Iterable<Op> ops) {
+    for (var op : ops) {
+      var other = this.ops.putIfAbsent(op.description().name(), op);
+      if (other != null) {
+        throw new IllegalStateException(
+            "two ops are called %s: %s and %s"
+                .formatted(
+                    op.description().name(), other.getClass().getName(), op.getClass().getName()));
+      }
+    }
+  }
+
+  /** All ops that the class path has. */
+  public static Catalogue load() {
+    return new Catalogue(ServiceLoader.load(Op.class));
+  }
+
+  public Optional<Op> find(String name) {
+    return Optional.ofNullable(ops.get(name));
+  }
+
+  /** All ops, in the order of their names. */
+  public Collection<Op> all() {
+    return ops.values();
+  }
+
+  /**
+   * Checks the names and dtypes of a call's inputs against a description.
+   *
+   * @throws OpException for an unknown or missing input, or a dtype that the input does not take
+   */
+  public static void checkInputs(OpDescription op, Map<String, TensorType> inputs) {
+    var names = String.join(", ", op.inputs().stream().map(OpDescription.Input::name).toList());
+    for (var name : inputs.keySet()) {
+      if (op.input(name).isEmpty()) {
+        throw new OpException.UnknownField(
+            name, "%s has no input \"%s\"; its inputs are %s".formatted(op.name(), name, names));
+      }
+    }
+    for (var input : op.inputs()) {
+      var given = inputs.get(input.name());
+      if (given == null && !input.optional()) {
+        throw new OpException.MissingInput(
+            input.name(),
+            "input \"%s\" %s is missing; %s takes %s"
+                .formatted(input.name(), input.shape(), op.name(), names));
+      }
+      if (given != null && !input.dtypes().contains(given.dtype())) {
+        throw new OpException.UnsupportedDType(
+            input.name(),
+            "input \"%s\" is %s; %s takes %s"
+                .formatted(
+                    input.name(),
+                    given.dtype().text(),
+                    op.name(),
+                    String.join(", ", input.dtypes().stream().sorted().map(DType::text).toList())));
+      }
+      if (given != null && given.shape().extents().stream().anyMatch(extent -> extent < 1)) {
+        throw new OpException.ShapeMismatch(
+            input.name(),
+            "input \"%s\" has shape %s; every extent must be at least 1"
+                .formatted(input.name(), given.shape()));
+      }
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package dev.athanor.ops;
+
+import java.lang.foreign.MemorySegment;
+
+/** A tensor in the memory of the host: little-endian, row-major. */
+public record HostTensor(TensorType type, MemorySegment data) {
+
+  /**
+   * @throws IllegalArgumentException when the data has not the size that the type says
+   */
+  public HostTensor {
+    if (data.byteSize() != type.bytes()) {
+      throw new IllegalArgumentException(
+          "%s takes %d bytes, got %d".formatted(type, type.bytes(), data.byteSize()));
+    }
+  }
+
+  /** A tensor of zeros. */
+  public static HostTensor zeros(TensorType type) {
+    return new HostTensor(type, MemorySegment.ofArray(new byte[Math.toIntExact(type.bytes())]));
+  }
+
+  /** A tensor of the given numbers, each rounded to the dtype. */
+  public static HostTensor of(TensorType type, double... values) {
+    if (values.length != type.shape().elements()) {
+      throw new IllegalArgumentException(
+          "%s has %d elements, got %d".formatted(type, type.shape().elements(), values.length));
+    }
+    var tensor = zeros(type);
+    for (int i = 0; i < values.length; i++) {
+      type.dtype().write(tensor.data, i, values[i]);
+    }
+    return tensor;
+  }
+
+  public double get(long index) {
+    return type.dtype().read(data, index);
+  }
+
+  /** All elements, row-major. */
+  public double[] toDoubles() {
+    var values = new double[Math.toIntExact(type.shape().elements())];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = get(i);
+    }
+    return values;
+  }
+}

@@ -1,0 +1,53 @@
+package dev.athanor.ops;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+
+/**
+ * The kernels that a device holds ready, by the variant they were built for: built once, loaded
+ * once.
+ */
+public final class KernelCache {
+
+  private final Device device;
+  private final Consumer<LoadedKernel.Origin> onLookup;
+  private final ConcurrentHashMap<Object, LoadedKernel> loaded = new ConcurrentHashMap<>();
+
+  public KernelCache(Device device) {
+    this(device, _ -> {});
+  }
+
+  /**
+   * @param onLookup is told of every look-up where its kernel came from
+   */
+  public KernelCache(Device device, Consumer<LoadedKernel.Origin> onLookup) {
+    this.device = device;
+    this.onLookup = onLookup;
+  }
+
+  /**
+   * The kernel of a variant.
+   *
+   * @param variant what the kernel is built from, compared with {@code equals}
+   */
+  public LoadedKernel get(Object variant, Supplier<Kernel> build) {
+    var ready = loaded.get(variant);
+    if (ready != null) {
+      onLookup.accept(LoadedKernel.Origin.HIT);
+      return ready;
+    }
+    return loaded.computeIfAbsent(
+        variant,
+        _ -> {
+          var kernel = build.get();
+          var now = device.load(Module.of(kernel), kernel.name());
+          onLookup.accept(now.origin());
+          return now;
+        });
+  }
+}

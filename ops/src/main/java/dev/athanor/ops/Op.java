@@ -1,0 +1,50 @@
+package dev.athanor.ops;
+
+import dev.athanor.engine.device.Capability;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/**
+ * An operation on tensors. Ops are found through {@link java.util.ServiceLoader}; see {@link
+ * Catalogue}.
+ */
+public interface Op {
+
+  /** What the op is, for people and for whatever is generated from it. */
+  OpDescription description();
+
+  /**
+   * Chooses how to compute the op. Pure and cheap: equal arguments give equal plans, and no device
+   * is touched.
+   *
+   * @param inputs the inputs that were given; their names have been checked
+   * @throws OpException when the inputs do not go together or the device cannot compute them
+   */
+  Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability);
+
+  /**
+   * Computes the outputs in float64 from the given (already rounded) inputs, as plainly as
+   * possible: what kernels are checked against.
+   */
+  Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes);
+
+  /**
+   * Cases that exercise every variant of the op, awkward sizes among them.
+   *
+   * @param random where inputs come from, so that a seed repeats them
+   * @param quick a handful that take seconds on the emulator, instead of all
+   */
+  List<Case> cases(RandomGenerator random, boolean quick);
+
+  /**
+   * A problem to check.
+   *
+   * @param tolerance how far each output may be off
+   */
+  record Case(Map<String, HostTensor> inputs, Attributes attributes, Tolerance tolerance) {
+    public Case {
+      inputs = Map.copyOf(inputs);
+    }
+  }
+}
