@@ -15,6 +15,8 @@ public record Attributes(Map<String, Object> values) {
   }
 
   /**
+   * Reads what a caller gave.
+   *
    * @param given booleans, numbers and strings as JSON has them; strings are also read as the other
    *     two, since query parameters and the command line know nothing else
    * @throws OpException.UnknownField for a name that the op does not have

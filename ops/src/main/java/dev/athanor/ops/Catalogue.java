@@ -12,6 +12,8 @@ public final class Catalogue {
   private final Map<String, Op> ops = new TreeMap<>();
 
   /**
+   * A catalogue of these ops.
+   *
    * @throws IllegalStateException when two ops have one name
    */
   public Catalogue(Iterable<Op> ops) {

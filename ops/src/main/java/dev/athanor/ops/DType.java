@@ -143,7 +143,7 @@ public enum DType {
   public void writeLong(MemorySegment data, long index, long value) {
     long at = index * bytes;
     switch (this) {
-      case F64, F32, F16, BF16 -> write(data, index, value);
+      case F64, F32, F16, BF16 -> write(data, index, (double) value);
       case I64 -> data.set(LONG, at, value);
       case I32 -> data.set(INT, at, (int) inRange(value, Integer.MIN_VALUE, Integer.MAX_VALUE));
       case I16 -> data.set(SHORT, at, (short) inRange(value, Short.MIN_VALUE, Short.MAX_VALUE));

@@ -6,6 +6,8 @@ import java.lang.foreign.MemorySegment;
 public record HostTensor(TensorType type, MemorySegment data) {
 
   /**
+   * Checks the size.
+   *
    * @throws IllegalArgumentException when the data has not the size that the type says
    */
   public HostTensor {

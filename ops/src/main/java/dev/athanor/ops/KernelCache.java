@@ -23,6 +23,8 @@ public final class KernelCache {
   }
 
   /**
+   * A cache that reports its look-ups.
+   *
    * @param onLookup is told of every look-up where its kernel came from
    */
   public KernelCache(Device device, Consumer<LoadedKernel.Origin> onLookup) {
