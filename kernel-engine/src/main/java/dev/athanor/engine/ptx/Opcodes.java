@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The instruction table: the one place where an instruction is defined. Its columns are the section
@@ -190,6 +191,25 @@ public final class Opcodes {
         .findFirst()
         .orElseThrow(
             () -> new IllegalArgumentException(complaint(opcode, operands, rows, fitting)));
+  }
+
+  /**
+   * An instruction, its literals brought to the types of its row.
+   *
+   * @param opcode as written, {@code fma.rn.f32}
+   * @throws IllegalArgumentException when there is no such instruction or a literal does not fit
+   */
+  public static Statement.Instruction instruction(
+      String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
+    var match = find(opcode, operands);
+    var typed = new ArrayList<Operand>();
+    for (int i = 0; i < operands.size(); i++) {
+      typed.add(
+          operands.get(i) instanceof Operand.Immediate literal
+              ? match.form().operands().get(i).literal(literal, match.modifiers())
+              : operands.get(i));
+    }
+    return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
   }
 
   private static String complaint(

@@ -94,6 +94,13 @@ public record OperandSlot(
     return kind == Kind.RESULT;
   }
 
+  /**
+   * Whether its type is one of several that the instruction names, as those of a conversion are.
+   */
+  boolean isConverted() {
+    return typeRule.equals("0") || typeRule.equals("1");
+  }
+
   /** How many registers stand here under these modifiers. */
   public int length(Modifiers modifiers) {
     return length == BY_MODIFIER ? modifiers.vectorLength() : length;
@@ -139,6 +146,21 @@ public record OperandSlot(
       case SPECIAL -> "a special register such as %tid.x";
       case SYMBOL -> "the name of a variable";
     };
+  }
+
+  /**
+   * A literal as an operand that stands here.
+   *
+   * @throws IllegalArgumentException when it may not
+   */
+  Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
+    if (kind == Kind.LITERAL
+        ? !allowed.isEmpty() && !allowed.contains(given.bits())
+        : !takesLiteral(modifiers)) {
+      throw new IllegalArgumentException(
+          "operand %s must be %s, got %s".formatted(name, describe(modifiers), given));
+    }
+    return Literals.as(type(modifiers), given);
   }
 
   boolean takesLiteral(Modifiers modifiers) {

@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx;
 
+import dev.athanor.engine.ptx.Kernel.SharedArray;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -16,22 +17,24 @@ public final class Printer {
   private Printer() {}
 
   public static String print(Module module) {
-    return ".version "
-        + module.version()
-        + "\n.target "
-        + module.target()
-        + "\n.address_size 64\n"
-        + module.kernels().stream().map(Printer::print).collect(Collectors.joining());
+    var out = new StringBuilder();
+    out.append(".version ").append(module.version());
+    out.append("\n.target ").append(module.target());
+    out.append("\n.address_size 64\n");
+    module.kernels().stream()
+        .flatMap(kernel -> kernel.shared().stream())
+        .filter(SharedArray::isDynamic)
+        .distinct()
+        .forEach(array ->
+            out.append(
+                "\n.extern .shared .align %d .b8 %s[];\n"
+                    .formatted(array.alignment(), array.name())));
+    module.kernels().forEach(kernel -> out.append(print(kernel)));
+    return out.toString();
   }
 
   private static String print(Kernel kernel) {
     var out = new StringBuilder();
-    for (var array : kernel.shared()) {
-      if (array.isDynamic()) {
-        out.append(
-            "\n.extern .shared .align %d .b8 %s[];\n".formatted(array.alignment(), array.name()));
-      }
-    }
     out.append("\n.visible .entry ").append(kernel.name()).append('(');
     out.append(
         kernel.parameters().stream()

@@ -1,0 +1,366 @@
+package dev.athanor.engine.ptx;
+
+import dev.athanor.engine.ptx.Kernel.Parameter;
+import dev.athanor.engine.ptx.Kernel.SharedArray;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Statement.Label;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Checks a module against the table and reports every fault at once. The rules:
+ *
+ * <ul>
+ *   <li>every operand is what its slot takes, and a register has the class that its type asks for;
+ *   <li>{@code ld.param} names a parameter, a shared address a shared array, a branch a label, and
+ *       no name is given twice;
+ *   <li>a register is written on some path before it is read on that path; a write under a guard
+ *       counts;
+ *   <li>an offset from a named array or parameter stays inside it and is a multiple of the access's
+ *       size;
+ *   <li>the module's version and target have every instruction;
+ *   <li>static shared memory is at most 48 KiB, and a block at most 1024 threads.
+ * </ul>
+ *
+ * <p>Not checked here but by the emulator, as it runs: addresses, and barriers that not all threads
+ * reach.
+ */
+public final class Verifier {
+
+  /** The static shared memory that any kernel may have (PTX ISA, CUDA programming guide 16.2). */
+  private static final int STATIC_SHARED_BYTES = 48 * 1024;
+
+  private static final int MOST_THREADS = 1024;
+
+  private final Module module;
+  private final Kernel kernel;
+  private final Map<String, Integer> labels = new HashMap<>();
+  private final List<Fault> faults = new ArrayList<>();
+
+  private Verifier(Module module, Kernel kernel) {
+    this.module = module;
+    this.kernel = kernel;
+  }
+
+  /** The faults of a module, in the order of its text; none when it is right. */
+  public static List<Fault> faults(Module module) {
+    var faults = new ArrayList<Fault>();
+    for (var kernel : module.kernels()) {
+      faults.addAll(new Verifier(module, kernel).check());
+    }
+    return faults;
+  }
+
+  /**
+   * Refuses a module that breaks a rule.
+   *
+   * @throws IllegalArgumentException with all faults
+   */
+  public static void verify(Module module) {
+    var faults = faults(module);
+    if (!faults.isEmpty()) {
+      throw new IllegalArgumentException(
+          String.join("\n", faults.stream().map(Fault::toString).toList()));
+    }
+  }
+
+  private List<Fault> check() {
+    var names = new HashSet<String>();
+    for (int i = 0; i < kernel.body().size(); i++) {
+      if (kernel.body().get(i) instanceof Label label) {
+        labels.put(label.name(), i);
+        if (!names.add(label.name())) {
+          fault(label, "is a label that is already there");
+        }
+      }
+    }
+    kernel.parameters().forEach(p -> unique(names, p.name(), "parameter"));
+    kernel.shared().forEach(s -> unique(names, s.name(), "shared array"));
+    if (kernel.staticSharedBytes() > STATIC_SHARED_BYTES) {
+      fault(
+          "has %d bytes of static shared memory, %d are the most; make an array dynamic"
+              .formatted(kernel.staticSharedBytes(), STATIC_SHARED_BYTES));
+    }
+    if (kernel.maxThreads() > MOST_THREADS) {
+      fault(
+          "asks for blocks of %d threads, %d are the most"
+              .formatted(kernel.maxThreads(), MOST_THREADS));
+    }
+    kernel.instructions().forEach(this::check);
+    if (faults.isEmpty()) {
+      checkDefinitions();
+    }
+    return faults;
+  }
+
+  private void unique(Set<String> names, String name, String what) {
+    if (!names.add(name)) {
+      fault("has a " + what + " " + name + ", a name that is already taken");
+    }
+  }
+
+  private void check(Instruction instruction) {
+    var since = instruction.form().since();
+    if (since.version().compareTo(module.version()) > 0) {
+      fault(
+          instruction,
+          "needs .version %s, the module says %s".formatted(since.version(), module.version()));
+    }
+    if (!module.target().runs(since.target())) {
+      fault(
+          instruction,
+          "needs .target %s, the module says %s".formatted(since.target(), module.target()));
+    }
+    var slots = instruction.form().operands();
+    for (int i = 0; i < slots.size(); i++) {
+      check(instruction, slots.get(i), instruction.operands().get(i));
+    }
+  }
+
+  private void check(Instruction instruction, OperandSlot slot, Operand operand) {
+    switch (operand) {
+      case Register r -> {
+        var type = slot.type(instruction.modifiers());
+        if (!fits(instruction, slot, type, r)) {
+          fault(
+              instruction,
+              "operand %s must be %s, got %s, a .%s register"
+                  .formatted(
+                      slot.name(),
+                      slot.describe(instruction.modifiers()),
+                      r,
+                      r.registerClass().word()));
+        }
+      }
+      case Operand.Vector v -> v.elements().forEach(e -> checkElement(instruction, slot, e));
+      case Operand.Pair p -> {
+        check(instruction, slot, p.first());
+        if (slot.second() != null) {
+          check(instruction, slot.second(), p.second());
+        }
+      }
+      case Operand.Address a -> checkAddress(instruction, slot, a);
+      case Operand.Symbol s -> {
+        if (slot.kind() == OperandSlot.Kind.LABEL && !labels.containsKey(s.name())) {
+          fault(
+              instruction,
+              "goes to %s, which is no label; the labels are %s"
+                  .formatted(s, new TreeSet<>(labels.keySet())));
+        } else if (slot.kind() == OperandSlot.Kind.SYMBOL) {
+          sharedArray(instruction, s);
+        }
+      }
+      case Operand.Immediate _, SpecialRegister _ -> {}
+    }
+  }
+
+  private void checkElement(Instruction instruction, OperandSlot slot, Operand element) {
+    if (element instanceof Register) {
+      check(instruction, slot, element);
+    } else {
+      fault(
+          instruction,
+          "operand %s must be %s, got %s in it"
+              .formatted(slot.name(), slot.describe(instruction.modifiers()), element));
+    }
+  }
+
+  /** Loads, stores and conversions take registers wider than an integer type (PTX ISA 9.4.1). */
+  private static boolean fits(
+      Instruction instruction, OperandSlot slot, Type type, Register register) {
+    var registerClass = register.registerClass();
+    if (type.fits(registerClass)) {
+      return true;
+    }
+    boolean wide =
+        switch (instruction.form().semantics()) {
+          case Semantics.Load _, Semantics.Store _ -> true;
+          default -> slot.isConverted();
+        };
+    return wide
+        && slot.kind() != OperandSlot.Kind.MEMORY
+        && type.kind() != Type.Kind.FLOAT
+        && type != Type.PRED
+        && registerClass.isBits()
+        && registerClass.bits() > type.bits();
+  }
+
+  private void checkAddress(Instruction instruction, OperandSlot slot, Operand.Address address) {
+    switch (address.base()) {
+      case Register r -> {
+        boolean shared = inShared(instruction, slot);
+        if (r.registerClass() != RegisterClass.B64
+            && !(shared && r.registerClass() == RegisterClass.B32)) {
+          fault(
+              instruction,
+              "an address in %s memory is a %s register, got %s, a .%s register"
+                  .formatted(
+                      shared ? "shared" : "global",
+                      shared ? ".b32 or .b64" : ".b64",
+                      r,
+                      r.registerClass().word()));
+        }
+      }
+      case Operand.Symbol s -> {
+        if (instruction.modifiers().has("param")) {
+          kernel.parameters().stream()
+              .filter(p -> p.name().equals(s.name()))
+              .findFirst()
+              .ifPresentOrElse(
+                  p -> checkRange(instruction, address, p.type().bytes()),
+                  () ->
+                      fault(
+                          instruction,
+                          "reads %s, which is no parameter; the parameters are %s"
+                              .formatted(
+                                  s, kernel.parameters().stream().map(Parameter::name).toList())));
+        } else if (inShared(instruction, slot)) {
+          var array = sharedArray(instruction, s);
+          if (array != null && !array.isDynamic()) {
+            checkRange(instruction, address, array.bytes());
+          }
+        } else {
+          fault(instruction, "names " + s + ", but there are no variables in global memory");
+        }
+      }
+      case Operand.Immediate _,
+          Operand.Address _,
+          Operand.Vector _,
+          Operand.Pair _,
+          SpecialRegister _ ->
+          fault(
+              instruction,
+              "has an address whose base is "
+                  + address.base()
+                  + "; it must be a register or a name");
+    }
+  }
+
+  /** The destination of {@code cp.async} is shared, its source global. */
+  private static boolean inShared(Instruction instruction, OperandSlot slot) {
+    return instruction.form().semantics() instanceof Semantics.AsyncCopy
+        ? slot.name().equals("d")
+        : instruction.modifiers().has("shared");
+  }
+
+  private @Nullable SharedArray sharedArray(Instruction instruction, Operand.Symbol symbol) {
+    var found = kernel.shared().stream().filter(a -> a.name().equals(symbol.name())).findFirst();
+    if (found.isEmpty()) {
+      fault(
+          instruction,
+          "names %s, which is no shared array; the arrays are %s"
+              .formatted(symbol, kernel.shared().stream().map(SharedArray::name).toList()));
+    }
+    return found.orElse(null);
+  }
+
+  private void checkRange(Instruction instruction, Operand.Address address, int bytes) {
+    var type = instruction.modifiers().type();
+    if (type.isEmpty()) {
+      return;
+    }
+    int size = type.get().bytes() * instruction.modifiers().vectorLength();
+    if (address.offset() < 0 || address.offset() + size > bytes) {
+      fault(
+          instruction,
+          "touches bytes %d..%d of %s, which has %d"
+              .formatted(address.offset(), address.offset() + size - 1, address.base(), bytes));
+    } else if (address.offset() % size != 0) {
+      fault(
+          instruction,
+          "touches %s at offset %d, which is no multiple of %d"
+              .formatted(address.base(), address.offset(), size));
+    }
+  }
+
+  /**
+   * Forward data flow: which registers have been written when a statement is reached, whichever
+   * way.
+   */
+  private void checkDefinitions() {
+    var body = kernel.body();
+    var numbers = new HashMap<Register, Integer>();
+    kernel.registers().forEach(r -> numbers.put(r, numbers.size()));
+    var written = new BitSet[body.size()];
+    var pending = new ArrayList<Integer>();
+    if (!body.isEmpty()) {
+      written[0] = new BitSet();
+      pending.add(0);
+    }
+    while (!pending.isEmpty()) {
+      int at = pending.removeLast();
+      var after = (BitSet) written[at].clone();
+      if (body.get(at) instanceof Instruction i) {
+        i.writes().forEach(r -> after.set(number(numbers, r)));
+      }
+      for (int successor : successors(at)) {
+        if (written[successor] == null) {
+          written[successor] = (BitSet) after.clone();
+          pending.add(successor);
+        } else {
+          int before = written[successor].cardinality();
+          written[successor].and(after);
+          if (written[successor].cardinality() != before) {
+            pending.add(successor);
+          }
+        }
+      }
+    }
+    for (int at = 0; at < body.size(); at++) {
+      if (written[at] != null && body.get(at) instanceof Instruction i) {
+        for (var register : new LinkedHashSet<>(i.reads())) {
+          if (!written[at].get(number(numbers, register))) {
+            fault(i, "reads " + register + ", which is not written on every way here");
+          }
+        }
+      }
+    }
+  }
+
+  private static int number(Map<Register, Integer> numbers, Register register) {
+    return Objects.requireNonNull(numbers.get(register), register::toString);
+  }
+
+  private List<Integer> successors(int at) {
+    var list = new ArrayList<Integer>();
+    boolean falls = true;
+    if (kernel.body().get(at) instanceof Instruction i) {
+      boolean always = i.guard() == null;
+      switch (i.form().semantics()) {
+        case Semantics.Branch _ -> {
+          if (i.operands().getFirst() instanceof Operand.Symbol s) {
+            var target = labels.get(s.name());
+            if (target != null) {
+              list.add(target);
+            }
+          }
+          falls = !always;
+        }
+        case Semantics.Exit _ -> falls = !always;
+        default -> {}
+      }
+    }
+    if (falls && at + 1 < kernel.body().size()) {
+      list.add(at + 1);
+    }
+    return list;
+  }
+
+  private void fault(Statement statement, String problem) {
+    faults.add(new Fault(statement.source(), statement.toString(), problem));
+  }
+
+  private void fault(String problem) {
+    faults.add(new Fault(Source.UNKNOWN, "", "kernel " + kernel.name() + " " + problem));
+  }
+}

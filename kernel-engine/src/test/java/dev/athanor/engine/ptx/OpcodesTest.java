@@ -1,0 +1,109 @@
+package dev.athanor.engine.ptx;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Operand.Register;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class OpcodesTest {
+
+  private static final Target EVERY_TARGET = new Target(90, true);
+  private static final Version NEWEST = new Version(8, 0);
+
+  @Test
+  void everySpellingIsThereAndPureOnesHaveAMeaning() {
+    var spellings = TableWalk.spellings();
+    assertThat(Opcodes.all()).hasSizeGreaterThan(100);
+    assertThat(spellings).hasSizeGreaterThan(600);
+    for (var instruction : spellings) {
+      if (instruction.form().semantics() instanceof Semantics.Pure) {
+        assertThat(LaneMeaning.of(instruction.form(), instruction.modifiers()))
+            .as(instruction.toString())
+            .isNotEmpty();
+      }
+    }
+  }
+
+  @Test
+  void everySpellingPrintsParsesBackEqualAndVerifies() {
+    var module = TableWalk.module(NEWEST, EVERY_TARGET);
+    var text = module.toString();
+    var again = Parser.parse(text, "walk.ptx");
+    assertThat(again.toString()).isEqualTo(text);
+    var before = module.kernels().getFirst().instructions().toList();
+    assertThat(before).hasSizeGreaterThanOrEqualTo(TableWalk.spellings().size());
+    assertThat(again.kernels().getFirst().instructions().toList()).isEqualTo(before);
+    assertThat(Verifier.faults(module)).isEmpty();
+    assertThat(Verifier.faults(again)).isEmpty();
+  }
+
+  @Test
+  void modifiersMayComeInAnyOrder() {
+    for (var instruction : TableWalk.spellings()) {
+      var words = new java.util.ArrayList<>(instruction.modifiers().list());
+      words.removeIf(Type.class::isInstance);
+      Collections.reverse(words);
+      instruction.modifiers().types().forEach(words::add);
+      assertThat(instruction.form().fit(words))
+          .as(instruction.toString())
+          .contains(instruction.modifiers());
+    }
+  }
+
+  @Test
+  void noSpellingIsInTwoRows() {
+    for (var instruction : TableWalk.spellings()) {
+      var rows =
+          Opcodes.all().stream()
+              .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))
+              .filter(row ->
+                  row.fit(instruction.modifiers().list())
+                      .filter(m -> row.takes(instruction.operands(), m))
+                      .isPresent())
+              .toList();
+      assertThat(rows).as(instruction.toString()).containsExactly(instruction.form());
+    }
+  }
+
+  @Test
+  void saysHowAnInstructionIsWritten() {
+    assertThatThrownBy(() -> Opcodes.find("mul.s32", List.of()))
+        .hasMessageContaining(
+            "no instruction \"mul.s32\"; mul is written mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
+    assertThatThrownBy(() -> Opcodes.find("frobnicate.f32", List.of()))
+        .hasMessageStartingWith("no instruction \"frobnicate\"; the table has abs, add, and, bar,");
+    assertThatThrownBy(
+            () -> Opcodes.find("fma.rn.f32", List.of(new Register(RegisterClass.F32, "%f0"))))
+        .hasMessage(
+            "fma.rn.f32 takes (d = a .f32 register, a = a .f32 register or literal, b = a .f32 register or literal,"
+                + " c = a .f32 register or literal), not (%f0)");
+  }
+
+  @Test
+  void literalsMustSuitTheirOperand() {
+    var rs = new Register(RegisterClass.B16, "%rs0");
+    assertThatThrownBy(() -> move("mov.u16", rs, Immediate.of(70_000)))
+        .hasMessage("70000 does not fit .u16");
+    assertThatThrownBy(
+            () -> move("mov.f32", new Register(RegisterClass.F32, "%f0"), Immediate.of(1)))
+        .hasMessage("1 is no .f32 literal; write it as 0f3F800000 or 1.0");
+    assertThat(move("mov.s16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.s16 %rs0, -1;");
+    assertThat(move("mov.u16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.u16 %rs0, 65535;");
+    var address = new Operand.Address(new Register(RegisterClass.B64, "%rd0"), 0);
+    assertThatThrownBy(() ->
+            Opcodes.instruction(
+                "cp.async.ca.shared.global",
+                List.of(address, address, Immediate.of(5)),
+                null,
+                Source.UNKNOWN))
+        .hasMessage("operand n must be one of the literals [4, 8, 16], got 5");
+  }
+
+  private static Statement.Instruction move(String opcode, Register d, Immediate a) {
+    return Opcodes.instruction(opcode, List.of(d, a), null, Source.UNKNOWN);
+  }
+}
