@@ -128,7 +128,7 @@ public record Form(
     if (slot.second() != null) {
       return given instanceof Operand.Pair;
     }
-    if (slot.length(chosen) > 1) {
+    if (slot.isVector(chosen)) {
       return given instanceof Operand.Vector v && v.elements().size() == slot.length(chosen);
     }
     return switch (slot.kind()) {

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written, or {@code type} for the operation type
- * @param length the registers of a vector operand; 1 = no vector, {@link #BY_MODIFIER} = as {@code
- *     .v2}, {@code .v4} say
+ * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
+ *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say
  * @param allowed the literals that may stand there; empty = any that fits the type
  * @param second the other half of a pair {@code d|p}
  */
@@ -26,6 +26,9 @@ public record OperandSlot(
     int length,
     Set<Long> allowed,
     @Nullable OperandSlot second) {
+
+  /** The length of an operand that is no vector. */
+  public static final int SCALAR = -1;
 
   /** The length of a vector that the instruction's {@code .v2} or {@code .v4} gives. */
   public static final int BY_MODIFIER = 0;
@@ -79,7 +82,7 @@ public record OperandSlot(
     }
     int length =
         m.group(5) == null
-            ? 1
+            ? SCALAR
             : m.group(5).equals("vec") ? BY_MODIFIER : Integer.parseInt(m.group(5));
     return new OperandSlot(
         name,
@@ -101,9 +104,14 @@ public record OperandSlot(
     return typeRule.equals("0") || typeRule.equals("1");
   }
 
+  /** Whether the registers that stand here are written in braces. */
+  public boolean isVector(Modifiers modifiers) {
+    return length == BY_MODIFIER ? modifiers.vectorLength() > 1 : length != SCALAR;
+  }
+
   /** How many registers stand here under these modifiers. */
   public int length(Modifiers modifiers) {
-    return length == BY_MODIFIER ? modifiers.vectorLength() : length;
+    return length == BY_MODIFIER ? modifiers.vectorLength() : Math.abs(length);
   }
 
   /** The type of each register that stands here. */
@@ -133,7 +141,7 @@ public record OperandSlot(
             length > 1 ? "{%d registers of %s}".formatted(length, type) : "a " + type + " register";
         yield second != null
             ? one + "|" + second.describe(modifiers)
-            : kind == Kind.SOURCE && length == 1 && takesLiteral(modifiers)
+            : kind == Kind.SOURCE && !isVector(modifiers) && takesLiteral(modifiers)
                 ? one + " or literal"
                 : one;
       }

@@ -126,6 +126,6 @@ public final class TableWalk {
     for (int i = 0; i < length; i++) {
       all.add(new Register(registerClass, registerClass.prefix() + (first + i)));
     }
-    return length == 1 ? all.getFirst() : new Operand.Vector(all);
+    return slot.isVector(modifiers) ? new Operand.Vector(all) : all.getFirst();
   }
 }
