@@ -1,0 +1,116 @@
+package dev.athanor.engine.author;
+
+import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A row-major matrix in shared memory. */
+public final class SharedTile {
+  private final KernelBuilder k;
+  private final Type element;
+  private final int rows;
+  private final int columns;
+  private final int pitch;
+  private final Int address;
+
+  SharedTile(KernelBuilder k, Type element, int rows, int columns, int pitch, Int address) {
+    this.k = k;
+    this.element = element;
+    this.rows = rows;
+    this.columns = columns;
+    this.pitch = pitch;
+    this.address = address;
+  }
+
+  public int rows() {
+    return rows;
+  }
+
+  public int columns() {
+    return columns;
+  }
+
+  /** The bytes from the first to behind the last row. */
+  public int bytes() {
+    return rows * pitch * element.bytes();
+  }
+
+  /** The element at a place. */
+  public Value load(Int row, Int column) {
+    return new Value(
+        k, element, k.result(element, "ld.shared." + memoryType(), at(row, column).address()));
+  }
+
+  /**
+   * {@code count} elements of a row from a column on; the first must be aligned to them all, at
+   * most 16 bytes.
+   */
+  public List<Value> load(int count, Int row, Int column) {
+    if (count == 1) {
+      return List.of(load(row, column));
+    }
+    var values = new ArrayList<Value>();
+    for (int i = 0; i < count; i++) {
+      values.add(new Value(k, element, k.register(element)));
+    }
+    k.emit(
+        "ld.shared.v%d.%s".formatted(count, memoryType()),
+        KernelBuilder.vector(values),
+        at(row, column).address());
+    return values;
+  }
+
+  public void store(Int row, Int column, Value value) {
+    k.emit("st.shared." + memoryType(), at(row, column).address(), value.operand());
+  }
+
+  /**
+   * Copies elements from global memory to a place here, later than this is issued: see {@link
+   * KernelBuilder#commitCopies}. What lies behind the first {@code valid} bytes becomes zero and is
+   * not read.
+   *
+   * @param bytes 4, 8 or 16; both addresses must be multiples of it
+   * @param valid from 0 to {@code bytes}
+   */
+  public void copyAsync(
+      Int row, Int column, int bytes, GlobalPointer source, Int index, Int valid) {
+    k.emit(
+        "cp.async.%s.shared.global".formatted(bytes == 16 ? "cg" : "ca"),
+        at(row, column).address(),
+        source.at(index),
+        Immediate.of(bytes),
+        valid.operand());
+  }
+
+  /**
+   * {@code ldmatrix}: four 8x8 matrices of 16-bit elements, whose rows lie where the lanes say:
+   * lane {@code 8m + r} gives row {@code r} of matrix {@code m}. Each lane receives two elements of
+   * each matrix, as {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}
+   * says.
+   */
+  public List<Value> loadMatrices(Int row, Int column, boolean transposed) {
+    var values = new ArrayList<Value>();
+    for (int i = 0; i < 4; i++) {
+      values.add(new Value(k, Type.B32, k.register(Type.B32)));
+    }
+    k.emit(
+        "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
+        KernelBuilder.vector(values),
+        at(row, column).address());
+    return values;
+  }
+
+  /** A tile of another shape from byte {@code offset} of this one on. */
+  public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
+    return new SharedTile(k, type, otherRows, otherColumns, otherPitch, address.plus(offset));
+  }
+
+  private Int at(Int row, Int column) {
+    return address.plus(row.times(pitch).plus(column).times(element.bytes()));
+  }
+
+  private String memoryType() {
+    return element.bits() == 16 ? "b16" : element.word();
+  }
+}
