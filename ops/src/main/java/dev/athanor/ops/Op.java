@@ -15,13 +15,20 @@ public interface Op {
   OpDescription description();
 
   /**
-   * Chooses how to compute the op. Pure and cheap: equal arguments give equal plans, and no device
-   * is touched.
+   * The ways in which this device can compute the op, the one that should be fastest first. Pure
+   * and cheap: equal arguments give equal plans, and no device is touched.
    *
-   * @param inputs the inputs that were given; their names have been checked
+   * @param inputs the inputs that were given; their names and dtypes have been checked
+   * @return at least one plan
    * @throws OpException when the inputs do not go together or the device cannot compute them
    */
-  Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability);
+  List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability);
+
+  /** The first of {@link #plans}. */
+  default Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return plans(inputs, attributes, capability).getFirst();
+  }
 
   /**
    * Computes the outputs in float64 from the given (already rounded) inputs, as plainly as

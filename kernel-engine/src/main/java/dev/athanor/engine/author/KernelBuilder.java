@@ -59,7 +59,8 @@ public final class KernelBuilder {
     var k = new KernelBuilder();
     author.accept(k);
     k.emit("ret");
-    return new Kernel(name, k.parameters, k.shared, maxThreads, k.scope.statements);
+    // asking for one block only, the assembler spills nothing to make room for more
+    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
   }
 
   // what a kernel is given
@@ -176,6 +177,7 @@ public final class KernelBuilder {
     boolean runs =
         first instanceof Immediate f && bound instanceof Immediate b && f.bits() < b.bits();
     within(inner, () -> body.accept(new Int(this, i, 0)));
+    homes.put(i, scope);
 
     emit("mov.s32", i, first);
     if (!runs) {
@@ -288,7 +290,8 @@ public final class KernelBuilder {
   Register pure(Type type, String opcode, Operand... sources) {
     var home = scope;
     if (Stream.of(sources).flatMap(KernelBuilder::registersOf).noneMatch(variables::contains)) {
-      while (home.parent != null && knows(home.parent, sources)) {
+      // a thread has seven predicates at most, so they are not kept over a loop
+      while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
         home = home.parent;
       }
       var key = new ArrayList<Object>(List.of(opcode));

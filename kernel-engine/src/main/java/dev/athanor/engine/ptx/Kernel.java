@@ -12,6 +12,8 @@ import java.util.stream.Stream;
  * @param shared the arrays of shared memory, in the order in which they are laid out
  * @param maxThreads the greatest number of threads a block may have ({@code .maxntid}); 0 = not
  *     said
+ * @param minBlocks how many blocks should at least fit on a multiprocessor ({@code .minnctapersm}),
+ *     which bounds the registers; 0 = not said
  * @param body the statements; falling off the end returns
  */
 public record Kernel(
@@ -19,6 +21,7 @@ public record Kernel(
     List<Parameter> parameters,
     List<SharedArray> shared,
     int maxThreads,
+    int minBlocks,
     List<Statement> body) {
 
   public Kernel {

@@ -102,12 +102,18 @@ public final class Parser {
       take();
     }
     int maxThreads = 0;
-    if (peek().text().equals(".maxntid")) {
-      take();
-      maxThreads = integer();
-      while (peek().is(",")) {
-        take();
-        maxThreads = Math.multiplyExact(maxThreads, integer());
+    int minBlocks = 0;
+    while (!peek().is("{")) {
+      var directive = take();
+      switch (directive.text()) {
+        case ".maxntid" -> {
+          maxThreads = integer();
+          while (takeIf(",")) {
+            maxThreads = Math.multiplyExact(maxThreads, integer());
+          }
+        }
+        case ".minnctapersm" -> minBlocks = integer();
+        default -> throw expected(directive, ".maxntid, .minnctapersm or {");
       }
     }
     expect("{");
@@ -120,7 +126,7 @@ public final class Parser {
     dynamicShared.values().stream()
         .filter(array -> mentions(body, array.name()))
         .forEach(used::add);
-    return new Kernel(name, parameters, used, maxThreads, body);
+    return new Kernel(name, parameters, used, maxThreads, minBlocks, body);
   }
 
   private static boolean mentions(List<Statement> body, String symbol) {

@@ -44,6 +44,9 @@ public final class Printer {
     if (kernel.maxThreads() > 0) {
       out.append(".maxntid ").append(kernel.maxThreads()).append(", 1, 1\n");
     }
+    if (kernel.minBlocks() > 0) {
+      out.append(".minnctapersm ").append(kernel.minBlocks()).append('\n');
+    }
     out.append("{\n");
     for (var array : kernel.shared()) {
       if (!array.isDynamic()) {

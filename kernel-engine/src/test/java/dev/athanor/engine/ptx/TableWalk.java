@@ -65,6 +65,7 @@ public final class TableWalk {
             List.of(new Kernel.Parameter("parameter", Type.U64)),
             List.of(new Kernel.SharedArray("array", 16, 4096)),
             256,
+            1,
             body);
     return new Module(version, target, List.of(kernel));
   }

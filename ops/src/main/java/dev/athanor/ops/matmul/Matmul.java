@@ -1,0 +1,71 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** The product of two matrices, with bias and activation. */
+public final class Matmul implements Op {
+
+  private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul",
+          "Multiplies matrices, adds a bias and applies an activation, in one kernel.",
+          List.of(
+              new Input("a", "[…, M, K]", DTYPES, false, "the left matrices"),
+              new Input(
+                  "b",
+                  "[…, K, N]",
+                  DTYPES,
+                  false,
+                  "the right matrices; leading dimensions broadcast"),
+              new Input("bias", "[N]", DTYPES, true, "added to every row")),
+          List.of(
+              Attribute.flag("transposeA", "a is stored as […, K, M]"),
+              Attribute.flag("transposeB", "b is stored as […, N, K]"),
+              Attribute.number("alpha", 1, "what the product is multiplied by"),
+              Attribute.choice("activation", "none", Activation.names(), "the function of the sum"),
+              Attribute.choice(
+                  "outDtype",
+                  "",
+                  List.of("f32", "f16", "bf16"),
+                  "the dtype of c; that of a when left out, and f32 can give only f32")),
+          List.of(new Output("c", "[…, M, N]", "the product")),
+          "c = activation(alpha · a·b + bias), with sums in f32");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return Map.of("c", MatmulReference.compute(inputs, attributes));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return MatmulCases.of(random, quick);
+  }
+}

@@ -1,0 +1,126 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Products that exercise every dtype, transpose, epilogue, alignment and edge. */
+final class MatmulCases {
+
+  /**
+   * M, N, K: single elements, primes, one more and one less than tiles, odd and even leading
+   * dimensions.
+   */
+  private static final int[][] SIZES = {
+    {1, 1, 1},
+    {1, 13, 24},
+    {13, 1, 17},
+    {2, 3, 4},
+    {16, 8, 16},
+    {17, 19, 31},
+    {33, 32, 64},
+    {31, 66, 36},
+    {64, 64, 32},
+    {65, 63, 33},
+    {40, 72, 100},
+    {128, 128, 96},
+    {129, 130, 40},
+    {127, 8, 256}
+  };
+
+  private static final int[][] QUICK_SIZES = {{1, 1, 1}, {17, 19, 31}, {33, 72, 64}};
+
+  private MatmulCases() {}
+
+  static List<Case> of(RandomGenerator random, boolean quick) {
+    var activations = List.of(Activation.values());
+    var cases = new ArrayList<Case>();
+    for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
+      int n = 0;
+      for (var size : quick ? QUICK_SIZES : SIZES) {
+        for (int transposes = 0; transposes < 4; transposes++) {
+          // every activation meets every size in turn, half of the cases have a bias
+          var activation = activations.get(n % activations.size());
+          var attributes =
+              Map.of(
+                  "transposeA",
+                  (transposes & 1) != 0,
+                  "transposeB",
+                  (transposes & 2) != 0,
+                  "alpha",
+                  n % 3 == 0 ? 1 : 0.5,
+                  "activation",
+                  activation.text(),
+                  "outDtype",
+                  dtype != DType.F32 && n % 4 == 3 ? "f32" : dtype.text());
+          cases.add(make(random, dtype, Shape.of(), Shape.of(), size, attributes, n % 2 == 1));
+          n++;
+        }
+      }
+      cases.add(
+          make(random, dtype, Shape.of(3), Shape.of(3), new int[] {5, 7, 9}, Map.of(), false));
+      cases.add(
+          make(random, dtype, Shape.of(2, 1), Shape.of(3), new int[] {18, 6, 10}, Map.of(), true));
+      cases.add(
+          make(random, dtype, Shape.of(), Shape.of(2, 2), new int[] {4, 16, 8}, Map.of(), false));
+    }
+    return cases;
+  }
+
+  private static Case make(
+      RandomGenerator random,
+      DType dtype,
+      Shape batchA,
+      Shape batchB,
+      int[] size,
+      Map<String, ?> given,
+      boolean bias) {
+    var attributes = Attributes.of(new Matmul().description(), given);
+    int m = size[0];
+    int n = size[1];
+    int k = size[2];
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put(
+        "a",
+        normal(
+            random, dtype, attributes.flag("transposeA") ? batchA.with(k, m) : batchA.with(m, k)));
+    inputs.put(
+        "b",
+        normal(
+            random, dtype, attributes.flag("transposeB") ? batchB.with(n, k) : batchB.with(k, n)));
+    if (bias) {
+      inputs.put("bias", normal(random, dtype, Shape.of(n)));
+    }
+    return new Case(inputs, attributes, tolerance(dtype, k));
+  }
+
+  /** As the catalogue of ops says. */
+  private static Tolerance tolerance(DType dtype, int k) {
+    return new Tolerance(
+        Tolerance.Metric.RELATIVE,
+        switch (dtype) {
+          case F32 -> 1e-6 * Math.sqrt(k);
+          case F16 -> 2e-3;
+          case BF16 -> 1e-2;
+          default -> throw new IllegalArgumentException(dtype.text());
+        });
+  }
+
+  private static HostTensor normal(RandomGenerator random, DType dtype, Shape shape) {
+    var tensor = HostTensor.zeros(new TensorType(dtype, shape));
+    for (long i = 0; i < shape.elements(); i++) {
+      dtype.write(tensor.data(), i, random.nextGaussian());
+    }
+    return tensor;
+  }
+}

@@ -1,0 +1,5 @@
+/** Matrix products. */
+@NullMarked
+package dev.athanor.ops.matmul;
+
+import org.jspecify.annotations.NullMarked;
