@@ -1,0 +1,185 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
+
+/**
+ * A device that runs on any machine. It executes kernels as the PTX manual says, several blocks at
+ * once, and stops a kernel at the first block that does something undefined. Its streams do their
+ * work at once.
+ */
+public final class EmulatedDevice implements Device {
+
+  private static final int MOST_THREADS = 1024;
+  private static final int SHARED_BYTES = 48 << 10;
+  private static final int SHARED_BYTES_OPT_IN = 227 << 10;
+
+  private final EmulatorOptions options;
+  private final Capability capability;
+  private final GlobalMemory memory;
+  private final Workers workers;
+  private final Map<Kernel, Program> programs = new ConcurrentHashMap<>();
+  private volatile boolean closed;
+
+  public EmulatedDevice() {
+    this(EmulatorOptions.DEFAULT);
+  }
+
+  public EmulatedDevice(EmulatorOptions options) {
+    this.options = options;
+    this.memory = new GlobalMemory(options.memoryBytes());
+    this.workers = new Workers(options.workers());
+    this.capability =
+        new Capability(
+            "emulator:0",
+            "Athanor PTX emulator",
+            options.target(),
+            "Java " + Runtime.version().feature(),
+            options.workers(),
+            MOST_THREADS,
+            SHARED_BYTES,
+            SHARED_BYTES_OPT_IN,
+            options.memoryBytes());
+  }
+
+  @Override
+  public Capability capability() {
+    return capability;
+  }
+
+  @Override
+  public Buffer allocate(long bytes) {
+    checkOpen();
+    if (bytes < 1) {
+      throw new IllegalArgumentException("a buffer has at least 1 byte, got " + bytes);
+    }
+    return memory.allocate(bytes);
+  }
+
+  @Override
+  public Stream openStream() {
+    checkOpen();
+    return new EmulatedStream(this);
+  }
+
+  @Override
+  public LoadedKernel load(Module module, String kernel) {
+    checkOpen();
+    var code =
+        module
+            .kernel(kernel)
+            .orElseThrow(() ->
+                new DeviceException.LoadFailed(
+                    kernel,
+                    "the module has "
+                        + module.kernels().stream()
+                            .map(Kernel::name)
+                            .collect(Collectors.joining(", "))));
+    if (!options.target().runs(module.target())) {
+      throw new DeviceException.LoadFailed(
+          kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
+    }
+    var known = programs.get(code);
+    if (known != null) {
+      return new Loaded(known, Origin.HIT);
+    }
+    try {
+      var program = new Program(code);
+      var other = programs.putIfAbsent(code, program);
+      return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
+    } catch (IllegalArgumentException e) {
+      var failed = new DeviceException.LoadFailed(kernel, String.valueOf(e.getMessage()));
+      failed.initCause(e);
+      throw failed;
+    }
+  }
+
+  private record Loaded(Program program, Origin origin) implements LoadedKernel {
+    @Override
+    public Kernel kernel() {
+      return program.kernel();
+    }
+  }
+
+  @Override
+  public MemoryUsage memory() {
+    long used = memory.used();
+    return new MemoryUsage(used, 0, memory.limit() - used);
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    memory.close();
+    workers.close();
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException("the device is closed");
+    }
+  }
+
+  /** Does something with memory, none of which is given back meanwhile. */
+  void use(Runnable work) {
+    memory.enter();
+    try {
+      checkOpen();
+      work.run();
+    } finally {
+      memory.leave();
+    }
+  }
+
+  /** The buffer behind the seam, if it is one of ours and open. */
+  Allocation own(Buffer buffer) {
+    if (!(buffer instanceof Allocation allocation) || !allocation.belongsTo(memory)) {
+      throw new IllegalArgumentException("a buffer of another device, " + buffer);
+    }
+    if (allocation.isClosed()) {
+      throw new IllegalStateException(allocation + " is closed");
+    }
+    return allocation;
+  }
+
+  /** Runs a kernel to its end. */
+  void run(Launch launch) {
+    if (!(launch.kernel() instanceof Loaded loaded)
+        || programs.get(loaded.kernel()) != loaded.program) {
+      throw new IllegalArgumentException(
+          "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
+    }
+    launch.check(capability);
+    List<Long> values = new ArrayList<>();
+    for (var argument : launch.arguments()) {
+      values.add(
+          switch (argument) {
+            case Argument.Pointer pointer -> own(pointer.buffer()).address() + pointer.offset();
+            case Argument.Scalar scalar -> scalar.bits();
+          });
+    }
+    workers.run(
+        new LaunchedKernel(
+            loaded.program,
+            launch.grid(),
+            launch.block(),
+            loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
+            LaunchedKernel.parameters(values),
+            memory.snapshot(),
+            options));
+  }
+}

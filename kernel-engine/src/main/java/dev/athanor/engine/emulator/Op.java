@@ -1,0 +1,74 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.emulator.Registers.Lanes;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import org.jspecify.annotations.Nullable;
+
+/** A decoded instruction of a worker. */
+final class Op {
+
+  /** How an instruction moves the threads that execute it. */
+  enum Kind {
+    /** They go on. */
+    STRAIGHT,
+    BRANCH,
+    EXIT,
+    /** They wait for others of the warp, then go on. */
+    COLLECTIVE,
+    /** They wait for others of the block. */
+    BARRIER
+  }
+
+  /**
+   * The operands of a barrier.
+   *
+   * @param threads how many threads it waits for; null = all
+   */
+  record Barrier(Lanes number, @Nullable Lanes threads) {}
+
+  final Kind kind;
+  final Instruction instruction;
+  final Step step;
+
+  /** Where a branch goes on. */
+  final int target;
+
+  /** The masks of the predicate; null = always. */
+  final int @Nullable [] guard;
+
+  private final @Nullable Barrier barrier;
+  private final int flip;
+
+  /**
+   * @param guard the register of the instruction's guard, if it has one
+   * @param barrier the operands of a barrier
+   */
+  Op(
+      Kind kind,
+      Instruction instruction,
+      Step step,
+      int target,
+      @Nullable Lanes guard,
+      @Nullable Barrier barrier) {
+    this.kind = kind;
+    this.instruction = instruction;
+    this.step = step;
+    this.target = target;
+    this.guard = guard == null ? null : guard.ints();
+    this.flip = instruction.guard() != null && instruction.guard().negated() ? -1 : 0;
+    this.barrier = barrier;
+  }
+
+  /** The operands of a barrier. */
+  Barrier barrier() {
+    if (barrier == null) {
+      throw new IllegalStateException(instruction + " is no barrier");
+    }
+    return barrier;
+  }
+
+  /** Those of some lanes of a warp for which the guard holds. */
+  int chosen(int warp, int mask) {
+    return guard == null ? mask : mask & (guard[warp] ^ flip);
+  }
+}

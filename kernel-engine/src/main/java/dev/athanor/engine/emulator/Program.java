@@ -1,0 +1,70 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Opcodes;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
+final class Program {
+
+  private final Kernel kernel;
+  private final Set<SpecialRegister> special;
+  private final List<Instruction> instructions = new ArrayList<>();
+  private final Map<String, Integer> labels = new HashMap<>();
+
+  /**
+   * Decodes a kernel.
+   *
+   * @throws IllegalArgumentException when it cannot be executed, saying why
+   */
+  Program(Kernel kernel) {
+    this.kernel = kernel;
+    this.special =
+        kernel
+            .instructions()
+            .flatMap(i -> i.operands().stream())
+            .filter(SpecialRegister.class::isInstance)
+            .map(SpecialRegister.class::cast)
+            .collect(Collectors.toUnmodifiableSet());
+    for (var statement : kernel.body()) {
+      switch (statement) {
+        case Statement.Label label -> {
+          if (labels.put(label.name(), instructions.size()) != null) {
+            throw new IllegalArgumentException(
+                "label %s is there again at %s".formatted(label.name(), label.source()));
+          }
+        }
+        case Instruction instruction -> instructions.add(instruction);
+      }
+    }
+    // falling off the end returns
+    var end = Opcodes.find("ret", List.of());
+    instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
+    bind(new Block(LaunchedKernel.trial(this), registers(Dim3.of(32)))); // to hear complaints now
+  }
+
+  Kernel kernel() {
+    return kernel;
+  }
+
+  /** Registers for blocks of this shape. */
+  Registers registers(Dim3 shape) {
+    return new Registers(kernel.registers(), special, (int) Math.ceilDiv(shape.count(), 32));
+  }
+
+  /** The instructions, to be executed in a block. */
+  Op[] bind(Block block) {
+    var binder = new Binder(kernel, labels, block);
+    return instructions.stream().map(binder::bind).toArray(Op[]::new);
+  }
+}

@@ -1,0 +1,112 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.SpecialRegister;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** The registers of a block, an array each; its lanes are padded to whole warps. */
+final class Registers {
+
+  /** What registers hold before they are written: a NaN to show when it is used. */
+  static final int POISON = 0xFFC0_DEAD;
+
+  /** The array of a register and what it holds. */
+  record Lanes(Storage storage, Object array) {
+    int[] ints() {
+      return (int[]) array;
+    }
+
+    long[] longs() {
+      return (long[]) array;
+    }
+
+    float[] floats() {
+      return (float[]) array;
+    }
+
+    double[] doubles() {
+      return (double[]) array;
+    }
+  }
+
+  private final int warps;
+  private final Map<Operand.Register, Lanes> arrays = new HashMap<>();
+  private final Map<SpecialRegister, Lanes> special = new EnumMap<>(SpecialRegister.class);
+
+  Registers(Collection<Operand.Register> all, Set<SpecialRegister> specials, int warps) {
+    this.warps = warps;
+    for (var register : all) {
+      arrays.put(register, lanes(Storage.of(register.registerClass())));
+    }
+    specials.forEach(register -> special.put(register, lanes(Storage.INT)));
+  }
+
+  int warps() {
+    return warps;
+  }
+
+  Lanes of(Operand.Register register) {
+    var lanes = arrays.get(register);
+    if (lanes == null) {
+      throw new IllegalArgumentException("no register " + register);
+    }
+    return lanes;
+  }
+
+  Lanes of(SpecialRegister register) {
+    var lanes = special.get(register);
+    if (lanes == null) {
+      throw new IllegalArgumentException("no register " + register);
+    }
+    return lanes;
+  }
+
+  /** The special registers that the kernel reads. */
+  Map<SpecialRegister, Lanes> special() {
+    return special;
+  }
+
+  /** A register with one value in all lanes. */
+  Lanes constant(Storage storage, Object value) {
+    var lanes = lanes(storage);
+    switch (storage) {
+      case MASK -> Arrays.fill(lanes.ints(), (Boolean) value ? -1 : 0);
+      case INT -> Arrays.fill(lanes.ints(), (Integer) value);
+      case LONG -> Arrays.fill(lanes.longs(), (Long) value);
+      case FLOAT -> Arrays.fill(lanes.floats(), (Float) value);
+      case DOUBLE -> Arrays.fill(lanes.doubles(), (Double) value);
+    }
+    return lanes;
+  }
+
+  /** Forgets what a block left. */
+  void poison() {
+    for (var lanes : arrays.values()) {
+      switch (lanes.storage()) {
+        case MASK -> Arrays.fill(lanes.ints(), 0);
+        case INT -> Arrays.fill(lanes.ints(), POISON);
+        case LONG -> Arrays.fill(lanes.longs(), POISON * 0x1_0000_0001L);
+        case FLOAT -> Arrays.fill(lanes.floats(), Float.intBitsToFloat(POISON));
+        case DOUBLE -> Arrays.fill(lanes.doubles(), Double.NaN);
+      }
+    }
+  }
+
+  private Lanes lanes(Storage storage) {
+    int lanes = warps * 32;
+    return new Lanes(
+        storage,
+        switch (storage) {
+          case MASK -> new int[warps];
+          case INT -> new int[lanes];
+          case LONG -> new long[lanes];
+          case FLOAT -> new float[lanes];
+          case DOUBLE -> new double[lanes];
+        });
+  }
+}

@@ -1,0 +1,91 @@
+package dev.athanor.engine.emulator;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Where the threads of a block are. Those of a warp that are at one place form a fragment;
+ * fragments that meet become one again.
+ */
+final class Threads {
+
+  /** Why a fragment does not go on. */
+  enum Wait {
+    NONE,
+    /** The rest of its warp has to come to the same instruction. */
+    WARP,
+    /** The rest of its block has to come to the same barrier. */
+    BARRIER
+  }
+
+  /** Some threads of a warp. */
+  static final class Fragment {
+    int pc;
+    int mask;
+    Wait wait = Wait.NONE;
+
+    /** Whether it has gone round loops long enough, and others come first. */
+    boolean spent;
+
+    Fragment(int pc, int mask) {
+      this.pc = pc;
+      this.mask = mask;
+    }
+  }
+
+  /** The fragments of one warp; none when all its threads have exited. */
+  static final class Warp {
+    final int index;
+    final List<Fragment> fragments = new ArrayList<>();
+
+    /** The barrier at which it waits, if it does. */
+    int barrier;
+
+    Warp(int index) {
+      this.index = index;
+    }
+
+    /** Whether all its threads are at one place. */
+    boolean isWhole() {
+      return fragments.size() == 1;
+    }
+
+    boolean isRunnableAt(int pc) {
+      var fragment = fragments.size() == 1 ? fragments.getFirst() : null;
+      return fragment != null && fragment.pc == pc && fragment.wait == Wait.NONE && !fragment.spent;
+    }
+
+    /** Moves some threads of a fragment to a place of their own. */
+    void split(Fragment fragment, int mask, int pc) {
+      fragment.mask &= ~mask;
+      fragments.add(new Fragment(pc, mask));
+    }
+
+    /** Makes one of fragments that are at the same place. */
+    void merge() {
+      for (int i = 0; i < fragments.size(); i++) {
+        var kept = fragments.get(i);
+        for (int j = fragments.size() - 1; j > i; j--) {
+          if (fragments.get(j).pc == kept.pc) {
+            var merged = fragments.remove(j);
+            kept.mask |= merged.mask;
+            kept.wait = Wait.NONE;
+            kept.spent &= merged.spent;
+          }
+        }
+      }
+    }
+
+    /** Ends the threads of a fragment, for which others of the warp may be waiting. */
+    void exit(Fragment fragment) {
+      fragments.remove(fragment);
+      for (var other : fragments) {
+        if (other.wait == Wait.WARP) {
+          other.wait = Wait.NONE;
+        }
+      }
+    }
+  }
+
+  private Threads() {}
+}

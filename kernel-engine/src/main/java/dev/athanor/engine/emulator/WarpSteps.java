@@ -1,0 +1,238 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.emulator.Registers.Lanes;
+import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.WarpFunction;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The instructions that a warp executes as one. */
+final class WarpSteps {
+
+  private WarpSteps() {}
+
+  /** A register is a row of 32-bit words, or two for 64 bits, low word first. */
+  private static int rows(Lanes register) {
+    return switch (register.storage()) {
+      case MASK, INT, FLOAT -> 1;
+      case LONG, DOUBLE -> 2;
+    };
+  }
+
+  private static int[][] words(List<Lanes> registers) {
+    return new int[registers.stream().mapToInt(WarpSteps::rows).sum()][32];
+  }
+
+  /** All lanes of a warp are needed, and have to be there. */
+  private static void checkFull(Block block, Instruction instruction, int warp) {
+    int missing = Integer.bitCount(~block.active[warp]);
+    if (missing != 0) {
+      throw block.fault(
+          32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
+          instruction,
+          "needs all 32 threads of its warp, but %d have exited or never were".formatted(missing));
+    }
+  }
+
+  /** An instruction with a {@link WarpFunction}. */
+  static final class Call implements Step.Collective {
+    private final Block block;
+    private final Instruction instruction;
+    private final WarpFunction function;
+    private final List<Lanes> results;
+    private final List<Lanes> sources;
+    private final int @Nullable [] members;
+    private final int[][] resultWords;
+    private final int[][] sourceWords;
+
+    /**
+     * @param members the operand that names the lanes taking part; null = all
+     */
+    Call(
+        Block block,
+        Instruction instruction,
+        WarpFunction function,
+        List<Lanes> results,
+        List<Lanes> sources,
+        int @Nullable [] members) {
+      this.block = block;
+      this.instruction = instruction;
+      this.function = function;
+      this.results = results;
+      this.sources = sources;
+      this.members = members;
+      this.resultWords = words(results);
+      this.sourceWords = words(sources);
+    }
+
+    @Override
+    public int needed(int warp, int mask) {
+      if (members == null) {
+        return block.live[warp];
+      }
+      int needed = 0;
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        int named = members[32 * warp + lane];
+        if (((named >>> lane) & 1) == 0) {
+          throw block.fault(
+              32 * warp + lane,
+              instruction,
+              "the thread is lane %d, which its member mask 0x%08x leaves out"
+                  .formatted(lane, named));
+        }
+        needed |= named;
+      }
+      return needed & block.live[warp];
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        int mask = block.active[warp];
+        if (mask == 0) {
+          continue;
+        }
+        if (members == null) {
+          checkFull(block, instruction, warp);
+        }
+        int row = 0;
+        for (var source : sources) {
+          row = read(source, warp, sourceWords, row);
+        }
+        function.apply(
+            new WarpFunction.Call(instruction.modifiers(), block.target, mask),
+            sourceWords,
+            resultWords);
+        row = 0;
+        for (var result : results) {
+          row = write(result, warp, mask, resultWords, row);
+        }
+      }
+    }
+
+    /** Spreads the lanes of a warp out to words from a row on, and answers the next row. */
+    private static int read(Lanes register, int warp, int[][] words, int row) {
+      int from = 32 * warp;
+      switch (register.storage()) {
+        case MASK -> {
+          for (int lane = 0; lane < 32; lane++) {
+            words[row][lane] = (register.ints()[warp] >>> lane) & 1;
+          }
+        }
+        case INT -> System.arraycopy(register.ints(), from, words[row], 0, 32);
+        case FLOAT -> {
+          for (int lane = 0; lane < 32; lane++) {
+            words[row][lane] = Float.floatToRawIntBits(register.floats()[from + lane]);
+          }
+        }
+        case LONG -> {
+          for (int lane = 0; lane < 32; lane++) {
+            split(register.longs()[from + lane], words, row, lane);
+          }
+        }
+        case DOUBLE -> {
+          for (int lane = 0; lane < 32; lane++) {
+            split(Double.doubleToRawLongBits(register.doubles()[from + lane]), words, row, lane);
+          }
+        }
+      }
+      return row + rows(register);
+    }
+
+    private static int write(Lanes register, int warp, int mask, int[][] words, int row) {
+      if (register.storage() == Storage.MASK) {
+        register.ints()[warp] &= ~mask;
+      }
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        int at = 32 * warp + lane;
+        int word = words[row][lane];
+        switch (register.storage()) {
+          case MASK -> register.ints()[warp] |= word << lane;
+          case INT -> register.ints()[at] = word;
+          case FLOAT -> register.floats()[at] = Float.intBitsToFloat(word);
+          case LONG -> register.longs()[at] = join(word, words[row + 1][lane]);
+          case DOUBLE ->
+              register.doubles()[at] = Double.longBitsToDouble(join(word, words[row + 1][lane]));
+        }
+      }
+      return row + rows(register);
+    }
+
+    private static void split(long bits, int[][] words, int row, int lane) {
+      words[row][lane] = (int) bits;
+      words[row + 1][lane] = (int) (bits >>> 32);
+    }
+
+    private static long join(int low, int high) {
+      return (low & 0xFFFF_FFFFL) | ((long) high << 32);
+    }
+  }
+
+  /** {@code ldmatrix}: rows of 16 bytes from shared memory, handed out as a fragment says. */
+  static final class LoadMatrix implements Step.Collective {
+    private static final int ROWS = 8;
+    private static final int ROW_BYTES = 16;
+
+    private final Block block;
+    private final Instruction instruction;
+    private final Addresses addresses;
+    private final List<int[]> results;
+    private final int[] rows = new int[64];
+    private final int[] bytes = new int[64];
+    private final long[] offsets = new long[32];
+
+    LoadMatrix(
+        Block block,
+        Instruction instruction,
+        Addresses addresses,
+        Fragment fragment,
+        List<int[]> results) {
+      this.block = block;
+      this.instruction = instruction;
+      this.addresses = addresses;
+      this.results = results;
+      for (int i = 0; i < rows.length; i++) {
+        var place = fragment.place().at(i / 2, i % 2);
+        rows[i] = place.row();
+        bytes[i] = 2 * place.column();
+      }
+    }
+
+    @Override
+    public int needed(int warp, int mask) {
+      return block.live[warp];
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          checkFull(block, instruction, warp);
+          load(warp);
+        }
+      }
+    }
+
+    private void load(int warp) {
+      int count = ROWS * results.size();
+      addresses.check(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES);
+      for (int lane = 0; lane < count; lane++) {
+        offsets[lane] = addresses.of(32 * warp + lane);
+      }
+      for (int matrix = 0; matrix < results.size(); matrix++) {
+        var result = results.get(matrix);
+        for (int lane = 0; lane < 32; lane++) {
+          result[32 * warp + lane] =
+              element(matrix, 2 * lane) | (element(matrix, 2 * lane + 1) << 16);
+        }
+      }
+    }
+
+    private int element(int matrix, int i) {
+      return block.shared.get(Cells.SHORT, offsets[ROWS * matrix + rows[i]] + bytes[i]) & 0xFFFF;
+    }
+  }
+}

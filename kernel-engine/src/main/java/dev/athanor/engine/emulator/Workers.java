@@ -1,0 +1,111 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.DeviceException.KernelFault;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** The threads that execute blocks. */
+final class Workers implements AutoCloseable {
+
+  private final int count;
+  private final ExecutorService threads;
+
+  Workers(int count) {
+    this.count = count;
+    this.threads =
+        Executors.newFixedThreadPool(
+            count, Thread.ofPlatform().daemon().name("emulator-", 0).factory());
+  }
+
+  /**
+   * Runs all blocks of a launch; they start in the order of their numbers.
+   *
+   * @throws KernelFault of the failed block with the lowest number
+   */
+  void run(LaunchedKernel launch) {
+    var work = new Work(launch);
+    List<Future<?>> parts = new ArrayList<>();
+    for (long i = Math.min(count, launch.grid().count()); i > 0; i--) {
+      parts.add(threads.submit(work));
+    }
+    for (var part : parts) {
+      await(part);
+    }
+    var failure = work.failure.get();
+    if (failure != null) {
+      throw new KernelFault(launch.program().kernel().name(), failure.fault.reports());
+    }
+  }
+
+  /** A device finishes its work even when the thread that waits for it is interrupted. */
+  private static void await(Future<?> part) {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          part.get();
+          return;
+        } catch (InterruptedException e) {
+          interrupted = true;
+        } catch (ExecutionException e) {
+          throw new IllegalStateException("the emulator itself failed", e.getCause());
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    threads.shutdown();
+  }
+
+  private record Failure(long block, Fault fault) {}
+
+  /** What the workers of one launch share. */
+  private static final class Work implements Runnable {
+    private final LaunchedKernel launch;
+    private final AtomicLong next = new AtomicLong();
+    private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
+
+    Work(LaunchedKernel launch) {
+      this.launch = launch;
+    }
+
+    @Override
+    public void run() {
+      var runner = new BlockRunner(launch, this::isCancelled);
+      long blocks = launch.grid().count();
+      for (long block = next.getAndIncrement();
+          block < blocks && !isCancelled(block);
+          block = next.getAndIncrement()) {
+        try {
+          runner.run(block);
+        } catch (Fault fault) {
+          var own = new Failure(block, fault);
+          failure.accumulateAndGet(own, Work::lower);
+        }
+      }
+    }
+
+    /** Blocks before the failed one still run, so that the same fault is reported every time. */
+    private boolean isCancelled(long block) {
+      var known = failure.get();
+      return known != null && known.block < block;
+    }
+
+    private static @Nullable Failure lower(@Nullable Failure a, @Nullable Failure b) {
+      return a == null || (b != null && b.block < a.block) ? b : a;
+    }
+  }
+}
