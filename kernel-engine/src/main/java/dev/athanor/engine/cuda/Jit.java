@@ -152,12 +152,13 @@ final class Jit {
         kernel, CudaError.describe(result) + (said.isEmpty() ? "" : "\n" + said));
   }
 
-  private static int call(MethodHandle function, Object... arguments) {
+  /** Calls a native function that answers a code. */
+  static int call(MethodHandle function, Object... arguments) {
     try {
       return (int) function.invokeWithArguments(arguments);
     } catch (Throwable e) {
-      // Driver functions throw nothing: the arguments do not suit the descriptor above.
-      throw new LinkageError("a driver function was called wrongly", e);
+      // Native functions throw nothing: the arguments do not suit the descriptor above.
+      throw new LinkageError("a native function was called wrongly", e);
     }
   }
 
