@@ -100,7 +100,12 @@ public final class CuBlas implements AutoCloseable {
     workspace = device.allocate(WORKSPACE_BYTES);
     var created = arena.allocate(ADDRESS);
     context.enter();
-    check(Jit.call(function("cublasCreate_v2", ADDRESS), created), "cublasCreate");
+    int status = Jit.call(function("cublasCreate_v2", ADDRESS), created);
+    if (status != 0) {
+      workspace.close();
+      throw new DeviceException.Unavailable(
+          "this machine's cuBLAS does not start: cublasCreate answered cublasStatus_t " + status);
+    }
     handle = created.get(ADDRESS, 0);
     check(
         Jit.call(function("cublasSetMathMode", ADDRESS, JAVA_INT), handle, FULL_SUMS),

@@ -103,14 +103,25 @@ final class Modules {
   }
 
   private Jit.Loaded compile(String kernel, String text) {
-    var compiled = jit.compile(kernel, text);
+    Jit.Compiled compiled;
+    try {
+      compiled = jit.compile(kernel, text);
+    } catch (DeviceException.LoadFailed e) {
+      // The linker takes less than the loader does; where both refuse, the loader's log counts.
+      LOG.log(System.Logger.Level.DEBUG, "not linked, so not kept on disk: {0}", e.getMessage());
+      return whole(kernel, text);
+    }
     if (compiled.log().contains(SLOW)) {
-      // Compiled as a whole the kernel may be as fast as it should; the driver keeps its own cache.
-      return jit.load(kernel, text.getBytes(StandardCharsets.UTF_8));
+      return whole(kernel, text); // which may be as fast as it should
     }
     var loaded = jit.load(kernel, compiled.cubin());
     cache.put(key(text), compiled.cubin());
     return new Jit.Loaded(loaded.module(), compiled.log());
+  }
+
+  /** Lets the driver compile and load in one step; what it makes is in its own cache alone. */
+  private Jit.Loaded whole(String kernel, String text) {
+    return jit.load(kernel, text.getBytes(StandardCharsets.UTF_8));
   }
 
   private String key(String text) {

@@ -26,6 +26,8 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
 
@@ -69,6 +71,8 @@ final class FakeDriverChecks {
       case "tellsWhyLoadingFailed" -> checks.tellsWhyLoadingFailed();
       case "loadsSlowCodeAsAWhole" -> checks.loadsSlowCodeAsAWhole();
       case "worksOnManyVirtualThreads" -> checks.worksOnManyVirtualThreads();
+      case "loadsWhatTheLinkerRefuses" -> checks.loadsWhatTheLinkerRefuses();
+      case "worksOnAnyThread" -> checks.worksOnAnyThread();
       case "isLost" -> checks.isLost();
       case "multiplies" -> checks.multiplies();
       case "closes" -> checks.closes();
@@ -451,6 +455,58 @@ final class FakeDriverChecks {
       assertThat(slow.log()).isEqualTo("ptxas info    : Used 8 registers");
     }
     assertThat(cache).isEmptyDirectory();
+  }
+
+  void loadsWhatTheLinkerRefuses() {
+    try (var device = open()) {
+      FakeDriver.fail("cuLinkAddData_v2", 218);
+      assertThat(load(device, SET_BYTES).origin()).isEqualTo(Origin.COMPILED);
+    }
+    assertThat(cache).isEmptyDirectory();
+  }
+
+  /** Every call comes from a thread that has no current context yet. */
+  void worksOnAnyThread() {
+    try (var device = elsewhere(this::open)) {
+      var stream = elsewhere(device::openStream);
+      var buffer = elsewhere(() -> device.allocate(64));
+      var target = elsewhere(() -> device.allocate(64));
+      var loaded = elsewhere(() -> load(device, kernel("wide", 1024, Type.U64)));
+      var start = elsewhere(stream::record);
+      for (Runnable call :
+          List.<Runnable>of(
+              () -> stream.fill(buffer, 0, 64, (byte) 1),
+              () -> stream.upload(MemorySegment.ofArray(new byte[64]), buffer, 0),
+              () -> stream.copy(buffer, 0, target, 0, 64),
+              () ->
+                  stream.launch(
+                      new Launch(
+                          loaded, Dim3.of(1), Dim3.of(1), 100_000, List.of(Argument.of(buffer)))),
+              () -> stream.download(target, 0, MemorySegment.ofArray(new byte[64])),
+              () -> stream.await(start),
+              start::synchronize,
+              () -> start.microsSince(start),
+              device::memory,
+              buffer::close,
+              () -> device.allocate(64).close(),
+              stream::synchronize,
+              start::close,
+              () -> load(device, kernel("plain", 0)),
+              stream::close)) {
+        elsewhere(() -> {
+          call.run();
+          return call;
+        });
+      }
+    }
+  }
+
+  private static <T> T elsewhere(Callable<T> call) {
+    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
+      return threads.submit(call).get();
+    } catch (InterruptedException | ExecutionException e) {
+      throw new AssertionError(e);
+    }
   }
 
   void worksOnManyVirtualThreads() {

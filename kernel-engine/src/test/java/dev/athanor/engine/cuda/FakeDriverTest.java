@@ -67,6 +67,8 @@ class FakeDriverTest {
         "loadsFromDisk",
         "tellsWhyLoadingFailed",
         "loadsSlowCodeAsAWhole",
+        "loadsWhatTheLinkerRefuses",
+        "worksOnAnyThread",
         "worksOnManyVirtualThreads",
         "isLost",
         "multiplies",
