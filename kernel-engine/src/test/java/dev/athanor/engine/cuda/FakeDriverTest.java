@@ -10,14 +10,15 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs {@link FakeDriverChecks} with a driver that a C compiler makes here, where there is one. */
+/** Runs {@link DriverChecks} with a driver that a C compiler makes here, where there is one. */
 class FakeDriverTest {
 
   @TempDir static Path libraries;
@@ -50,30 +51,12 @@ class FakeDriverTest {
     }
   }
 
+  static Stream<String> checks() {
+    return Stream.of(MemoryChecks.class, KernelChecks.class).flatMap(DriverChecks::in);
+  }
+
   @ParameterizedTest
-  @ValueSource(
-      strings = {
-        "describesTheDevice",
-        "reusesMemory",
-        "keepsMemoryThatWorkMayUse",
-        "runsOutOfMemory",
-        "copies",
-        "refusesRanges",
-        "launches",
-        "raisesSharedMemoryOnce",
-        "refusesLaunches",
-        "times",
-        "loadsOnce",
-        "loadsFromDisk",
-        "tellsWhyLoadingFailed",
-        "loadsSlowCodeAsAWhole",
-        "loadsWhatTheLinkerRefuses",
-        "worksOnAnyThread",
-        "worksOnManyVirtualThreads",
-        "isLost",
-        "multiplies",
-        "closes"
-      })
+  @MethodSource("checks")
   void check(String name) throws IOException, InterruptedException {
     var ended = java(Map.of("FAKE_CUDA_MEMORY", String.valueOf(64 << 20)), name);
     assertThat(ended.status()).as("%s", ended.output()).isZero();
@@ -133,7 +116,7 @@ class FakeDriverTest {
         "--enable-native-access=ALL-UNNAMED",
         "-cp",
         System.getProperty("java.class.path"),
-        FakeDriverChecks.class.getName(),
+        DriverChecks.class.getName(),
         check,
         cache.toString());
   }
