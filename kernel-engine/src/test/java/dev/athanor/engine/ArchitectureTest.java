@@ -33,9 +33,10 @@ class ArchitectureTest {
           "author", Set.of("ptx", "layout"),
           "lift", Set.of("ptx", "author"),
           "device", Set.of("ptx"),
+          "natives", Set.of(),
           "emulator", Set.of("ptx", "layout", "device"),
-          "cuda", Set.of("ptx", "device"),
-          "analysis", Set.of("ptx", "device"));
+          "cuda", Set.of("ptx", "device", "natives"),
+          "analysis", Set.of("ptx", "device", "natives"));
 
   /** The packages that need nothing but the language's own base. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");

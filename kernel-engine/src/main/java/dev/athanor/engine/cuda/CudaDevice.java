@@ -1,0 +1,159 @@
+package dev.athanor.engine.cuda;
+
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK;
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+import static jcuda.driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+import static jcuda.driver.CUresult.CUDA_SUCCESS;
+import static jcuda.driver.JCudaDriver.cuDeviceGet;
+import static jcuda.driver.JCudaDriver.cuDeviceGetAttribute;
+import static jcuda.driver.JCudaDriver.cuDeviceGetName;
+import static jcuda.driver.JCudaDriver.cuDeviceTotalMem;
+
+import dev.athanor.engine.cuda.CudaDriver.Absent;
+import dev.athanor.engine.cuda.CudaDriver.Present;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import jcuda.driver.CUdevice;
+
+/**
+ * An NVIDIA GPU. All methods may be called on any thread, virtual ones too: each makes the GPU's
+ * context current before it calls the driver. A fault of a kernel loses the context, and with it
+ * the device: from then on every call throws {@link DeviceException.Lost}, which names the kernels
+ * that ran.
+ */
+public final class CudaDevice implements Device {
+
+  private final Context context;
+  private final Capability capability;
+  private final MemoryPool pool;
+  private final Modules modules;
+
+  private CudaDevice(Context context, Capability capability, Path cache) {
+    this.context = context;
+    this.capability = capability;
+    pool = new MemoryPool(context);
+    modules = new Modules(context, capability, new CubinCache(cache));
+  }
+
+  /**
+   * Opens a GPU, with machine code kept in {@code $XDG_CACHE_HOME/athanor/cubin} or below {@code
+   * ~/.cache}.
+   *
+   * @param ordinal its number, from 0
+   * @throws DeviceException.Unavailable when it cannot be used, saying why
+   */
+  public static CudaDevice open(int ordinal) {
+    return open(ordinal, CubinCache.defaultDirectory());
+  }
+
+  /**
+   * Opens a GPU.
+   *
+   * @param ordinal its number, from 0
+   * @param cache where machine code is kept between processes; where it cannot be written nothing
+   *     is
+   * @throws DeviceException.Unavailable when it cannot be used, saying why
+   */
+  public static CudaDevice open(int ordinal, Path cache) {
+    return switch (CudaDriver.probe()) {
+      case Absent(String reason) -> throw new DeviceException.Unavailable(reason);
+      case Present(String version, int devices) -> {
+        if (ordinal < 0 || ordinal >= devices) {
+          throw new DeviceException.Unavailable(
+              "there is no GPU %d; the driver has %d, counted from 0".formatted(ordinal, devices));
+        }
+        var device = new CUdevice();
+        var capability = describe(ordinal, device, version);
+        yield new CudaDevice(new Context(capability.id(), device), capability, cache);
+      }
+    };
+  }
+
+  private static Capability describe(int ordinal, CUdevice device, String driver) {
+    ask(cuDeviceGet(device, ordinal), ordinal);
+    var name = new byte[256];
+    ask(cuDeviceGetName(name, name.length, device), ordinal);
+    var total = new long[1];
+    ask(cuDeviceTotalMem(total, device), ordinal);
+    int major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal);
+    int minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal);
+    return new Capability(
+        "cuda:" + ordinal,
+        new String(name, StandardCharsets.UTF_8).split("\0", 2)[0],
+        // From 9.0 on there is code for the architecture alone, and the GPU runs it.
+        new Target(10 * major + minor, major >= 9),
+        driver,
+        attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ordinal),
+        attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, ordinal),
+        attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, ordinal),
+        attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, ordinal),
+        total[0]);
+  }
+
+  private static int attribute(CUdevice device, int attribute, int ordinal) {
+    var value = new int[1];
+    ask(cuDeviceGetAttribute(value, attribute, device), ordinal);
+    return value[0];
+  }
+
+  private static void ask(int result, int ordinal) {
+    if (result != CUDA_SUCCESS) {
+      throw new DeviceException.Unavailable(
+          "cuda:%d does not answer: %s".formatted(ordinal, CudaError.describe(result)));
+    }
+  }
+
+  Context context() {
+    return context;
+  }
+
+  @Override
+  public Capability capability() {
+    return capability;
+  }
+
+  @Override
+  public Buffer allocate(long bytes) {
+    return pool.allocate(bytes);
+  }
+
+  @Override
+  public Stream openStream() {
+    return new CudaStream(context, capability);
+  }
+
+  @Override
+  public LoadedKernel load(Module module, String kernel) {
+    return modules.load(module, kernel);
+  }
+
+  @Override
+  public MemoryUsage memory() {
+    return pool.usage();
+  }
+
+  @Override
+  public synchronized void close() {
+    try {
+      if (!context.gone()) {
+        List.copyOf(context.streams()).forEach(CudaStream::close);
+        modules.close();
+        pool.close();
+      }
+    } finally {
+      context.close();
+    }
+  }
+}

@@ -1,0 +1,94 @@
+package dev.athanor.engine.cuda;
+
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Version;
+import java.lang.reflect.Modifier;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/**
+ * Checks of what a CUDA device does with a driver. They run in a process of their own, for the
+ * dynamic linker looks for libraries where it was told to when the process began; {@link
+ * FakeDriverTest} starts it with the driver of src/test/c/fakecuda.c. Each method without
+ * parameters of a subclass is a check.
+ */
+abstract class DriverChecks {
+
+  static final Kernel SET_BYTES =
+      kernel("set_bytes", 0, Type.U64, Type.U64, Type.U32, Type.F32, Type.U16, Type.F64);
+
+  /** Where machine code is kept. */
+  final Path cache;
+
+  DriverChecks(Path cache) {
+    this.cache = cache;
+  }
+
+  /**
+   * Runs one check, or says what is found.
+   *
+   * @param arguments a name, and a directory for machine code
+   */
+  public static void main(String[] arguments) throws ReflectiveOperationException {
+    var cache = Path.of(arguments[1]);
+    switch (arguments[0]) {
+      case "probe" -> System.out.println(CudaDriver.probe());
+      case "origin" -> {
+        try (var device = CudaDevice.open(0, cache)) {
+          System.out.println(load(device, SET_BYTES).origin());
+        }
+      }
+      default -> {
+        var checks = arguments[0].startsWith("Memory") ? MemoryChecks.class : KernelChecks.class;
+        var name = arguments[0].substring(arguments[0].indexOf('.') + 1);
+        var each = checks.getDeclaredConstructor(Path.class).newInstance(cache);
+        checks.getDeclaredMethod(name).invoke(each);
+      }
+    }
+  }
+
+  /** The names of the checks of a class, as {@link #main} takes them. */
+  static Stream<String> in(Class<? extends DriverChecks> checks) {
+    return Arrays.stream(checks.getDeclaredMethods())
+        .filter(method ->
+            method.getParameterCount() == 0
+                && !Modifier.isPrivate(method.getModifiers())
+                && !method.isSynthetic())
+        .map(method -> checks.getSimpleName() + "." + method.getName())
+        .sorted();
+  }
+
+  CudaDevice open() {
+    return CudaDevice.open(0, cache);
+  }
+
+  static Kernel kernel(String name, int sharedBytes, Type... parameters) {
+    var shared =
+        List.of(
+            new Kernel.SharedArray("tile", 16, sharedBytes),
+            new Kernel.SharedArray("extra", 16, Kernel.SharedArray.DYNAMIC));
+    return new Kernel(
+        name,
+        IntStream.range(0, parameters.length)
+            .mapToObj(i -> new Kernel.Parameter("p" + i, parameters[i]))
+            .toList(),
+        sharedBytes == 0 ? List.of() : shared,
+        256,
+        List.of());
+  }
+
+  static Module module(Kernel... kernels) {
+    return new Module(new Version(7, 4), Target.SM_80, List.of(kernels));
+  }
+
+  static LoadedKernel load(CudaDevice device, Kernel kernel) {
+    return device.load(module(kernel), kernel.name());
+  }
+}

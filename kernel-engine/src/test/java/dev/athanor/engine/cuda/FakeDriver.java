@@ -1,0 +1,78 @@
+package dev.athanor.engine.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/** Steers the driver of src/test/c/fakecuda.c and asks what it saw. */
+@SuppressWarnings("restricted") // the signatures are those of the C file
+final class FakeDriver {
+
+  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8;
+
+  private static final SymbolLookup LIBRARY =
+      SymbolLookup.libraryLookup(CudaDriver.LIBRARY, Arena.global());
+
+  private FakeDriver() {}
+
+  /** What the last launch looked like to the driver; each value as many bytes as its parameter. */
+  record Launched(
+      String name, List<Integer> grid, List<Integer> block, int shared, List<Long> values) {}
+
+  /** The next call of a driver function answers a code. */
+  static void fail(String function, int code) {
+    try (var arena = Arena.ofConfined()) {
+      call(
+          "fake_fail",
+          FunctionDescriptor.ofVoid(ValueLayout.ADDRESS, ValueLayout.JAVA_INT),
+          arena.allocateFrom(function),
+          code);
+    }
+  }
+
+  /** Work is not done, to whoever asks, until somebody waits for it. */
+  static void hold() {
+    call("fake_hold", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), 1);
+  }
+
+  /** How often a driver function was called. */
+  static int calls(String function) {
+    try (var arena = Arena.ofConfined()) {
+      return (int)
+          call(
+              "fake_calls",
+              FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS),
+              arena.allocateFrom(function));
+    }
+  }
+
+  static Launched lastLaunch() {
+    var at = (MemorySegment) call("fake_launch", FunctionDescriptor.of(ValueLayout.ADDRESS));
+    var launch = at.reinterpret(LAUNCH_BYTES);
+    var numbers = launch.asSlice(64).toArray(ValueLayout.JAVA_INT);
+    int count = numbers[7];
+    return new Launched(
+        launch.getString(0),
+        List.of(numbers[0], numbers[1], numbers[2]),
+        List.of(numbers[3], numbers[4], numbers[5]),
+        numbers[6],
+        IntStream.range(0, count)
+            .mapToObj(i -> launch.get(ValueLayout.JAVA_LONG, 96 + 8L * i))
+            .toList());
+  }
+
+  private static Object call(String name, FunctionDescriptor signature, Object... arguments) {
+    try {
+      return Linker.nativeLinker()
+          .downcallHandle(LIBRARY.findOrThrow(name), signature)
+          .invokeWithArguments(arguments);
+    } catch (Throwable e) {
+      throw new LinkageError(name, e);
+    }
+  }
+}

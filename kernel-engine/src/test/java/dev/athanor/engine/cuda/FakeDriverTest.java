@@ -1,0 +1,133 @@
+package dev.athanor.engine.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Runs {@link DriverChecks} with a driver that a C compiler makes here, where there is one. */
+class FakeDriverTest {
+
+  @TempDir static Path libraries;
+
+  @TempDir Path cache;
+
+  @BeforeAll
+  static void compile() throws IOException, InterruptedException {
+    boolean compiler =
+        Arrays.stream(System.getenv().getOrDefault("PATH", "").split(":"))
+            .anyMatch(directory -> Files.isExecutable(Path.of(directory, "gcc")));
+    if (!compiler) {
+      System.err.println("SKIPPED: there is no gcc here, so the CUDA device was not tested");
+    }
+    assumeThat(compiler).as("gcc is there").isTrue();
+    for (var library :
+        Map.of("fakecuda.c", "libcuda.so.1", "fakecublas.c", "libcublas.so.12").entrySet()) {
+      var gcc =
+          run(
+              Map.of(),
+              "gcc",
+              "-std=gnu11",
+              "-shared",
+              "-fPIC",
+              "-o",
+              libraries.resolve(library.getValue()).toString(),
+              Path.of("src", "test", "c", library.getKey()).toString());
+      assertThat(gcc.output()).isEmpty();
+      assertThat(gcc.status()).isZero();
+    }
+  }
+
+  static Stream<String> checks() {
+    return Stream.of(MemoryChecks.class, KernelChecks.class).flatMap(DriverChecks::in);
+  }
+
+  @ParameterizedTest
+  @MethodSource("checks")
+  void check(String name) throws IOException, InterruptedException {
+    var ended = java(Map.of("FAKE_CUDA_MEMORY", String.valueOf(64 << 20)), name);
+    assertThat(ended.status()).as("%s", ended.output()).isZero();
+    assertThat(ended.output()).doesNotContain("WARNING");
+  }
+
+  @Test
+  void anotherProcessFindsTheMachineCode() throws IOException, InterruptedException {
+    assertThat(java(Map.of(), "origin").output().strip()).isEqualTo("COMPILED");
+    assertThat(java(Map.of(), "origin").output().strip()).isEqualTo("DISK");
+    assertThat(java(Map.of("FAKE_CUDA_VERSION", "13000"), "origin").output().strip())
+        .as("another driver's code")
+        .isEqualTo("COMPILED");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "FAKE_CUDA_INIT|100|Absent[reason=the NVIDIA driver could not be initialised:"
+            + " CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)]",
+        "FAKE_CUDA_INIT|803|Absent[reason=the NVIDIA driver could not be initialised:"
+            + " CUDA_ERROR_SYSTEM_DRIVER_MISMATCH]",
+        "FAKE_CUDA_VERSION|11020|Absent[reason=the NVIDIA driver is too old: it knows CUDA 11.2,"
+            + " 11.4 or later is needed]",
+        "FAKE_CUDA_VERSION|13000|Present[version=CUDA 13.0, devices=1]"
+      })
+  void probe(String variable, String value, String answer)
+      throws IOException, InterruptedException {
+    var ended = java(Map.of(variable, value), "probe");
+    assertThat(ended.status()).isZero();
+    assertThat(ended.output().strip().replaceAll("version=[\\d.]+, CUDA", "version=CUDA"))
+        .isEqualTo(answer);
+  }
+
+  @Test
+  void aDriverWithoutAFunctionIsTooOld(@TempDir Path old) throws IOException, InterruptedException {
+    var source = Files.writeString(old.resolve("old.c"), "int cuInit(unsigned f) { return f; }\n");
+    var library = old.resolve("libcuda.so.1").toString();
+    assertThat(run(Map.of(), "gcc", "-shared", "-fPIC", "-o", library, source.toString()).status())
+        .isZero();
+    var ended = java(Map.of("LD_LIBRARY_PATH", old.toString()), "probe");
+    assertThat(ended.output())
+        .contains("the NVIDIA driver is too old: it lacks cuDriverGetVersion;");
+  }
+
+  private record Ended(int status, String output) {}
+
+  private Ended java(Map<String, String> environment, String check)
+      throws IOException, InterruptedException {
+    var all = new HashMap<>(Map.of("LD_LIBRARY_PATH", libraries.toString()));
+    all.putAll(environment);
+    return run(
+        all,
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-XX:TieredStopAtLevel=1",
+        "--enable-native-access=ALL-UNNAMED",
+        "-cp",
+        System.getProperty("java.class.path"),
+        DriverChecks.class.getName(),
+        check,
+        cache.toString());
+  }
+
+  private static Ended run(Map<String, String> environment, String... command)
+      throws IOException, InterruptedException {
+    var builder = new ProcessBuilder(command).redirectErrorStream(true);
+    builder.environment().putAll(environment);
+    var process = builder.start();
+    process.getOutputStream().close();
+    var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    return new Ended(process.waitFor(), output);
+  }
+}

@@ -1,0 +1,364 @@
+package dev.athanor.engine.cuda;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Version;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.stream.IntStream;
+
+/** How kernels are loaded and launched, and what happens when one fails. */
+@SuppressWarnings("try") // closing early, and twice, is what some checks are about
+final class KernelChecks extends DriverChecks {
+
+  KernelChecks(Path cache) {
+    super(cache);
+  }
+
+  void launches() {
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(64)) {
+      stream.fill(buffer, 0, 64, (byte) 1);
+      stream.launch(
+          new Launch(
+              load(device, SET_BYTES),
+              new Dim3(5, 6, 7),
+              new Dim3(8, 4, 2),
+              0,
+              List.of(
+                  new Argument.Pointer(buffer, 16),
+                  Argument.of(8L),
+                  Argument.of(-3),
+                  Argument.of(1.5f),
+                  new Argument.Scalar(Type.F16, 0xFFFF_3C00L), // only 16 bits of it are taken
+                  Argument.of(-2.0))));
+      stream.synchronize();
+
+      var seen = FakeDriver.lastLaunch();
+      assertThat(seen.name()).isEqualTo("set_bytes");
+      assertThat(seen.grid()).containsExactly(5, 6, 7);
+      assertThat(seen.block()).containsExactly(8, 4, 2);
+      assertThat(seen.shared()).isZero();
+      assertThat(seen.values())
+          .containsExactly(
+              buffer.address() + 16,
+              8L,
+              0xFFFF_FFFDL,
+              (long) Float.floatToRawIntBits(1.5f),
+              0x3C00L,
+              Double.doubleToRawLongBits(-2.0));
+      var after = new byte[64];
+      stream.download(buffer, 0, MemorySegment.ofArray(after));
+      var expected = new byte[64];
+      Arrays.fill(expected, (byte) 1);
+      Arrays.fill(expected, 16, 24, (byte) -3);
+      assertThat(after).isEqualTo(expected);
+    }
+  }
+
+  void raisesSharedMemoryOnce() {
+    var wide = kernel("wide", 1024);
+    try (var device = open();
+        var stream = device.openStream()) {
+      var loaded = load(device, wide);
+      for (int dynamic : new int[] {0, 47 << 10, 100 << 10, 226 << 10}) {
+        stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), dynamic, List.of()));
+        assertThat(FakeDriver.lastLaunch().shared()).isEqualTo(dynamic);
+      }
+      assertThat(FakeDriver.calls("cuFuncSetAttribute")).isEqualTo(1);
+    }
+  }
+
+  void refusesLaunches() {
+    var plain = kernel("plain", 0);
+    try (var device = open();
+        var stream = device.openStream();
+        var closed = device.allocate(8)) {
+      var loaded = load(device, plain);
+      assertThatIllegalArgumentException()
+          .isThrownBy(
+              () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(512), 0, List.of())))
+          .withMessageContaining("256 are the most");
+      closed.close();
+      var setter = load(device, kernel("set_one", 0, Type.U64));
+      assertThatIllegalStateException()
+          .isThrownBy(() ->
+              stream.launch(
+                  new Launch(setter, Dim3.of(1), Dim3.of(1), 0, List.of(Argument.of(closed)))));
+      assertThat(FakeDriver.calls("cuLaunchKernel")).isZero();
+      FakeDriver.fail("cuLaunchKernel", 1);
+      assertThatExceptionOfType(DeviceException.KernelFault.class)
+          .isThrownBy(() -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(1), 0, List.of())))
+          .withMessageStartingWith("kernel plain failed: the launch was refused with ");
+      stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(1), 0, List.of()));
+      stream.synchronize();
+    }
+  }
+
+  void times() {
+    try (var device = open();
+        var stream = device.openStream();
+        var other = device.openStream();
+        var start = stream.record();
+        var end = stream.record()) {
+      other.await(end);
+      end.synchronize();
+      assertThat(end.microsSince(start)).isEqualTo(1500.0);
+      FakeDriver.hold();
+      assertThatIllegalStateException().isThrownBy(() -> end.microsSince(start));
+      start.close();
+      assertThatIllegalStateException()
+          .isThrownBy(() -> end.microsSince(start))
+          .withMessage("the event is closed");
+    }
+  }
+
+  void loadsOnce() {
+    try (var device = open()) {
+      var module = module(SET_BYTES, kernel("plain", 0));
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.HIT);
+      var second = (CudaKernel) device.load(module(SET_BYTES, kernel("plain", 0)), "plain");
+      assertThat(second.origin()).isEqualTo(Origin.HIT);
+      assertThat(second.registers()).isEqualTo(8);
+      assertThat(second.localBytes()).isZero();
+      assertThat(second.log()).contains("Used 8 registers");
+      assertThat(FakeDriver.calls("cuLinkComplete")).isEqualTo(1);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> device.load(module, "fancy"))
+          .withMessage("the module has no kernel fancy; it has set_bytes, plain");
+    }
+  }
+
+  void loadsFromDisk() throws IOException {
+    var module = module(SET_BYTES);
+    try (var device = open()) {
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
+    }
+    var file = onlyFile();
+    var good = Files.readAllBytes(file);
+    try (var device = open()) {
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.DISK);
+    }
+    var cut = Arrays.copyOf(good, good.length - 1);
+    var altered = good.clone();
+    altered[good.length / 2] ^= 1;
+    for (var corrupt : List.of(new byte[0], cut, altered)) {
+      Files.write(file, corrupt);
+      try (var device = open()) {
+        assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
+      }
+      assertThat(Files.readAllBytes(onlyFile())).isEqualTo(good);
+    }
+    new CubinCache(cache).put(file.getFileName().toString().replace(".cubin", ""), new byte[9]);
+    try (var device = open()) { // whole, but no code that the driver takes
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
+    }
+    var unusable = Files.createFile(cache.resolve("file"));
+    try (var device = CudaDevice.open(0, unusable)) {
+      assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
+    }
+  }
+
+  void tellsWhyLoadingFailed() {
+    try (var device = open()) {
+      assertThatExceptionOfType(DeviceException.LoadFailed.class)
+          .isThrownBy(() -> load(device, kernel("broken", 0)))
+          .withMessage(
+              "kernel broken could not be loaded: CUDA_ERROR_INVALID_PTX (a PTX JIT compilation"
+                  + " failed)\nptxas application ptx input, line 7; error   : Unknown symbol 'x'");
+      var blackwell = new Module(new Version(8, 6), Target.of("sm_100"), List.of(SET_BYTES));
+      assertThatExceptionOfType(DeviceException.LoadFailed.class)
+          .isThrownBy(() -> device.load(blackwell, "set_bytes"))
+          .withMessageEndingWith("it is for sm_100, Fake H100 is sm_90a");
+      assertThat(load(device, SET_BYTES).origin()).isEqualTo(Origin.COMPILED);
+    }
+  }
+
+  void loadsSlowCodeAsAWhole() {
+    try (var device = open()) {
+      var slow = (CudaKernel) load(device, kernel("slow", 0));
+      assertThat(slow.origin()).isEqualTo(Origin.COMPILED);
+      assertThat(slow.log()).isEqualTo("ptxas info    : Used 8 registers");
+    }
+    assertThat(cache).isEmptyDirectory();
+  }
+
+  void loadsWhatTheLinkerRefuses() {
+    try (var device = open()) {
+      FakeDriver.fail("cuLinkAddData_v2", 218);
+      assertThat(load(device, SET_BYTES).origin()).isEqualTo(Origin.COMPILED);
+    }
+    assertThat(cache).isEmptyDirectory();
+  }
+
+  /** Every call comes from a thread that has no current context yet. */
+  void worksOnAnyThread() {
+    try (var device = elsewhere(this::open)) {
+      var stream = elsewhere(device::openStream);
+      var buffer = elsewhere(() -> device.allocate(64));
+      var target = elsewhere(() -> device.allocate(64));
+      var loaded = elsewhere(() -> load(device, kernel("wide", 1024, Type.U64)));
+      var start = elsewhere(stream::record);
+      for (Runnable call :
+          List.<Runnable>of(
+              () -> stream.fill(buffer, 0, 64, (byte) 1),
+              () -> stream.upload(MemorySegment.ofArray(new byte[64]), buffer, 0),
+              () -> stream.copy(buffer, 0, target, 0, 64),
+              () ->
+                  stream.launch(
+                      new Launch(
+                          loaded, Dim3.of(1), Dim3.of(1), 100_000, List.of(Argument.of(buffer)))),
+              () -> stream.download(target, 0, MemorySegment.ofArray(new byte[64])),
+              () -> stream.await(start),
+              start::synchronize,
+              () -> start.microsSince(start),
+              device::memory,
+              buffer::close,
+              () -> device.allocate(64).close(),
+              stream::synchronize,
+              start::close,
+              () -> load(device, kernel("plain", 0)),
+              stream::close)) {
+        elsewhere(() -> {
+          call.run();
+          return call;
+        });
+      }
+    }
+  }
+
+  void worksOnManyVirtualThreads() {
+    try (var device = open();
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      var results =
+          IntStream.range(0, 64)
+              .mapToObj(i ->
+                  threads.submit(() -> {
+                    try (var stream = device.openStream()) {
+                      for (int round = 0; round < 20; round++) {
+                        var data = new byte[1000];
+                        try (var buffer = device.allocate(1000)) {
+                          stream.launch(
+                              new Launch(
+                                  load(device, SET_BYTES),
+                                  Dim3.of(1),
+                                  Dim3.of(1),
+                                  0,
+                                  List.of(
+                                      Argument.of(buffer),
+                                      Argument.of(1000L),
+                                      Argument.of(i),
+                                      Argument.of(0f),
+                                      new Argument.Scalar(Type.U16, 0),
+                                      Argument.of(0.0))));
+                          stream.download(buffer, 0, MemorySegment.ofArray(data));
+                        }
+                        for (byte b : data) {
+                          assertThat(b).isEqualTo((byte) i);
+                        }
+                      }
+                      return i;
+                    }
+                  }))
+              .toList();
+      for (int i = 0; i < results.size(); i++) {
+        assertThat(results.get(i)).succeedsWithin(Duration.ofMinutes(1)).isEqualTo(i);
+      }
+      assertThat(device.memory().used()).isZero();
+    }
+  }
+
+  void isLost() {
+    var sentence =
+        "cuda:0 is lost: cuStreamSynchronize answered CUDA_ERROR_ILLEGAL_ADDRESS (an illegal"
+            + " memory access was encountered); kernels launched on this stream since it was last"
+            + " waited for: plain, trap";
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(8)) {
+      var plain =
+          new Launch(load(device, kernel("plain", 0)), Dim3.of(1), Dim3.of(1), 0, List.of());
+      var trap = new Launch(load(device, kernel("trap", 0)), Dim3.of(1), Dim3.of(1), 0, List.of());
+      var event = stream.record();
+      stream.launch(plain);
+      stream.synchronize();
+      stream.launch(plain);
+      stream.launch(trap);
+      for (Runnable call :
+          List.<Runnable>of(
+              stream::synchronize,
+              () -> stream.fill(buffer, 0, 1, (byte) 0),
+              () -> stream.launch(plain),
+              () -> device.allocate(1),
+              device::openStream,
+              device::memory,
+              event::synchronize,
+              () -> load(device, SET_BYTES))) {
+        assertThatExceptionOfType(DeviceException.Lost.class)
+            .isThrownBy(call::run)
+            .withMessage(sentence);
+      }
+      event.close();
+    } // closing what is lost throws nothing
+  }
+
+  void closes() {
+    var device = open();
+    var stream = device.openStream();
+    var kept = device.allocate(100);
+    device.allocate(5000).close();
+    stream.fill(kept, 0, 100, (byte) 1);
+    stream.download(kept, 0, MemorySegment.ofArray(new byte[100]));
+    load(device, SET_BYTES);
+    device.close();
+    device.close();
+    kept.close();
+    stream.close();
+    assertThat(FakeDriver.calls("cuMemFree_v2")).isEqualTo(FakeDriver.calls("cuMemAlloc_v2"));
+    assertThat(FakeDriver.calls("cuStreamDestroy_v2")).isEqualTo(1);
+    assertThat(FakeDriver.calls("cuModuleUnload")).isEqualTo(1);
+    assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(FakeDriver.calls("cuMemHostAlloc"));
+    assertThatIllegalStateException()
+        .isThrownBy(() -> device.allocate(1))
+        .withMessage("cuda:0 is closed");
+  }
+
+  private Path onlyFile() throws IOException {
+    try (var files = Files.list(cache)) {
+      return files
+          .reduce((a, b) -> {
+            throw new AssertionError(a + " and " + b);
+          })
+          .orElseThrow();
+    }
+  }
+
+  private static <T> T elsewhere(Callable<T> call) {
+    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
+      return threads.submit(call).get();
+    } catch (InterruptedException | ExecutionException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
