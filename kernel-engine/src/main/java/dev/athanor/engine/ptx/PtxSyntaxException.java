@@ -4,13 +4,20 @@ package dev.athanor.engine.ptx;
 public final class PtxSyntaxException extends RuntimeException {
 
   private final Source source;
+  private final String problem;
 
   PtxSyntaxException(Source source, String problem) {
     super(source + ": " + problem);
     this.source = source;
+    this.problem = problem;
   }
 
   public Source source() {
     return source;
+  }
+
+  /** What is wrong there. */
+  public String problem() {
+    return problem;
   }
 }

@@ -81,6 +81,7 @@ abstract class DriverChecks {
             .toList(),
         sharedBytes == 0 ? List.of() : shared,
         256,
+        0,
         List.of());
   }
 

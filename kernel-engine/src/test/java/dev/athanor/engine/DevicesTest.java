@@ -1,0 +1,56 @@
+package dev.athanor.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.engine.device.DeviceException;
+import org.junit.jupiter.api.Test;
+
+class DevicesTest {
+
+  @Test
+  void theEmulatorIsAlwaysThere() {
+    var opened = Devices.open("emulator");
+    try (var device = opened.device()) {
+      assertThat(device.capability().id()).isEqualTo("emulator:0");
+      assertThat(opened.reason()).isEqualTo("the emulator was asked for");
+    }
+  }
+
+  @Test
+  void autoFallsBackToTheEmulatorAndSaysWhy() {
+    var opened = Devices.open("auto");
+    try (var device = opened.device()) {
+      switch (CudaDriver.probe()) {
+        case CudaDriver.Present _ -> assertThat(device.capability().id()).isEqualTo("cuda:0");
+        case CudaDriver.Absent absent -> {
+          assertThat(device.capability().id()).isEqualTo("emulator:0");
+          assertThat(opened.reason())
+              .isEqualTo(absent.reason())
+              .hasSizeLessThan(250)
+              .doesNotContain("\n");
+        }
+      }
+    }
+  }
+
+  @Test
+  void aGpuThatIsNotThereIsRefusedWithTheReason() {
+    switch (CudaDriver.probe()) {
+      case CudaDriver.Present _ ->
+          assertThatThrownBy(() -> Devices.open("cuda:99"))
+              .isInstanceOf(DeviceException.Unavailable.class);
+      case CudaDriver.Absent absent ->
+          assertThatThrownBy(() -> Devices.open("cuda"))
+              .isInstanceOf(DeviceException.Unavailable.class)
+              .hasMessage(absent.reason());
+    }
+  }
+
+  @Test
+  void otherNamesAreRefused() {
+    assertThatThrownBy(() -> Devices.open("gpu"))
+        .hasMessage("there is no device \"gpu\"; devices are auto, emulator, cuda and cuda:N");
+  }
+}
