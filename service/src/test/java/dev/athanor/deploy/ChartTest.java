@@ -111,8 +111,7 @@ class ChartTest {
   void podsMayBeReplacedAllAtOnce() throws IOException {
     Map<String, Object> objects = render("strategy: {type: Recreate}");
 
-    assertThat(at(objects, "Deployment", "spec", "strategy"))
-        .isEqualTo(Map.of("type", "Recreate"));
+    assertThat(at(objects, "Deployment", "spec", "strategy")).isEqualTo(Map.of("type", "Recreate"));
   }
 
   @Test
