@@ -1,0 +1,315 @@
+package dev.athanor.deploy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
+
+import com.marcnuri.helm.Helm;
+import com.marcnuri.helm.LintResult;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.yaml.snakeyaml.LoaderOptions;
+import org.yaml.snakeyaml.Yaml;
+import org.yaml.snakeyaml.constructor.SafeConstructor;
+
+/** The chart in {@code helm/athanor}, rendered by Helm itself. */
+class ChartTest {
+  private static final Path CHART = Path.of("../helm/athanor").toAbsolutePath().normalize();
+
+  /** What Chart.yaml asks for; without a cluster Helm would else assume a release of its own. */
+  private static final String OLDEST_KUBERNETES = "1.28.0";
+
+  @TempDir Path folder;
+
+  /** The rendered objects by kind; {@code values} is YAML laid over the chart's own. */
+  private Map<String, Object> render(String values) throws IOException {
+    Path file = Files.writeString(folder.resolve("values.yaml"), values);
+    String rendered =
+        new Helm(CHART)
+            .template()
+            .withName("kiln")
+            .withNamespace("lab")
+            .withKubeVersion(OLDEST_KUBERNETES)
+            .withValuesFile(file)
+            .call();
+    Map<String, Object> objects = new LinkedHashMap<>();
+    for (Object object : new Yaml(new SafeConstructor(new LoaderOptions())).loadAll(rendered)) {
+      if (object != null) {
+        String kind = (String) at(object, "kind");
+        assertThat(objects.put(kind, object)).as("a second " + kind).isNull();
+      }
+    }
+    return objects;
+  }
+
+  /** What lies at a path through maps by key and lists by index; a step that is not there fails. */
+  private static Object at(Object object, String... path) {
+    Object here = object;
+    for (String step : path) {
+      Object below =
+          switch (here) {
+            case Map<?, ?> map -> map.get(step);
+            case List<?> list -> list.get(Integer.parseInt(step));
+            default -> null;
+          };
+      here = Objects.requireNonNull(below, () -> "no " + step + " of " + String.join(".", path));
+    }
+    return here;
+  }
+
+  private static Map<?, ?> pod(Map<String, Object> objects) {
+    return (Map<?, ?>) at(objects, "Deployment", "spec", "template", "spec");
+  }
+
+  private static Map<?, ?> container(Map<String, Object> objects) {
+    return (Map<?, ?>) at(pod(objects), "containers", "0");
+  }
+
+  private static Map<Object, Object> env(Map<String, Object> objects) {
+    Map<Object, Object> env = new LinkedHashMap<>();
+    for (Object variable : (List<?>) at(container(objects), "env")) {
+      env.put(at(variable, "name"), at(variable, "value"));
+    }
+    return env;
+  }
+
+  @Test
+  void strictLintFindsNothing() {
+    LintResult result = new Helm(CHART).lint().strict().call();
+
+    assertThat(result.isFailed()).as(() -> String.join("\n", result.getMessages())).isFalse();
+  }
+
+  @Test
+  void byDefaultEveryPodHasOneGpuAndRefusesToRunWithout() throws IOException {
+    Map<String, Object> objects = render("{}");
+
+    assertThat(objects).containsOnlyKeys("ServiceAccount", "Service", "Deployment");
+    assertThat(at(container(objects), "resources", "limits"))
+        .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/gpu", 1));
+    assertThat(at(container(objects), "args"))
+        .isEqualTo(List.of("serve", "--bind", "0.0.0.0", "--port", "8080", "--device", "cuda"));
+    assertThat(at(pod(objects), "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
+    assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
+    // The device plugin says which GPUs a pod sees; a value here would overrule it.
+    assertThat(env(objects)).doesNotContainKey("NVIDIA_VISIBLE_DEVICES");
+    // With one GPU a new pod starts only after the old one has gone.
+    assertThat(at(objects, "Deployment", "spec", "strategy", "rollingUpdate"))
+        .isEqualTo(Map.of("maxSurge", 0, "maxUnavailable", 1));
+  }
+
+  @Test
+  void podsMayBeReplacedAllAtOnce() throws IOException {
+    Map<String, Object> objects = render("strategy: {type: Recreate}");
+
+    assertThat(at(objects, "Deployment", "spec", "strategy")).isEqualTo(Map.of("type", "Recreate"));
+  }
+
+  @Test
+  void otherGpuResourcesAndTheRuntimeClassAreTaken() throws IOException {
+    Map<String, Object> objects =
+        render("gpu: {resource: nvidia.com/mig-1g.10gb, count: 2, runtimeClassName: nvidia}");
+
+    assertThat(at(container(objects), "resources", "limits"))
+        .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/mig-1g.10gb", 2));
+    assertThat(at(pod(objects), "runtimeClassName")).isEqualTo("nvidia");
+  }
+
+  @Test
+  void cpuModeAsksForNoGpu() throws IOException {
+    Map<String, Object> objects = render("{mode: cpu, gpu: {runtimeClassName: nvidia}}");
+
+    assertThat(at(container(objects), "resources", "limits")).isEqualTo(Map.of("memory", "4Gi"));
+    assertThat(at(container(objects), "args")).asInstanceOf(LIST).endsWith("--device", "emulator");
+    assertThat(pod(objects).keySet().stream().map(String::valueOf))
+        .doesNotContain("tolerations", "runtimeClassName");
+    assertThat(env(objects)).containsEntry("NVIDIA_VISIBLE_DEVICES", "void");
+  }
+
+  @Test
+  void thePodRunsWithoutPrivileges() throws IOException {
+    Map<String, Object> objects = render("{}");
+
+    assertThat(at(pod(objects), "securityContext"))
+        .isEqualTo(
+            Map.of(
+                "runAsNonRoot", true,
+                "runAsUser", 10001,
+                "runAsGroup", 10001,
+                "fsGroup", 10001,
+                "seccompProfile", Map.of("type", "RuntimeDefault")));
+    assertThat(at(container(objects), "securityContext"))
+        .isEqualTo(
+            Map.of(
+                "allowPrivilegeEscalation", false,
+                "readOnlyRootFilesystem", true,
+                "capabilities", Map.of("drop", List.of("ALL"))));
+    assertThat(at(pod(objects), "automountServiceAccountToken")).isEqualTo(false);
+    assertThat(at(objects, "ServiceAccount", "automountServiceAccountToken")).isEqualTo(false);
+    assertThat(at(pod(objects), "serviceAccountName"))
+        .isEqualTo(at(objects, "ServiceAccount", "metadata", "name"));
+  }
+
+  /** The root file system is read-only: all that is written has a volume. */
+  @Test
+  void temporaryFilesAndCachesHaveVolumes() throws IOException {
+    Map<String, Object> objects = render("{}");
+
+    assertThat(at(container(objects), "volumeMounts"))
+        .isEqualTo(
+            List.of(
+                Map.of("name", "tmp", "mountPath", "/tmp"),
+                Map.of("name", "cache", "mountPath", "/var/cache/athanor")));
+    assertThat(at(pod(objects), "volumes"))
+        .isEqualTo(
+            List.of(
+                Map.of("name", "tmp", "emptyDir", Map.of("sizeLimit", "1Gi")),
+                Map.of("name", "cache", "emptyDir", Map.of("sizeLimit", "1Gi"))));
+    assertThat(env(objects))
+        .containsEntry("XDG_CACHE_HOME", "/var/cache")
+        .containsEntry("CUDA_CACHE_PATH", "/var/cache/athanor/cuda");
+  }
+
+  @Test
+  void probesAskTheServiceAndTheServiceFindsThePods() throws IOException {
+    Map<String, Object> objects = render("{port: 8181, service: {port: 80}}");
+
+    assertThat(at(container(objects), "ports", "0", "containerPort")).isEqualTo(8181);
+    assertThat(at(container(objects), "args")).asInstanceOf(LIST).contains("8181");
+    assertThat(at(container(objects), "startupProbe", "httpGet"))
+        .isEqualTo(Map.of("path", "/readyz", "port", "http"));
+    assertThat(at(container(objects), "readinessProbe", "httpGet"))
+        .isEqualTo(Map.of("path", "/readyz", "port", "http"));
+    assertThat(at(container(objects), "livenessProbe", "httpGet"))
+        .isEqualTo(Map.of("path", "/livez", "port", "http"));
+    assertThat(at(objects, "Service", "spec", "ports", "0", "port")).isEqualTo(80);
+    assertThat(at(objects, "Service", "spec", "ports", "0", "targetPort")).isEqualTo("http");
+    Map<?, ?> selector = (Map<?, ?>) at(objects, "Service", "spec", "selector");
+    assertThat(at(objects, "Deployment", "spec", "selector", "matchLabels")).isEqualTo(selector);
+    Map<?, ?> labels =
+        (Map<?, ?>) at(objects, "Deployment", "spec", "template", "metadata", "labels");
+    assertThat(labels.entrySet().containsAll(selector.entrySet())).isTrue();
+  }
+
+  @Test
+  void endingPodsDrainBeforeTheyStop() throws IOException {
+    Map<String, Object> objects = render("{drainSeconds: 7, terminationGracePeriodSeconds: 20}");
+
+    assertThat(at(container(objects), "lifecycle", "preStop", "exec", "command"))
+        .isEqualTo(List.of("sleep", "7"));
+    assertThat(at(pod(objects), "terminationGracePeriodSeconds")).isEqualTo(20);
+    assertThatThrownBy(() -> render("{drainSeconds: 20, terminationGracePeriodSeconds: 20}"))
+        .hasMessageContaining("terminationGracePeriodSeconds is 20 and drainSeconds 20:");
+  }
+
+  @Test
+  void settingsReachTheServiceAndAChangeRestartsThePods() throws IOException {
+    Map<String, Object> objects = render("config: {athanor: {quota: 5}}");
+
+    assertThat(at(objects, "ConfigMap", "data", "application.yaml"))
+        .isEqualTo("athanor:\n  quota: 5\n");
+    assertThat(at(pod(objects), "volumes", "2", "configMap", "name"))
+        .isEqualTo(at(objects, "ConfigMap", "metadata", "name"));
+    assertThat(at(container(objects), "volumeMounts", "2", "mountPath")).isEqualTo("/etc/athanor");
+    assertThat(env(objects)).containsEntry("SPRING_CONFIG_ADDITIONAL_LOCATION", "/etc/athanor/");
+    assertThat(checksum(objects)).isNotEqualTo(checksum(render("config: {athanor: {quota: 6}}")));
+  }
+
+  private static Object checksum(Map<String, Object> objects) {
+    return at(
+        objects, "Deployment", "spec", "template", "metadata", "annotations", "checksum/config");
+  }
+
+  @Test
+  void theServiceMonitorScrapesTheService() throws IOException {
+    Map<String, Object> objects =
+        render("serviceMonitor: {enabled: true, labels: {release: prometheus}}");
+
+    assertThat(at(objects, "ServiceMonitor", "spec", "endpoints"))
+        .isEqualTo(
+            List.of(
+                Map.of(
+                    "port", "http",
+                    "path", "/actuator/prometheus",
+                    "interval", "15s",
+                    "scrapeTimeout", "10s")));
+    assertThat(at(objects, "ServiceMonitor", "spec", "selector", "matchLabels"))
+        .isEqualTo(at(objects, "Service", "spec", "selector"));
+    assertThat(at(objects, "ServiceMonitor", "metadata", "labels", "release"))
+        .isEqualTo("prometheus");
+  }
+
+  @Test
+  void theDisruptionBudgetCoversThePods() throws IOException {
+    Map<String, Object> objects = render("podDisruptionBudget: {enabled: true}");
+
+    assertThat(at(objects, "PodDisruptionBudget", "spec", "maxUnavailable")).isEqualTo(1);
+    assertThat(at(objects, "PodDisruptionBudget", "spec", "selector", "matchLabels"))
+        .isEqualTo(at(objects, "Deployment", "spec", "selector", "matchLabels"));
+  }
+
+  @Test
+  void whatIsAddedArrives() throws IOException {
+    Map<String, Object> objects =
+        render(
+            """
+            extraArgs: [--plugins, /plugins]
+            env: [{name: LOGGING_LEVEL_ROOT, value: debug}]
+            nodeSelector: {nvidia.com/gpu.present: "true"}
+            tolerations: [{key: lab, operator: Exists}]
+            topologySpreadConstraints:
+              - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}
+            image: {repository: registry.example/athanor, tag: "7"}
+            """);
+
+    assertThat(at(container(objects), "args")).asInstanceOf(LIST).endsWith("--plugins", "/plugins");
+    assertThat(env(objects)).containsEntry("LOGGING_LEVEL_ROOT", "debug");
+    assertThat(at(pod(objects), "nodeSelector"))
+        .isEqualTo(Map.of("nvidia.com/gpu.present", "true"));
+    assertThat(at(pod(objects), "tolerations", "1", "key")).isEqualTo("lab");
+    assertThat(at(pod(objects), "topologySpreadConstraints", "0", "maxSkew")).isEqualTo(1);
+    assertThat(at(container(objects), "image")).isEqualTo("registry.example/athanor:7");
+  }
+
+  @Test
+  void aDigestWinsOverTheTag() throws IOException {
+    String digest = "sha256:" + "0123456789abcdef".repeat(4);
+
+    Map<String, Object> objects = render("image: {tag: \"7\", digest: \"" + digest + "\"}");
+
+    assertThat(at(container(objects), "image")).isEqualTo("athanor@" + digest);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      value = {
+        "mode: banana                     | /mode             | must be one of 'gpu', 'cpu'",
+        "port: 99999                      | /port             | got 99,999, want 65,535",
+        "port: web                        | /port             | want integer",
+        "replicas: -1                     | /replicas         | 0",
+        "gpu: {count: 0}                  | /gpu/count        | 1",
+        "service: {type: Loadbalancer}    | /service/type     | 'LoadBalancer'",
+        "image: {digest: latest}          | /image/digest     | sha256",
+        "serviceMonitor: {interval: soon} | /serviceMonitor   | does not match pattern",
+        "probes: {startup: {period: 3}}   | /probes/startup   | 'period' not allowed",
+        "replicaz: 2                      | ``                | 'replicaz' not allowed",
+      })
+  void wrongValuesAreRefusedWithTheirPlaceAndWhatWouldBeRight(
+      String values, String place, String reason) {
+    assertThatThrownBy(() -> render(values))
+        .hasMessageContaining("don't meet the specifications of the schema")
+        .hasMessageContaining(place)
+        .hasMessageContaining(reason);
+  }
+}
