@@ -43,7 +43,7 @@ public final class CudaDevice implements Device {
   private CudaDevice(Context context, Capability capability, Path cache) {
     this.context = context;
     this.capability = capability;
-    pool = new MemoryPool(context);
+    pool = new MemoryPool(context, capability.memoryBytes());
     modules = new Modules(context, capability, new CubinCache(cache));
   }
 

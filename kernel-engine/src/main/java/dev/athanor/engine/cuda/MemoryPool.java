@@ -33,13 +33,18 @@ final class MemoryPool {
   private static final long COARSEST_STEP = 16L << 20;
 
   private final Context context;
+  private final long memoryBytes;
   private final Map<Long, Deque<Parked>> parked = new HashMap<>();
   private final Set<Block> inUse = new HashSet<>();
   private long used;
   private long pooled;
 
-  MemoryPool(Context context) {
+  /**
+   * @param memoryBytes what the GPU has; the driver is not asked for more
+   */
+  MemoryPool(Context context, long memoryBytes) {
     this.context = context;
+    this.memoryBytes = memoryBytes;
   }
 
   /** Memory as the driver gave it. */
@@ -68,7 +73,7 @@ final class MemoryPool {
       throw new IllegalArgumentException("a buffer has at least 1 byte, got " + bytes);
     }
     context.enter();
-    if (bytes > Long.MAX_VALUE - COARSEST_STEP) {
+    if (bytes > memoryBytes) {
       throw new DeviceException.OutOfMemory(bytes, context.free());
     }
     long size = sizeClass(bytes);

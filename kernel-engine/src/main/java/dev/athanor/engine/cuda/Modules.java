@@ -55,13 +55,12 @@ final class Modules {
         module
             .kernel(name)
             .orElseThrow(() ->
-                new IllegalArgumentException(
-                    "the module has no kernel %s; it has %s"
-                        .formatted(
-                            name,
-                            module.kernels().stream()
-                                .map(Kernel::name)
-                                .collect(Collectors.joining(", ")))));
+                new DeviceException.LoadFailed(
+                    name,
+                    "its module has only "
+                        + module.kernels().stream()
+                            .map(Kernel::name)
+                            .collect(Collectors.joining(", "))));
     if (!capability.target().runs(module.target())) {
       throw new DeviceException.LoadFailed(
           name,

@@ -5,9 +5,13 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
 import dev.athanor.engine.device.DeviceException;
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -49,5 +53,19 @@ class CudaDriverTest {
   })
   void roundsToSizeClasses(long bytes, long size) {
     assertThat(MemoryPool.sizeClass(bytes)).isEqualTo(size);
+  }
+
+  @Test
+  void looksForCuBlasWhereItsPackagesPutIt(@TempDir Path prefix) throws IOException {
+    var older = prefix.resolve("lib/python3.11/site-packages/nvidia/cublas/lib");
+    var newer = prefix.resolve("lib/python3.12/dist-packages/nvidia/cu13/lib");
+    Files.createDirectories(older);
+    Files.createDirectories(newer);
+    Files.createDirectories(prefix.resolve("lib/python3.12/dist-packages/nvidia/cudnn/lib"));
+    Files.createFile(prefix.resolve("lib/python3.13"));
+    var pattern = "/lib/python3*/{site,dist}-packages/nvidia/{cublas,cu13}/lib";
+
+    assertThat(CuBlasLibrary.matching(prefix + pattern)).containsExactly(newer, older);
+    assertThat(CuBlasLibrary.matching(prefix + "/nowhere*/lib64")).isEmpty();
   }
 }

@@ -144,9 +144,9 @@ final class KernelChecks extends DriverChecks {
       assertThat(second.localBytes()).isZero();
       assertThat(second.log()).contains("Used 8 registers");
       assertThat(FakeDriver.calls("cuLinkComplete")).isEqualTo(1);
-      assertThatIllegalArgumentException()
+      assertThatExceptionOfType(DeviceException.LoadFailed.class)
           .isThrownBy(() -> device.load(module, "fancy"))
-          .withMessage("the module has no kernel fancy; it has set_bytes, plain");
+          .withMessage("kernel fancy could not be loaded: its module has only set_bytes, plain");
     }
   }
 
