@@ -35,8 +35,12 @@ public record Launch(
     if (grid.y() > 65_535 || grid.z() > 65_535) {
       throw refused("a grid of %s blocks, 65535 is the most for y and z".formatted(grid));
     }
+    if (dynamicSharedBytes < 0) {
+      throw refused(
+          "%d bytes of dynamic shared memory, 0 is the least".formatted(dynamicSharedBytes));
+    }
     boolean dynamic = code.shared().stream().anyMatch(SharedArray::isDynamic);
-    if (dynamicSharedBytes < 0 || (dynamicSharedBytes > 0 && !dynamic)) {
+    if (dynamicSharedBytes > 0 && !dynamic) {
       throw refused(
           "%d bytes of dynamic shared memory, but the kernel has no dynamic array"
               .formatted(dynamicSharedBytes));

@@ -88,34 +88,50 @@ final class Addresses {
     if (greatest < 0) {
       return Pattern.UNSURE;
     }
+    // the sign of a union tells of one that is out of bounds, its low bits of one misaligned;
+    // one union a loop is what the JIT makes vectors of
     var out = block.scratch;
-    long shift = displacement - start;
-    long first = of(lo) - start;
-    // sign bits tell of an offset out of bounds, low bits of a misaligned one
-    long signs = 0;
-    long bits = 0;
-    long steps = 0;
-    if (wide != null) {
-      for (int i = lo; i < hi; i++) {
-        long offset = wide[i] + shift;
-        out[i] = offset;
-        signs |= offset | (greatest - offset);
-        bits |= offset;
-        steps |= offset - (first + (long) (i - lo) * bytes);
-      }
-    } else if (narrow != null) {
-      for (int i = lo; i < hi; i++) {
-        long offset = (narrow[i] & 0xFFFF_FFFFL) + shift;
-        out[i] = offset;
-        signs |= offset | (greatest - offset);
-        bits |= offset;
-        steps |= offset - (first + (long) (i - lo) * bytes);
-      }
+    long union = wide != null ? shift(wide, out, lo, hi, start) : shift(out, lo, hi, start);
+    long beyond = 0;
+    for (int i = lo; i < hi; i++) {
+      beyond |= greatest - out[i];
     }
-    if (signs < 0 || (bits & (bytes - 1)) != 0) {
+    if ((union | beyond) < 0 || (union & (bytes - 1)) != 0) {
       return Pattern.UNSURE;
     }
-    return steps == 0 ? Pattern.CONSECUTIVE : Pattern.SCATTERED;
+    if (out[hi - 1] - out[lo] != (long) (hi - 1 - lo) * bytes) {
+      return Pattern.SCATTERED;
+    }
+    for (int i = lo + 1; i < hi; i++) {
+      if (out[i] - out[i - 1] != bytes) {
+        return Pattern.SCATTERED;
+      }
+    }
+    return Pattern.CONSECUTIVE;
+  }
+
+  /** Leaves the offsets from a start, and answers their union. */
+  private long shift(long[] base, long[] out, int lo, int hi, long start) {
+    long shift = displacement - start;
+    long union = 0;
+    for (int i = lo; i < hi; i++) {
+      long offset = base[i] + shift;
+      out[i] = offset;
+      union |= offset;
+    }
+    return union;
+  }
+
+  private long shift(long[] out, int lo, int hi, long start) {
+    var base = requireNonNull(narrow);
+    long shift = displacement - start;
+    long union = 0;
+    for (int i = lo; i < hi; i++) {
+      long offset = (base[i] & 0xFFFF_FFFFL) + shift;
+      out[i] = offset;
+      union |= offset;
+    }
+    return union;
   }
 
   /**

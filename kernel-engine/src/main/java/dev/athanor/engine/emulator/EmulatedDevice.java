@@ -11,6 +11,7 @@ import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Verifier;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -98,6 +99,7 @@ public final class EmulatedDevice implements Device {
       return new Loaded(known, Origin.HIT);
     }
     try {
+      Verifier.verify(module);
       var program = new Program(code);
       var other = programs.putIfAbsent(code, program);
       return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);

@@ -12,8 +12,18 @@ public sealed interface Statement {
   /** Where it was written. */
   Source source();
 
-  /** A branch target. */
+  /** A branch target. Labels of one name are equal wherever they were written. */
   record Label(String name, Source source) implements Statement {
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Label label && name.equals(label.name);
+    }
+
+    @Override
+    public int hashCode() {
+      return name.hashCode();
+    }
+
     @Override
     public String toString() {
       return name + ":";
