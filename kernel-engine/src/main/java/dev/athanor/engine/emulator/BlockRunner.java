@@ -193,14 +193,13 @@ final class BlockRunner {
         }
         case COLLECTIVE -> {
           if (!whole || chosen(op, first, end) != EVERYBODY) {
-            move(pc, fragment, first, end, whole);
-            if (!collect(op, fragment, first, end, whole)) {
-              return;
+            for (int warp = first; warp < end; warp++) {
+              collect(op, pc, warps[warp], fragment(fragment, warp, whole), whole);
             }
-          } else {
-            check(op, first, end);
-            op.step.execute(first, end, true);
+            return;
           }
+          check(op, first, end);
+          op.step.execute(first, end, true);
           pc++;
         }
         case BARRIER -> {
@@ -302,8 +301,8 @@ final class BlockRunner {
       block.copies.finishAll(warp, chosen);
       fragment.mask &= ~chosen;
       fragment.pc = pc + 1;
-      if (fragment.mask == 0) {
-        warps[warp].exit(fragment);
+      if (chosen != 0) {
+        warps[warp].exited(fragment);
       }
     }
     for (int barrier = 0; barrier < BARRIERS; barrier++) {
@@ -319,44 +318,25 @@ final class BlockRunner {
     }
   }
 
-  /**
-   * Lets a fragment, or warps whose guards differ, execute an instruction of the warp. Answers
-   * false when they have parted or have to wait.
-   */
-  private boolean collect(Op op, Fragment single, int first, int end, boolean whole) {
+  /** Lets a fragment execute an instruction of the warp, or wait for the rest of the warp. */
+  private void collect(Op op, int pc, Warp warp, Fragment fragment, boolean whole) {
     var step = (Step.Collective) op.step;
-    boolean together = true;
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
-      int all = fragment.mask;
-      int chosen = op.chosen(warp, all);
-      if (chosen == 0) {
-        continue;
-      }
-      if ((step.needed(warp, chosen) & ~chosen) == 0) {
-        block.active[warp] = chosen;
-        step.execute(warp, warp + 1, whole && chosen == all);
-        block.active[warp] = all;
-      } else {
-        together = false;
-      }
+    int all = fragment.mask;
+    int chosen = op.chosen(warp.index, all);
+    fragment.pc = pc + 1;
+    if (chosen == 0) {
+      return;
     }
-    if (together) {
-      return true;
+    if ((step.needed(warp.index, chosen) & ~chosen) == 0) {
+      block.active[warp.index] = chosen;
+      step.execute(warp.index, warp.index + 1, whole && chosen == all);
+      return;
     }
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
-      int chosen = op.chosen(warp, fragment.mask);
-      if ((step.needed(warp, chosen) & ~chosen) == 0) {
-        fragment.pc++;
-      } else {
-        if (chosen != fragment.mask) {
-          warps[warp].split(fragment, fragment.mask & ~chosen, fragment.pc + 1);
-        }
-        fragment.wait = Wait.WARP;
-      }
+    fragment.pc = pc;
+    fragment.wait = Wait.WARP;
+    if (chosen != all) {
+      warp.split(fragment, all & ~chosen, pc + 1);
     }
-    return false;
   }
 
   /** Whether the gang is the whole block, and nobody has to wait for anybody. */

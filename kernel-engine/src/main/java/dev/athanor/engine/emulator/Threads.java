@@ -76,9 +76,11 @@ final class Threads {
       }
     }
 
-    /** Ends the threads of a fragment, for which others of the warp may be waiting. */
-    void exit(Fragment fragment) {
-      fragments.remove(fragment);
+    /** Takes note that threads of a fragment have ended, for which others may be waiting. */
+    void exited(Fragment fragment) {
+      if (fragment.mask == 0) {
+        fragments.remove(fragment);
+      }
       for (var other : fragments) {
         if (other.wait == Wait.WARP) {
           other.wait = Wait.NONE;

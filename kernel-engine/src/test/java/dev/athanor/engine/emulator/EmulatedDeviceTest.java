@@ -1,9 +1,13 @@
 package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceCompatibilityKit;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
@@ -23,5 +27,62 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
       var walk = TableWalk.module(new Version(7, 8), Target.SM_90);
       assertThat(device.load(walk, "walk").origin()).isEqualTo(Origin.COMPILED);
     }
+  }
+
+  @Test
+  void itsMemoryEndsWhereTheOptionsSay() {
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000))) {
+      var first = device.allocate(600);
+      assertThatThrownBy(() -> device.allocate(401))
+          .isInstanceOf(DeviceException.OutOfMemory.class)
+          .hasMessage("401 bytes of device memory were asked for, 400 are free");
+      assertThat(device.memory()).isEqualTo(new Device.MemoryUsage(600, 0, 400));
+      first.close();
+      assertThat(device.allocate(1000).bytes()).isEqualTo(1000);
+    }
+  }
+
+  @Test
+  void optionsThatMakeNoSenseAreRefused() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> EmulatorOptions.DEFAULT.withWorkers(0))
+        .withMessage("workers must be at least 1, got 0");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> EmulatorOptions.DEFAULT.withMemoryBytes(0))
+        .withMessage("memoryBytes must be at least 1, got 0");
+  }
+
+  @Test
+  void codeForANewerTargetIsRefused() {
+    var walk = TableWalk.module(new Version(7, 8), Target.SM_90);
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_80))) {
+      assertThat(device.capability().target()).isEqualTo(Target.SM_80);
+      assertThatThrownBy(() -> device.load(walk, "walk"))
+          .isInstanceOf(DeviceException.LoadFailed.class)
+          .hasMessage("kernel walk could not be loaded: it is for sm_90, the device is sm_80");
+    }
+  }
+
+  @Test
+  void buffersOfAnotherDeviceAreRefused() {
+    try (var device = new EmulatedDevice();
+        var other = new EmulatedDevice();
+        var stream = device.openStream()) {
+      var buffer = other.allocate(4);
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> stream.fill(buffer, 0, 4, (byte) 0))
+          .withMessageContaining("a buffer of another device");
+    }
+  }
+
+  @Test
+  void aClosedDeviceIsRefused() {
+    var device = new EmulatedDevice();
+    var stream = device.openStream();
+    var buffer = device.allocate(4);
+    device.close();
+    assertThatIllegalStateException().isThrownBy(() -> device.allocate(4));
+    assertThatIllegalStateException().isThrownBy(device::openStream);
+    assertThatIllegalStateException().isThrownBy(() -> stream.fill(buffer, 0, 4, (byte) 0));
   }
 }

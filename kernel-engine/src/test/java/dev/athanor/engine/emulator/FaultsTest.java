@@ -221,6 +221,20 @@ class FaultsTest {
   }
 
   @Test
+  void aWarpInstructionThatSomeLanesSkip() {
+    var body =
+        """
+        setp.lt.u32 %p0, %r0, 16;
+        @%p0 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [tile];
+        """;
+    assertThat(faults(1, 64, body))
+        .singleElement()
+        .asString()
+        .startsWith("thread (0,0,0)")
+        .endsWith("needs all 32 threads of its warp, but 16 have exited or never were");
+  }
+
+  @Test
   void aBarrierThatOneWarpMisses() {
     var body =
         """

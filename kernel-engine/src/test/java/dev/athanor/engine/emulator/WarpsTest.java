@@ -109,6 +109,37 @@ class WarpsTest {
     assertThat(rig.run(body, 1, 32)).isEqualTo(each(32, i -> i % 2 == 0 ? 11 * i + 11 : i - 1));
   }
 
+  @Test
+  void threadsThatHaveExitedAreNotWaitedFor() {
+    var body =
+        """
+        setp.ge.u32 %p0, %r0, 20;
+        @%p0 bra LAST;
+        shfl.sync.bfly.b32 %r5, %r0, 1, 31, -1;
+        st.global.u32 [%rd2], %r5;
+        ret;
+        LAST:
+        setp.lt.u32 %p1, %r0, 30;
+        @%p1 ret;
+        mov.u32 %r5, 5;
+        st.global.u32 [%rd2], %r5;
+        """;
+    assertThat(rig.run(body, 1, 32)).isEqualTo(each(32, i -> i < 20 ? i ^ 1 : i < 30 ? 0 : 5));
+  }
+
+  @Test
+  void warpsMaySkipAnInstructionAsWhole() {
+    var body =
+        """
+        mov.u32 %r5, 0;
+        and.b32 %r6, %r0, 32;
+        setp.eq.u32 %p0, %r6, 0;
+        @%p0 shfl.sync.bfly.b32 %r5, %r0, 1, 31, -1;
+        st.global.u32 [%rd2], %r5;
+        """;
+    assertThat(rig.run(body, 1, 128)).isEqualTo(each(128, i -> (i & 32) == 0 ? i ^ 1 : 0));
+  }
+
   private static short half(float value) {
     return Float.floatToFloat16(value);
   }
