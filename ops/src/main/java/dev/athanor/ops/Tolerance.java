@@ -20,14 +20,16 @@ public record Tolerance(Metric metric, double limit) {
     double norm = 0;
     double maximum = 0;
     for (int i = 0; i < reference.length; i++) {
-      double off = Math.abs(result[i] - reference[i]);
       if (Double.compare(result[i], reference[i]) == 0) {
-        off = 0;
-      } else if (!Double.isFinite(off)) {
+        norm += Double.isFinite(reference[i]) ? reference[i] * reference[i] : 0;
+        continue;
+      }
+      double off = Math.abs(result[i] - reference[i]);
+      if (!Double.isFinite(off)) {
         return Double.POSITIVE_INFINITY;
       }
       difference += off * off;
-      norm += Double.isFinite(reference[i]) ? reference[i] * reference[i] : 0;
+      norm += reference[i] * reference[i];
       maximum = Math.max(maximum, off / (1 + Math.abs(reference[i])));
     }
     return switch (metric) {

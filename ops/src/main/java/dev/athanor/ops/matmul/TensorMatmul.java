@@ -9,6 +9,8 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.IntConsumer;
 
 /**
  * A product of f16 or bf16 matrices on tensor cores with f32 sums. Stages of a and b lie in a ring
@@ -19,6 +21,7 @@ import java.util.List;
 final class TensorMatmul {
 
   private static final int PAD = 8;
+  private static final int ELEMENTS_AT_ONCE = 4;
   private static final int MMA_M = 16;
   private static final int MMA_N = 8;
   private static final int MMA_K = 16;
@@ -155,30 +158,44 @@ final class TensorMatmul {
     int elements = access / type.bytes();
     int chunksAcross = to.columns() / elements;
     int chunks = chunksAcross * to.rows();
+    Consumer<Int> move =
+        index -> {
+          var toRow = index.div(chunksAcross);
+          var toColumn = index.rem(chunksAcross).times(elements);
+          var row = firstRow.plus(toRow);
+          var column = firstColumn.plus(toColumn);
+          var inside = row.lt(rows);
+          // a row beyond the last is not read, yet its address should be one that could be
+          var source = from.row(row.min(rows.plus(-1)), ld);
+          if (access == 2) {
+            var value = source.loadWhere(inside.and(column.lt(columns)), column);
+            to.store(toRow, toColumn, value);
+          } else {
+            var left = columns.minus(column).times(type.bytes());
+            var valid = left.max(k.integer(0)).min(k.integer(access));
+            var read = valid.where(inside, k.integer(0));
+            to.copyAsync(toRow, toColumn, access, source, column, read);
+          }
+        };
+    if (access == 2) {
+      // single elements are many: a loop of a few at a time takes fewer registers than all at once
+      int atOnce = tile.threads() * Math.min(ELEMENTS_AT_ONCE, chunks / tile.threads());
+      k.loop(
+          k.integer(0),
+          k.integer(chunks),
+          atOnce,
+          done -> each(atOnce, chunk -> move.accept(k.thread().plus(done).plus(chunk))));
+    } else if (chunks < tile.threads()) {
+      k.when(k.thread().lt(k.integer(chunks)), () -> move.accept(k.thread()));
+    } else {
+      each(chunks, chunk -> move.accept(k.thread().plus(chunk)));
+    }
+  }
+
+  /** The first chunk of each round in which every thread moves one. */
+  private void each(int chunks, IntConsumer round) {
     for (int chunk = 0; chunk < chunks; chunk += tile.threads()) {
-      var index = k.thread().plus(chunk);
-      var toRow = index.div(chunksAcross);
-      var toColumn = index.rem(chunksAcross).times(elements);
-      var row = firstRow.plus(toRow);
-      var column = firstColumn.plus(toColumn);
-      var inside = row.lt(rows);
-      // a row beyond the last is not read, yet its address should be one that could be
-      var source = from.row(row.min(rows.plus(-1)), ld);
-      Runnable move =
-          () -> {
-            if (access == 2) {
-              to.store(toRow, toColumn, source.loadWhere(inside.and(column.lt(columns)), column));
-            } else {
-              var left = columns.minus(column).times(type.bytes());
-              var valid = left.max(k.integer(0)).min(k.integer(access)).where(inside, k.integer(0));
-              to.copyAsync(toRow, toColumn, access, source, column, valid);
-            }
-          };
-      if (chunk + tile.threads() <= chunks) {
-        move.run();
-      } else {
-        k.when(index.lt(k.integer(chunks)), move);
-      }
+      round.accept(chunk);
     }
   }
 

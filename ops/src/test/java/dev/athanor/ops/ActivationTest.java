@@ -1,0 +1,112 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Type;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class ActivationTest {
+
+  /** Every exponent of f32 with a few mantissas of either sign, and what is no number. */
+  private static final float[] NUMBERS = numbers();
+
+  private static float[] numbers() {
+    var all =
+        IntStream.rangeClosed(-149, 127)
+            .mapToObj(exponent -> Math.scalb(1f, exponent))
+            .flatMap(x -> List.of(x, -x, x * 1.3f, -x * 1.3f, x * 1.9f, -x * 1.9f).stream())
+            .toList();
+    var numbers = new float[all.size() + 2048];
+    for (int i = 0; i < all.size(); i++) {
+      numbers[i] = all.get(i);
+    }
+    for (int i = 0; i < 2043; i++) {
+      numbers[all.size() + i] = (i - 1021) / 64f;
+    }
+    float[] special = {0f, -0f, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY, Float.NaN};
+    System.arraycopy(special, 0, numbers, numbers.length - special.length, special.length);
+    return numbers;
+  }
+
+  @ParameterizedTest
+  @EnumSource(Activation.class)
+  void isRightFromMinusInfinityToInfinity(Activation activation) {
+    var kernel =
+        KernelBuilder.build(
+            "activate",
+            256,
+            k -> {
+              var x = k.pointer("x", Type.F32);
+              var y = k.pointer("y", Type.F32);
+              var n = k.integer("n");
+              var i = k.block().times(256).plus(k.thread());
+              var inside = i.lt(n);
+              y.storeWhere(inside, i, activation.apply(x.loadWhere(inside, i).widen()));
+            });
+    var result = new float[NUMBERS.length];
+    long bytes = 4L * NUMBERS.length;
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT);
+        var stream = device.openStream();
+        var x = device.allocate(bytes);
+        var y = device.allocate(bytes)) {
+      stream.upload(MemorySegment.ofArray(NUMBERS), x, 0);
+      stream.launch(
+          new Launch(
+              device.load(Module.of(kernel), "activate"),
+              Dim3.of(Math.ceilDiv(NUMBERS.length, 256)),
+              Dim3.of(256),
+              0,
+              List.of(Argument.of(x), Argument.of(y), Argument.of(NUMBERS.length))));
+      stream.download(y, 0, MemorySegment.ofArray(result));
+      stream.synchronize();
+    }
+    var tolerance = new Tolerance(Tolerance.Metric.MAXIMUM, 1e-6);
+    for (int i = 0; i < result.length; i++) {
+      double right = activation.apply((double) NUMBERS[i]);
+      // beyond f32 the right answer is infinite
+      double reference = Math.abs(right) > Float.MAX_VALUE ? (float) right : right;
+      assertThat(tolerance.error(new double[] {result[i]}, new double[] {reference}))
+          .as("%s(%s) = %s, got %s", activation.text(), NUMBERS[i], reference, result[i])
+          .isLessThanOrEqualTo(tolerance.limit());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "GELU, 1, 0.8413447460685429",
+    "GELU, -1, -0.15865525393145707",
+    "GELU, 4, 3.9998733150316737",
+    "GELU, -6, -5.919526253e-09",
+    "GELU_TANH, 1, 0.8411919906082768",
+    "GELU_TANH, -2, -0.04540230591222998",
+    "SILU, 2, 1.7615941559557649",
+    "SILU, -2, -0.2384058440442351",
+    "RELU, -3, 0",
+    "RELU, 3, 3",
+    "NONE, -3, -3"
+  })
+  void theReferenceAgreesWithPublishedValues(Activation activation, double x, double y) {
+    assertThat(activation.apply(x)).isCloseTo(y, within(1e-9 * Math.abs(y) + 1e-15));
+  }
+
+  @Test
+  void namesAreFound() {
+    for (var name : Activation.names()) {
+      assertThat(Activation.of(name).text()).isEqualTo(name);
+    }
+  }
+}

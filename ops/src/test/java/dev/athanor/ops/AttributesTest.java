@@ -1,0 +1,57 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.ops.matmul.Matmul;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class AttributesTest {
+
+  private static final OpDescription OP = new Matmul().description();
+
+  @Test
+  void whatIsLeftOutHasItsDefault() {
+    var attributes = Attributes.of(OP, Map.of());
+    assertThat(attributes.flag("transposeA")).isFalse();
+    assertThat(attributes.number("alpha")).isEqualTo(1);
+    assertThat(attributes.choice("activation")).isEqualTo("none");
+    assertThat(attributes.choice("outDtype")).isEmpty();
+  }
+
+  @Test
+  void textIsReadAsWhatItMustBe() {
+    var attributes =
+        Attributes.of(OP, Map.of("transposeA", "true", "alpha", "0.5", "activation", "gelu-tanh"));
+    assertThat(attributes)
+        .isEqualTo(
+            Attributes.of(OP, Map.of("transposeA", true, "alpha", 0.5, "activation", "gelu-tanh")));
+  }
+
+  @Test
+  void wrongValuesAreRefused() {
+    refused(
+        Map.of("transposeA", "yes"), "attribute \"transposeA\" must be true or false, got \"yes\"");
+    refused(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
+    refused(Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
+    refused(Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
+    refused(
+        Map.of("activation", "swish"),
+        "attribute \"activation\" must be one of none, relu, gelu, gelu-tanh, silu, got \"swish\"");
+  }
+
+  @Test
+  void unknownNamesAreRefused() {
+    assertThatThrownBy(() -> Attributes.of(OP, Map.of("transpose", true)))
+        .isInstanceOf(OpException.UnknownField.class)
+        .hasMessage(
+            "matmul has no attribute \"transpose\"; its attributes are transposeA, transposeB, alpha, activation, outDtype");
+  }
+
+  private static void refused(Map<String, ?> given, String message) {
+    assertThatThrownBy(() -> Attributes.of(OP, given))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage(message);
+  }
+}

@@ -1,0 +1,152 @@
+package dev.athanor.ops.matmul;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class MatmulPlannerTest {
+
+  private static final Capability H200 = capability(Target.of("sm_90a"), 132, 232_448);
+  private static final Matmul MATMUL = new Matmul();
+
+  static Capability capability(Target target, int multiprocessors, int sharedBytes) {
+    return new Capability(
+        "test:0",
+        "test device",
+        target,
+        "none",
+        multiprocessors,
+        1024,
+        49_152,
+        sharedBytes,
+        1L << 36);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn",
+    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn",
+    "F16, 4096, 4096, 4096, matmul_f16_128x128x32x3_nn_a16_b16_c2",
+    "BF16, 64, 64, 64, matmul_bf16_32x32x32x3_nn_a16_b16_c2"
+  })
+  void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
+    var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
+    assertThat(plan.kernel()).isEqualTo(kernel);
+    assertThat(plan.cost().flops()).isEqualTo(2.0 * m * n * k);
+    assertThat(plan.cost().bytes())
+        .isEqualTo(dtype.bytes() * ((double) m * k + (double) k * n + (double) m * n));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "8, 8, a16_b16_c2",
+    "12, 8, a8_b16_c2",
+    "8, 6, a16_b4_c2",
+    "7, 5, a2_b2_c1",
+    "1, 1, a2_b2_c1"
+  })
+  void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
+    assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
+        .endsWith(access);
+  }
+
+  @Test
+  void saysWhyEachCandidateFell() {
+    var small = capability(Target.SM_80, 108, 50_000);
+    var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
+    assertThat(plan.explain())
+        .startsWith(plan.kernel())
+        .contains("* TENSOR 64x64x32x3: 38 waves of blocks")
+        .contains("  TENSOR 128x128x32x3: it needs 56832 bytes of shared memory, a block has 50000")
+        .contains("  CORES 128x128x16: f16 is computed by TENSOR");
+  }
+
+  @Test
+  void plansAreEqualWhenTheirProblemsAre() {
+    var one = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    var other = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
+    assertThat(one).isEqualTo(other).hasSameHashCodeAs(other);
+  }
+
+  @Test
+  void anOldDeviceIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F32, 3, 4, 5),
+                attributes(Map.of()),
+                capability(Target.of("sm_75"), 40, 65_536)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessage("test device (sm_75) cannot multiply f32; any GPU from sm_80 on can");
+  }
+
+  @Test
+  void shapesThatDoNotGoTogetherAreRefused() {
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 4, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] has K = 3 but b [4, 5] has K = 4; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("transposeA", true),
+        OpException.ShapeMismatch.class,
+        "a [2, 3] transposed has K = 2 but b [3, 5] has K = 3; they must be equal");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [3]; a matrix has at least two dimensions");
+    refused(
+        Map.of(
+            "a", TensorType.of(DType.F32, 2, 3),
+            "b", TensorType.of(DType.F32, 3, 5),
+            "bias", TensorType.of(DType.F32, 3)),
+        Map.of(),
+        OpException.ShapeMismatch.class,
+        "bias has shape [3]; it must be [N] = [5]");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is f32 but b is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 3), "b", TensorType.of(DType.F32, 3, 5)),
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
+        Map.of(),
+        OpException.TooLarge.class,
+        "input \"a\" has shape [2147483648, 1]; 2^31 - 1025 is the most for a dimension");
+  }
+
+  private static void refused(
+      Map<String, TensorType> inputs,
+      Map<String, ?> attributes,
+      Class<? extends OpException> kind,
+      String message) {
+    assertThatThrownBy(() -> MATMUL.plan(inputs, attributes(attributes), H200))
+        .isInstanceOf(kind)
+        .hasMessage(message);
+  }
+
+  private static Attributes attributes(Map<String, ?> given) {
+    return Attributes.of(MATMUL.description(), given);
+  }
+
+  private static Map<String, TensorType> inputs(DType dtype, long m, long n, long k) {
+    return new HashMap<>(Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n)));
+  }
+}
