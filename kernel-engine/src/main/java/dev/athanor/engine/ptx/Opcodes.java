@@ -13,8 +13,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The instruction table: the one place where an instruction is defined. Its columns are the section
- * of the PTX manual, the first version and target, the manual's line, and the meaning. See {@code
- * docs/add-an-instruction.md}.
+ * of the PTX manual, the first version and target, the manual's line (in the notation of {@link
+ * Form} and {@link OperandSlot}), and the meaning. A new instruction is a row here, its lane
+ * function where it has one, and a file under {@code src/test/filetests}; whatever walks the table
+ * tests the rest.
  */
 public final class Opcodes {
 
