@@ -51,10 +51,10 @@ enum TensorCore {
     var b = new float[N * K];
     var exponentA = new int[M * K];
     var exponentB = new int[N * K];
-    unpack(sources, 0, A, Fragments.A_16X16, a, exponentA);
+    boolean finite = unpack(sources, 0, A, Fragments.A_16X16, a, exponentA);
     var rowMajorB = new float[K * N];
     var rowMajorExponentB = new int[K * N];
-    unpack(sources, 4, B, Fragments.B_16X8, rowMajorB, rowMajorExponentB);
+    finite &= unpack(sources, 4, B, Fragments.B_16X8, rowMajorB, rowMajorExponentB);
     for (int k = 0; k < K; k++) {
       for (int column = 0; column < N; column++) {
         b[column * K + k] = rowMajorB[k * N + column];
@@ -74,19 +74,26 @@ enum TensorCore {
       int column = C[i] % N * K;
       float sum = Float.intBitsToFloat(sources[6 + element][lane]);
       for (int k = 0; k < K; k += depth) {
-        sum = dot(a, exponentA, row + k, b, exponentB, column + k, depth, sum, fraction);
+        float special =
+            finite && Float.isFinite(sum) ? 0 : special(a, row + k, b, column + k, depth, sum);
+        sum =
+            Float.isFinite(special)
+                ? dot(a, exponentA, row + k, b, exponentB, column + k, depth, sum, fraction)
+                : special;
       }
       results[element][lane] = Float.floatToRawIntBits(sum);
     }
   }
 
-  private void unpack(
+  /** Fills in values and exponents, row-major; answers whether all values are finite. */
+  private boolean unpack(
       int[][] sources,
       int first,
       int[] indices,
       Fragment fragment,
       float[] values,
       int[] exponents) {
+    boolean finite = true;
     for (int i = 0; i < indices.length; i++) {
       int lane = i / fragment.elements();
       int element = i % fragment.elements();
@@ -94,7 +101,9 @@ enum TensorCore {
       values[indices[i]] = value;
       exponents[indices[i]] =
           value == 0 ? ZERO_EXPONENT : Math.max(Math.getExponent(value), smallestExponent);
+      finite &= Float.isFinite(value);
     }
+    return finite;
   }
 
   private static float dot(
@@ -108,13 +117,8 @@ enum TensorCore {
       float c,
       int fraction) {
     int greatest = c == 0 ? ZERO_EXPONENT : Math.max(Math.getExponent(c), ZERO_EXPONENT);
-    double plain = c;
     for (int k = 0; k < depth; k++) {
       greatest = Math.max(greatest, exponentA[atA + k] + exponentB[atB + k]);
-      plain += (double) a[atA + k] * b[atB + k];
-    }
-    if (!Double.isFinite(plain)) {
-      return Double.isNaN(plain) ? Float.intBitsToFloat(0x7FFF_FFFF) : (float) plain;
     }
     double scale = powerOfTwo(fraction - greatest);
     long sum = (long) (c * scale);
@@ -122,6 +126,20 @@ enum TensorCore {
       sum += (long) ((double) a[atA + k] * b[atB + k] * scale);
     }
     return truncate(sum * powerOfTwo(greatest - fraction));
+  }
+
+  /**
+   * The sum as arithmetic has it where it is infinite or NaN, which is the canonical one; else
+   * anything finite.
+   */
+  private static float special(float[] a, int atA, float[] b, int atB, int depth, float c) {
+    double sum = c;
+    for (int k = 0; k < depth; k++) {
+      sum += (double) a[atA + k] * b[atB + k];
+    }
+    return Double.isNaN(sum)
+        ? Float.intBitsToFloat(0x7FFF_FFFF)
+        : Double.isInfinite(sum) ? (float) sum : 0;
   }
 
   private static double powerOfTwo(int exponent) {

@@ -64,6 +64,12 @@ class TensorCoreTest {
     a[2][4] = 0xFC00;
     a[3][3] = 0x7E00; // NaN
     c[4][0] = Float.NEGATIVE_INFINITY;
+    a[6][0] = 0x3C00;
+    a[6][1] = 0x0002; // 2^-23
+    a[6][2] = 0x0001; // 2^-24
+    b[1][0] = 0x3400; // 1/4: the product is 2^-25
+    b[2][0] = 0x3400; // the product is 2^-26, which is lost
+    c[6][0] = -1;
     var d = run(TensorCore.F16, "sm_90", a, b, c);
     assertThat(d[0][0]).isEqualTo(Float.POSITIVE_INFINITY);
     assertThat(d[1][0]).isEqualTo(Float.NEGATIVE_INFINITY);
@@ -71,6 +77,9 @@ class TensorCoreTest {
     assertThat(Float.floatToRawIntBits(d[3][0])).isEqualTo(0x7FFFFFFF);
     assertThat(d[4][0]).isEqualTo(Float.NEGATIVE_INFINITY);
     assertThat(d[5][0]).isZero();
+    assertThat(d[6][0])
+        .as("a finite sum beside infinite ones is truncated all the same")
+        .isEqualTo(0x1p-25f);
     assertThat(Float.floatToRawIntBits(d[0][1])).as("infinity times 0").isEqualTo(0x7FFFFFFF);
   }
 
