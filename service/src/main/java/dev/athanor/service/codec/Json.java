@@ -64,8 +64,7 @@ public final class Json {
   /** What is wrong, without the parser's own vocabulary. */
   private static String what(JacksonException e) {
     var text = e.getOriginalMessage();
-    int end = text.indexOf('\n');
-    var line = end < 0 ? text : text.substring(0, end);
+    var line = text.lines().findFirst().orElse(text).replaceAll(" \\(start marker.*", "");
     return line.contains("`Stream") ? "too deep, or a name or number that is too long" : line;
   }
 

@@ -22,7 +22,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.ApplicationRunner;
 import org.springframework.boot.actuate.info.InfoContributor;
-import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthIndicator;
@@ -40,13 +39,11 @@ class DeviceConfiguration {
   private static final Logger LOG = LoggerFactory.getLogger(DeviceConfiguration.class);
 
   @Bean
-  @ConditionalOnMissingBean
   Clock clock() {
     return Clock.systemUTC();
   }
 
   @Bean
-  @ConditionalOnMissingBean
   Catalogue catalogue() {
     return Catalogue.load();
   }

@@ -41,7 +41,7 @@ record ByteRange(long first, long last) {
       return Optional.of(new ByteRange(Math.max(size - suffix, 0), size - 1));
     }
     long first = Long.parseLong(m.group(1));
-    long last = m.group(2).isEmpty() ? size - 1 : Long.parseLong(m.group(2));
+    long last = m.group(2).isEmpty() ? Long.MAX_VALUE : Long.parseLong(m.group(2));
     if (last < first) {
       return Optional.empty();
     }
