@@ -364,20 +364,12 @@ public final class TensorJson {
     }
 
     private void fraction(MemorySegment room, long at) {
-      double value = in.getDoubleValue();
+      // f32 is parsed as such: by way of double it would be rounded twice
+      double value = type == DType.F32 ? in.getFloatValue() : in.getDoubleValue();
       if (Double.isInfinite(value)) {
         throw unfit(excerpt(in.getString()));
       }
-      if (type == DType.F32) {
-        // not by way of double, which would round twice
-        float rounded = in.getFloatValue();
-        if (Float.isInfinite(rounded)) {
-          throw unfit(excerpt(in.getString()));
-        }
-        setFloat(room, at, rounded);
-      } else {
-        type.write(room, at, value);
-      }
+      type.write(room, at, value);
     }
 
     private static void setFloat(MemorySegment room, long at, float value) {

@@ -10,6 +10,8 @@ import dev.athanor.service.config.DeviceFactory;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.TestOps;
 import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.config.EncoderConfig;
+import io.restassured.config.RestAssuredConfig;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
@@ -79,6 +81,11 @@ abstract class RestTest {
             .setBaseUri("http://127.0.0.1")
             .setPort(port)
             .addFilter(new OpenApiFilter())
+            .setConfig(
+                RestAssuredConfig.config()
+                    .encoderConfig(
+                        EncoderConfig.encoderConfig()
+                            .appendDefaultContentCharsetToContentTypeIfUndefined(false)))
             .build();
   }
 
