@@ -54,6 +54,10 @@ public final class Athanor {
     if (port != null && (port < 0 || port > 65_535)) {
       throw misuse("--port: " + port + " is no port; ports are 0 to 65535");
     }
+    if (device != null && !device.matches("auto|emulator|cuda(:\\d{1,2})?")) {
+      throw misuse(
+          "--device: " + device + " is no device; it may be auto, emulator, cuda or cuda:N");
+    }
     add(arguments, "server.port", port);
     add(arguments, "server.address", address);
     add(arguments, "athanor.device", device);

@@ -57,6 +57,7 @@ abstract class RestTest {
     }
 
     @Bean
+    @Primary
     DeviceFactory fakeFactory(FakeDevice device) {
       return _ -> new DeviceFactory.Opened(device, "tests need no other");
     }
