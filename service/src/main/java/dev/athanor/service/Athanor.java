@@ -1,10 +1,20 @@
 package dev.athanor.service;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.springframework.beans.BeansException;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.web.server.WebServerException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
 
 /** The command line, {@code athanor}: exit status 0 = done, 1 = failed, 2 = bad use. */
 @Command(
@@ -24,23 +34,57 @@ public final class Athanor {
     }
   }
 
-  @Command(
-      name = "serve",
-      description = "Starts the service.",
-      mixinStandardHelpOptions = true,
-      showDefaultValues = true)
-  void serve(
+  @Command(name = "serve", description = "Starts the service.", mixinStandardHelpOptions = true)
+  int serve(
+      @Option(names = "--port", description = "where it listens (8080); 0 takes a free port")
+          @Nullable Integer port,
+      @Option(names = "--bind", description = "the address it listens on (127.0.0.1)")
+          @Nullable String address,
+      @Option(names = "--device", description = "auto, emulator, cuda or cuda:N (auto)")
+          @Nullable String device,
       @Option(
-              names = "--port",
-              description = "where it listens; 0 takes a free port",
-              defaultValue = "8080")
-          int port,
-      @Option(
-              names = "--bind",
-              description = "the address it listens on",
-              defaultValue = "127.0.0.1")
-          String address) {
-    SpringApplication.run(Service.class, "--server.port=" + port, "--server.address=" + address);
+              names = "--config",
+              description = "a YAML or properties file; what the options say wins over it",
+              paramLabel = "FILE")
+          @Nullable Path config) {
+    var arguments = new ArrayList<String>();
+    if (config != null && !Files.isReadable(config)) {
+      throw misuse("--config: there is no readable file " + config);
+    }
+    if (port != null && (port < 0 || port > 65_535)) {
+      throw misuse("--port: " + port + " is no port; ports are 0 to 65535");
+    }
+    if (device != null && !device.matches("auto|emulator|cuda(:\\d{1,2})?")) {
+      throw misuse(
+          "--device: " + device + " is no device; it may be auto, emulator, cuda or cuda:N");
+    }
+    add(arguments, "server.port", port);
+    add(arguments, "server.address", address);
+    add(arguments, "athanor.device", device);
+    add(
+        arguments,
+        "spring.config.additional-location",
+        config == null ? null : config.toAbsolutePath().toUri());
+    var application = new SpringApplication(Service.class);
+    try {
+      application.run(arguments.toArray(String[]::new));
+      return CommandLine.ExitCode.OK;
+    } catch (BeansException | WebServerException e) {
+      return CommandLine.ExitCode.SOFTWARE; // Spring has logged why
+    }
+  }
+
+  @Spec private @Nullable CommandSpec spec;
+
+  private CommandLine.ParameterException misuse(String message) {
+    return new CommandLine.ParameterException(
+        Objects.requireNonNull(spec).commandLine().getSubcommands().get("serve"), message);
+  }
+
+  private static void add(List<String> arguments, String property, @Nullable Object value) {
+    if (value != null) {
+      arguments.add("--" + property + "=" + value);
+    }
   }
 
   /** The Spring application that {@code serve} starts. */

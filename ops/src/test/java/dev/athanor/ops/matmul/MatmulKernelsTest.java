@@ -87,7 +87,8 @@ class MatmulKernelsTest {
       if (!SWEEP && assembler instanceof Ptxas && turn % TARGETS.size() != 0) {
         continue;
       }
-      for (var target : SWEEP ? TARGETS : List.of(TARGETS.get((turn + turn / TARGETS.size()) % TARGETS.size()))) {
+      for (var target :
+          SWEEP ? TARGETS : List.of(TARGETS.get((turn + turn / TARGETS.size()) % TARGETS.size()))) {
         var usage = assembler.assemble(text, target).of(kernel.name());
         assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
             .as("bytes spilled by %s for %s", kernel.name(), target)

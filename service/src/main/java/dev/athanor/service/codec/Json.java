@@ -1,0 +1,131 @@
+package dev.athanor.service.codec;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.util.Collection;
+import java.util.function.Function;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.JsonEncoding;
+import tools.jackson.core.JsonGenerator;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.ObjectWriteContext;
+import tools.jackson.core.StreamReadConstraints;
+import tools.jackson.core.StreamReadFeature;
+import tools.jackson.core.exc.JacksonIOException;
+import tools.jackson.core.json.JsonFactory;
+
+/** Strict JSON, streamed: duplicate keys, unknown keys and text after the end are errors. */
+public final class Json {
+
+  private static final JsonFactory FACTORY =
+      JsonFactory.builder()
+          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+          .streamReadConstraints(
+              StreamReadConstraints.builder().maxNestingDepth(64).maxNameLength(256).build())
+          .build();
+
+  private Json() {}
+
+  /**
+   * Reads a body that is one JSON object.
+   *
+   * @param reader is given the parser at the object's start and leaves it at its end
+   * @throws Failure with {@code malformed-body} when the text is no JSON
+   */
+  public static <T> T read(InputStream in, Function<JsonParser, T> reader) throws IOException {
+    try (var parser = FACTORY.createParser(ObjectReadContext.empty(), in)) {
+      var first = parser.nextToken();
+      if (first == null) {
+        throw malformed("the body is empty; it must be a JSON object");
+      }
+      if (first != JsonToken.START_OBJECT) {
+        throw malformed("the body must be a JSON object, got " + name(first));
+      }
+      var result = reader.apply(parser);
+      if (parser.nextToken() != null) {
+        throw malformed("there is more after the end of the JSON object");
+      }
+      return result;
+    } catch (JacksonIOException e) {
+      throw e.getCause();
+    } catch (JacksonException e) {
+      var at = e.getLocation();
+      var where =
+          at == null ? "" : " at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+      throw malformed("the body is no valid JSON" + where + ": " + what(e));
+    }
+  }
+
+  /** What is wrong, without the parser's own vocabulary. */
+  private static String what(JacksonException e) {
+    var text = e.getOriginalMessage();
+    var line = text.lines().findFirst().orElse(text).replaceAll(" \\(start marker.*", "");
+    return line.contains("`Stream") ? "too deep, or a name or number that is too long" : line;
+  }
+
+  /** A parser of text that was read before. */
+  static JsonParser parse(InputStream in) {
+    return FACTORY.createParser(ObjectReadContext.empty(), in);
+  }
+
+  /** A generator of an answer; closing it closes the stream. */
+  public static JsonGenerator write(OutputStream out) {
+    return FACTORY.createGenerator(ObjectWriteContext.empty(), out, JsonEncoding.UTF8);
+  }
+
+  /** Reads a string. */
+  public static String string(JsonParser parser, String field, Code code) {
+    if (parser.currentToken() != JsonToken.VALUE_STRING) {
+      throw new Failure.Refused(
+          code, field, "%s must be a string, got %s".formatted(field, name(parser.currentToken())));
+    }
+    return parser.getString();
+  }
+
+  /** Fails unless the parser stands at the start of an object. */
+  public static void expectObject(JsonParser parser, String field, Code code) {
+    if (parser.currentToken() != JsonToken.START_OBJECT) {
+      throw new Failure.Refused(
+          code,
+          field,
+          "%s must be an object, got %s".formatted(field, name(parser.currentToken())));
+    }
+  }
+
+  /** The failure for a key that has no meaning where it stands. */
+  public static Failure unknown(String path, String key, Collection<String> known) {
+    var field = path.isEmpty() ? Tensors.excerpt(key) : path + "." + Tensors.excerpt(key);
+    return new Failure.Refused(
+        Code.UNKNOWN_FIELD,
+        field,
+        "%s is not known; %s"
+            .formatted(
+                field,
+                known.isEmpty()
+                    ? "there are no keys here"
+                    : "keys here are " + String.join(", ", known)));
+  }
+
+  static Failure malformed(String message) {
+    return new Failure.Refused(Code.MALFORMED_BODY, message);
+  }
+
+  /** A token in a reader's words. */
+  static String name(JsonToken token) {
+    return switch (token) {
+      case START_OBJECT, END_OBJECT -> "an object";
+      case START_ARRAY, END_ARRAY -> "a list";
+      case VALUE_STRING -> "a string";
+      case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> "a number";
+      case VALUE_TRUE -> "true";
+      case VALUE_FALSE -> "false";
+      case VALUE_NULL -> "null";
+      default -> "something else";
+    };
+  }
+}

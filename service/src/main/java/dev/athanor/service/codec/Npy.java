@@ -1,0 +1,244 @@
+package dev.athanor.service.codec;
+
+import static dev.athanor.service.codec.Tensors.excerpt;
+import static dev.athanor.service.codec.Tensors.invalid;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * NumPy's file format, versions 1 to 3 (numpy.lib.format). Either byte order is read; arrays in
+ * Fortran order are transposed to ours. Pickled objects are never read. bf16 has no npy type.
+ */
+public final class Npy {
+
+  /** Where the header's text begins in version 1, which we write. */
+  private static final int PREFIX = 10;
+
+  private static final int MAX_HEADER = 1 << 16;
+  private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+  private static final Pattern ENTRY =
+      Pattern.compile(
+          "\\s*'(descr|fortran_order|shape)'\\s*:\\s*"
+              + "(?:'([^']*)'|(True|False)|\\(([\\d,\\sL]*)\\))\\s*");
+
+  private Npy() {}
+
+  /**
+   * Reads a file.
+   *
+   * @param limit how many bytes of data there may be
+   * @param field what the errors call the tensor
+   * @throws Failure with {@code invalid-tensor} or {@code unsupported-dtype}
+   */
+  public static HostTensor read(InputStream in, long limit, String field) throws IOException {
+    var start = in.readNBytes(8);
+    if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
+      throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
+    }
+    int version = start[6];
+    if (version < 1 || version > 3) {
+      throw invalid(field, "npy version %d is not known; 1, 2 and 3 are".formatted(version));
+    }
+    var length = in.readNBytes(version == 1 ? 2 : 4);
+    long headerBytes = 0;
+    for (int i = length.length - 1; i >= 0; i--) {
+      headerBytes = headerBytes << 8 | (length[i] & 0xFF);
+    }
+    if (headerBytes > MAX_HEADER) {
+      throw invalid(
+          field, "the npy header has %d bytes; %d are the most".formatted(headerBytes, MAX_HEADER));
+    }
+    var text = in.readNBytes((int) headerBytes);
+    if (text.length < headerBytes || length.length < (version == 1 ? 2 : 4)) {
+      throw invalid(field, "the npy file ends within its header");
+    }
+    var header = Header.parse(new String(text, StandardCharsets.UTF_8), field);
+    // Raw bytes first: bool is checked after, and byte order does not concern single bytes.
+    var tensor = Tensors.read(header.stored(), in, limit, field);
+    if (header.bigEndian) {
+      swap(tensor.data(), header.dtype.bytes());
+    }
+    return header.fortranOrder ? transposed(tensor) : tensor;
+  }
+
+  /**
+   * The bytes that come before the elements of a tensor.
+   *
+   * @return empty when npy has no such dtype
+   */
+  public static Optional<byte[]> header(TensorType type) {
+    return description(type.dtype())
+        .map(descr -> {
+          var shape =
+              type.shape().extents().stream()
+                  .map(String::valueOf)
+                  .collect(Collectors.joining(", "));
+          var text =
+              "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }"
+                  .formatted(descr, type.shape().rank() == 1 ? shape + "," : shape);
+          // padded so that the data begins at a multiple of 64
+          int length = (PREFIX + text.length() + 1 + 63) / 64 * 64 - PREFIX;
+          var bytes = new byte[PREFIX + length];
+          Arrays.fill(bytes, (byte) ' ');
+          System.arraycopy(MAGIC, 0, bytes, 0, MAGIC.length);
+          bytes[6] = 1;
+          bytes[7] = 0;
+          bytes[8] = (byte) length;
+          bytes[9] = (byte) (length >> 8);
+          var encoded = text.getBytes(StandardCharsets.US_ASCII);
+          System.arraycopy(encoded, 0, bytes, PREFIX, encoded.length);
+          bytes[bytes.length - 1] = '\n';
+          return bytes;
+        });
+  }
+
+  private static Optional<String> description(DType dtype) {
+    return Optional.ofNullable(
+        switch (dtype) {
+          case F64 -> "<f8";
+          case F32 -> "<f4";
+          case F16 -> "<f2";
+          case I64 -> "<i8";
+          case I32 -> "<i4";
+          case I16 -> "<i2";
+          case I8 -> "|i1";
+          case U8 -> "|u1";
+          case U32 -> "<u4";
+          case BOOL -> "|b1";
+          case BF16 -> null;
+        });
+  }
+
+  private record Header(DType dtype, boolean bigEndian, boolean fortranOrder, List<Long> shape) {
+
+    /** The type of the elements as they lie in the file. */
+    TensorType stored() {
+      var type = new TensorType(dtype, new Shape(shape));
+      return fortranOrder ? new TensorType(dtype, new Shape(shape.reversed())) : type;
+    }
+
+    /** Reads the literal of a Python dictionary with just the three keys of the format. */
+    static Header parse(String text, String field) {
+      var body = text.strip();
+      if (!body.startsWith("{") || !body.endsWith("}")) {
+        throw invalid(field, "the npy header is no dictionary: " + excerpt(body));
+      }
+      String descr = "";
+      String order = "";
+      List<Long> extents = null;
+      int at = 1;
+      int end = body.length() - 1;
+      Matcher entry = ENTRY.matcher(body).region(at, end);
+      while (entry.lookingAt()) {
+        switch (entry.group(1)) {
+          case "descr" -> descr = or(entry.group(2));
+          case "fortran_order" -> order = or(entry.group(3));
+          default -> extents = entry.group(4) == null ? null : extents(entry.group(4), field);
+        }
+        at = entry.end();
+        if (at < end && body.charAt(at) == ',') {
+          at++;
+        }
+        entry.region(at, end);
+      }
+      if (!body.substring(at, end).isBlank()
+          || descr.isEmpty()
+          || order.isEmpty()
+          || extents == null) {
+        throw invalid(
+            field,
+            "the npy header must have descr, fortran_order and shape and no more: "
+                + excerpt(body));
+      }
+      var dtype = dtype(descr, field);
+      Tensors.type(dtype, extents, field + ".shape");
+      return new Header(dtype, descr.startsWith(">"), order.equals("True"), extents);
+    }
+
+    private static String or(@Nullable String group) {
+      return group == null ? "" : group;
+    }
+
+    private static List<Long> extents(String tuple, String field) {
+      var extents = new ArrayList<Long>();
+      for (var part : tuple.replace("L", "").split(",", -1)) {
+        if (!part.isBlank()) {
+          extents.addAll(Tensors.extents(part.strip(), field + ".shape"));
+        }
+      }
+      return extents;
+    }
+
+    private static DType dtype(String descr, String field) {
+      for (var dtype : DType.values()) {
+        var known = description(dtype);
+        if (known.isPresent()
+            && known.get().substring(1).equals(descr.substring(1))
+            && "<>|".indexOf(descr.charAt(0)) >= 0) {
+          return dtype;
+        }
+      }
+      var known =
+          Arrays.stream(DType.values())
+              .flatMap(dtype -> description(dtype).stream())
+              .map(text -> text.substring(1))
+              .collect(Collectors.joining(", "));
+      throw new Failure.Refused(
+          Code.UNSUPPORTED_DTYPE,
+          field + ".dtype",
+          "the npy type is \"%s\"; %s are read, in either byte order; bf16 has no npy type"
+              .formatted(excerpt(descr), known));
+    }
+  }
+
+  private static void swap(MemorySegment data, int width) {
+    var bytes = (byte[]) data.heapBase().orElseThrow();
+    for (int at = 0; at < bytes.length; at += width) {
+      for (int i = 0, j = width - 1; i < j; i++, j--) {
+        byte swapped = bytes[at + i];
+        bytes[at + i] = bytes[at + j];
+        bytes[at + j] = swapped;
+      }
+    }
+  }
+
+  /** The tensor with its dimensions in reverse, row-major again. */
+  private static HostTensor transposed(HostTensor stored) {
+    var extents = stored.type().shape().extents().reversed();
+    var type = new TensorType(stored.type().dtype(), new Shape(extents));
+    var result = HostTensor.zeros(type);
+    int width = type.dtype().bytes();
+    int rank = extents.size();
+    var index = new long[rank];
+    long elements = type.shape().elements();
+    for (long to = 0; to < elements; to++) {
+      long from = 0;
+      for (int d = rank - 1; d >= 0; d--) {
+        from = from * extents.get(d) + index[d];
+      }
+      MemorySegment.copy(stored.data(), from * width, result.data(), to * width, width);
+      for (int d = rank - 1; d >= 0 && ++index[d] == extents.get(d); d--) {
+        index[d] = 0;
+      }
+    }
+    return result;
+  }
+}

@@ -1,0 +1,70 @@
+package dev.athanor.service.codec;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.lang.foreign.MemorySegment;
+import tools.jackson.core.Base64Variants;
+import tools.jackson.core.JsonGenerator;
+
+/** Writes tensors as JSON. */
+public final class TensorWriter {
+
+  private TensorWriter() {}
+
+  /** How the data of an answer is written. */
+  public enum Encoding {
+    JSON,
+    BASE64
+  }
+
+  /** Writes the members of a tensor's object. */
+  public static void writeMembers(JsonGenerator out, HostTensor tensor, Encoding encoding) {
+    writeType(out, tensor.type());
+    switch (encoding) {
+      case JSON -> {
+        out.writeName("data");
+        out.writeStartArray();
+        writeElements(out, tensor.type().dtype(), tensor.data());
+        out.writeEndArray();
+      }
+      case BASE64 -> {
+        out.writeName("base64");
+        var bytes = (byte[]) tensor.data().heapBase().orElseThrow();
+        out.writeBinary(Base64Variants.MIME_NO_LINEFEEDS, bytes, 0, bytes.length);
+      }
+    }
+  }
+
+  /** Writes what a tensor is, without its data. */
+  public static void writeType(JsonGenerator out, TensorType type) {
+    out.writeStringProperty("dtype", type.dtype().text());
+    out.writeName("shape");
+    out.writeStartArray();
+    type.shape().extents().forEach(out::writeNumber);
+    out.writeEndArray();
+  }
+
+  /**
+   * Writes elements as members of a list: the shortest decimal from which the same number is read.
+   */
+  public static void writeElements(JsonGenerator out, DType dtype, MemorySegment data) {
+    long count = data.byteSize() / dtype.bytes();
+    for (long i = 0; i < count; i++) {
+      if (dtype == DType.BOOL) {
+        out.writeBoolean(dtype.readLong(data, i) != 0);
+      } else if (!dtype.isFloat()) {
+        out.writeNumber(dtype.readLong(data, i));
+      } else {
+        double value = dtype.read(data, i);
+        if (!Double.isFinite(value)) {
+          out.writeString(Double.toString(value));
+        } else if (dtype == DType.F64) {
+          out.writeNumber(value);
+        } else {
+          out.writeNumber((float) value);
+        }
+      }
+    }
+  }
+}

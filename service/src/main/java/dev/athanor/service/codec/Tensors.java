@@ -1,0 +1,157 @@
+package dev.athanor.service.codec;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The rules that tensors obey in every format. */
+public final class Tensors {
+
+  /** More dimensions than any op takes; a bound for hostile input. */
+  public static final int MAX_RANK = 16;
+
+  private Tensors() {}
+
+  /**
+   * Reads the name of a dtype.
+   *
+   * @param field where the dtype stands in the request
+   * @throws Failure with {@code unsupported-dtype}
+   */
+  public static DType dtype(String text, String field) {
+    return DType.of(text)
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.UNSUPPORTED_DTYPE,
+                field,
+                "%s is \"%s\"; dtypes are %s".formatted(field, excerpt(text), DType.names())));
+  }
+
+  /**
+   * Checks a dtype and a shape that a client gave.
+   *
+   * @param field where the shape stands in the request
+   * @throws Failure with {@code invalid-tensor} when an extent is below 1, there are too many of
+   *     them or the size overflows
+   */
+  public static TensorType type(DType dtype, List<Long> extents, String field) {
+    if (extents.size() > MAX_RANK) {
+      throw invalid(
+          field,
+          "%s has %d dimensions; %d are the most".formatted(field, extents.size(), MAX_RANK));
+    }
+    for (long extent : extents) {
+      if (extent < 1) {
+        throw invalid(field, "%s is %s; every extent must be at least 1".formatted(field, extents));
+      }
+    }
+    var type = new TensorType(dtype, new Shape(extents));
+    try {
+      type.bytes();
+    } catch (ArithmeticException e) {
+      throw invalid(field, "%s is %s, which is beyond 2^63 bytes".formatted(field, extents));
+    }
+    return type;
+  }
+
+  /**
+   * Reads a shape such as {@code 2,3}; the empty text is the shape of a scalar.
+   *
+   * @throws Failure with {@code invalid-tensor}
+   */
+  public static List<Long> extents(String text, String field) {
+    var extents = new ArrayList<Long>();
+    if (!text.isEmpty()) {
+      for (var part : text.split(",", -1)) {
+        try {
+          extents.add(Long.parseLong(part.strip()));
+        } catch (NumberFormatException e) {
+          throw invalid(
+              field,
+              "%s is \"%s\"; write extents with commas between them, such as 2,3"
+                  .formatted(field, excerpt(text)));
+        }
+      }
+    }
+    return extents;
+  }
+
+  /**
+   * Reads the elements of a tensor, little-endian and row-major, and nothing after them.
+   *
+   * @throws Failure with {@code invalid-tensor} when there are fewer or more bytes than the type
+   *     says
+   */
+  public static HostTensor read(TensorType type, InputStream in, long limit, String field)
+      throws IOException {
+    long bytes = type.bytes();
+    if (bytes > limit) {
+      throw new Failure.Refused(
+          Code.TOO_LARGE,
+          field,
+          "%s takes %d bytes; %d are the most".formatted(type, bytes, limit));
+    }
+    var sink = new ByteSink(bytes, bytes, () -> {});
+    var chunk = new byte[(int) Math.min(bytes, 1 << 16)];
+    while (sink.size() < bytes) {
+      int got = in.read(chunk, 0, (int) Math.min(chunk.length, bytes - sink.size()));
+      if (got < 0) {
+        throw invalid(
+            field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
+      }
+      sink.write(chunk, 0, got);
+    }
+    if (in.read() >= 0) {
+      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, bytes));
+    }
+    return checked(type, sink.toSegment(), field);
+  }
+
+  /**
+   * A tensor of these bytes.
+   *
+   * @throws Failure with {@code invalid-tensor} when their number is wrong, or a bool is neither 0
+   *     nor 1
+   */
+  static HostTensor checked(TensorType type, MemorySegment data, String field) {
+    if (data.byteSize() != type.bytes()) {
+      throw invalid(
+          field,
+          "%s takes %d bytes of data, got %d".formatted(type, type.bytes(), data.byteSize()));
+    }
+    if (type.dtype() == DType.BOOL) {
+      for (long i = 0; i < data.byteSize(); i++) {
+        byte value = data.get(ValueLayout.JAVA_BYTE, i);
+        if (value != 0 && value != 1) {
+          throw invalid(
+              field,
+              "byte %d of a bool tensor is %d; it must be 0 or 1".formatted(i, value & 0xFF));
+        }
+      }
+    }
+    return new HostTensor(type, data);
+  }
+
+  static Failure invalid(@Nullable String field, String message) {
+    return new Failure.Refused(Code.INVALID_TENSOR, field, message);
+  }
+
+  /** The beginning of a client's text, for error messages. */
+  public static String excerpt(String text) {
+    var line = text.codePoints().limit(60).map(c -> Character.isISOControl(c) ? '?' : c);
+    var start =
+        line.collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
+            .toString();
+    return start.length() < text.length() ? start + "…" : start;
+  }
+}

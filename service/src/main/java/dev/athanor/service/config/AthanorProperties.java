@@ -1,0 +1,32 @@
+package dev.athanor.service.config;
+
+import dev.athanor.service.rest.RestSettings;
+import dev.athanor.service.run.RunSettings;
+import dev.athanor.service.tensor.TensorSettings;
+import jakarta.validation.Valid;
+import jakarta.validation.constraints.NotNull;
+import jakarta.validation.constraints.Pattern;
+import org.springframework.boot.context.properties.ConfigurationProperties;
+import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.validation.annotation.Validated;
+
+/**
+ * What can be configured under {@code athanor}.
+ *
+ * @param device auto, emulator, cuda, or cuda:N
+ * @param replica marks the handles of this process among several; random when empty
+ */
+@Validated
+@ConfigurationProperties("athanor")
+public record AthanorProperties(
+    @Pattern(
+            regexp = "auto|emulator|cuda(:\\d{1,2})?",
+            message = "must be auto, emulator, cuda or cuda:N")
+        @DefaultValue("auto")
+        String device,
+    @Pattern(regexp = "[a-z0-9]{0,16}", message = "must be up to 16 lower-case letters and digits")
+        @DefaultValue("")
+        String replica,
+    @Valid @NotNull @DefaultValue RunSettings run,
+    @Valid @NotNull @DefaultValue TensorSettings tensors,
+    @Valid @NotNull @DefaultValue RestSettings rest) {}

@@ -1,0 +1,144 @@
+package dev.athanor.service.failure;
+
+import java.time.Duration;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Why a request failed. The message is for the client: a sentence that names what was given and
+ * what would be right. Each protocol maps codes to its own statuses in one place.
+ */
+public abstract sealed class Failure extends RuntimeException {
+
+  /** What kind of failure it is; clients decide on it. */
+  public enum Code {
+    MALFORMED_BODY,
+    INVALID_TENSOR,
+    SHAPE_MISMATCH,
+    UNSUPPORTED_DTYPE,
+    INVALID_ATTRIBUTE,
+    MISSING_INPUT,
+    UNKNOWN_FIELD,
+    NOT_FOUND,
+    UNKNOWN_OP,
+    UNKNOWN_HANDLE,
+    EXPIRED_HANDLE,
+    METHOD_NOT_ALLOWED,
+    HANDLE_IN_USE,
+    VERSION_MISMATCH,
+    TOO_LARGE,
+    UNSUPPORTED_MEDIA_TYPE,
+    NOT_ACCEPTABLE,
+    RANGE_NOT_SATISFIABLE,
+    UNSUPPORTED_ON_DEVICE,
+    IDEMPOTENCY_KEY_REUSED,
+    QUEUE_FULL,
+    QUOTA_EXCEEDED,
+    DRAINING,
+    DEVICE_LOST,
+    DEADLINE_EXCEEDED,
+    OUT_OF_DEVICE_MEMORY,
+    INTERNAL;
+
+    /** {@code malformed-body}. */
+    public String text() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+  }
+
+  private final Code code;
+  private final @Nullable String field;
+
+  private Failure(
+      Code code, @Nullable String field, String message, @Nullable RuntimeException cause) {
+    super(message, cause);
+    this.code = code;
+    this.field = field;
+  }
+
+  public Code code() {
+    return code;
+  }
+
+  /** The path of the part of the request that is at fault: {@code inputs.a.data[3]}. */
+  public @Nullable String field() {
+    return field;
+  }
+
+  /** A request that is wrong, or that cannot be served whenever it is sent again. */
+  public static final class Refused extends Failure {
+    public Refused(Code code, @Nullable String field, String message) {
+      super(code, field, message, null);
+    }
+
+    public Refused(Code code, String message) {
+      super(code, null, message, null);
+    }
+  }
+
+  /** A request that may be served later. */
+  public static final class Busy extends Failure {
+    private final Duration retryAfter;
+
+    public Busy(Code code, String message, Duration retryAfter) {
+      super(code, null, message, null);
+      this.retryAfter = retryAfter;
+    }
+
+    /** When to try again. */
+    public Duration retryAfter() {
+      return retryAfter;
+    }
+  }
+
+  /** The time that the client gave has passed. */
+  public static final class TooLate extends Failure {
+    public TooLate(Deadline deadline) {
+      super(
+          Code.DEADLINE_EXCEEDED,
+          null,
+          "the call did not finish within its deadline of %d ms; no result was stored"
+              .formatted(deadline.millis()),
+          null);
+    }
+  }
+
+  /** The device cannot hold what the request needs. */
+  public static final class OutOfDeviceMemory extends Failure {
+    private final long requestedBytes;
+    private final long freeBytes;
+
+    public OutOfDeviceMemory(long requestedBytes, long freeBytes) {
+      super(
+          Code.OUT_OF_DEVICE_MEMORY,
+          null,
+          "%d bytes of device memory were asked for, %d are free; delete tensors or send less"
+              .formatted(requestedBytes, freeBytes),
+          null);
+      this.requestedBytes = requestedBytes;
+      this.freeBytes = freeBytes;
+    }
+
+    public long requestedBytes() {
+      return requestedBytes;
+    }
+
+    public long freeBytes() {
+      return freeBytes;
+    }
+  }
+
+  /** A fault of ours. What happened is in the log, under the id, and nowhere else. */
+  public static final class Internal extends Failure {
+    private final String id;
+
+    public Internal(String id, RuntimeException cause) {
+      super(Code.INTERNAL, null, "the service failed; its log says more under the id " + id, cause);
+      this.id = id;
+    }
+
+    public String id() {
+      return id;
+    }
+  }
+}

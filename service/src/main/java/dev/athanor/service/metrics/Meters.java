@@ -1,0 +1,101 @@
+package dev.athanor.service.metrics;
+
+import io.micrometer.core.instrument.Meter;
+import java.util.List;
+
+/**
+ * Every meter of ours: what it is called in code and on the Prometheus page, what it counts, and
+ * its labels besides {@code device}. A label takes few values: never a handle, a shape or free
+ * text.
+ */
+public enum Meters {
+  OP(
+      "athanor.op",
+      "athanor_op_seconds",
+      Meter.Type.TIMER,
+      "Time of an op by phase",
+      "op",
+      "dtype",
+      "phase"),
+  OP_REQUESTS(
+      "athanor.op.requests",
+      "athanor_op_requests_total",
+      Meter.Type.COUNTER,
+      "Requests to run an op by outcome: ok, or the code of the failure",
+      "op",
+      "outcome"),
+  OP_FLOPS(
+      "athanor.op.flops",
+      "athanor_op_flops_total",
+      Meter.Type.COUNTER,
+      "Floating-point operations that the ops needed",
+      "op"),
+  OP_BYTES(
+      "athanor.op.bytes",
+      "athanor_op_bytes_total",
+      Meter.Type.COUNTER,
+      "Bytes of device memory that the ops had to read and write",
+      "op"),
+  TENSORS("athanor.tensors", "athanor_tensors", Meter.Type.GAUGE, "Resident tensors"),
+  TENSOR_BYTES(
+      "athanor.tensor.bytes",
+      "athanor_tensor_bytes",
+      Meter.Type.GAUGE,
+      "Bytes of resident tensors"),
+  DEVICE_MEMORY(
+      "athanor.device.memory.bytes",
+      "athanor_device_memory_bytes",
+      Meter.Type.GAUGE,
+      "Memory of the device by state: used, free, pooled",
+      "state"),
+  QUEUE_DEPTH(
+      "athanor.queue.depth",
+      "athanor_queue_depth",
+      Meter.Type.GAUGE,
+      "Jobs that wait for a stream"),
+  STREAMS_BUSY("athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams at work"),
+  KERNEL_LOADS(
+      "athanor.kernel.loads",
+      "athanor_kernel_loads_total",
+      Meter.Type.COUNTER,
+      "Look-ups of kernels by where the code came from: hit, disk, compiled",
+      "result");
+
+  private final String id;
+  private final String exposed;
+  private final Meter.Type type;
+  private final String description;
+
+  /** With spaces between them. */
+  private final String labels;
+
+  Meters(String id, String exposed, Meter.Type type, String description, String... labels) {
+    this.id = id;
+    this.exposed = exposed;
+    this.type = type;
+    this.description = description;
+    this.labels = String.join(" ", labels);
+  }
+
+  String id() {
+    return id;
+  }
+
+  /** The name on the Prometheus page; times are in seconds, sizes in bytes. */
+  public String exposed() {
+    return exposed;
+  }
+
+  public Meter.Type type() {
+    return type;
+  }
+
+  public String description() {
+    return description;
+  }
+
+  /** The labels besides {@code device}. */
+  public List<String> labels() {
+    return labels.isEmpty() ? List.of() : List.of(labels.split(" ", -1));
+  }
+}

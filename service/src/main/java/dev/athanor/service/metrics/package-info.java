@@ -1,0 +1,5 @@
+/** What the service measures. */
+@NullMarked
+package dev.athanor.service.metrics;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,118 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import jakarta.servlet.http.HttpServletRequest;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.springframework.http.InvalidMediaTypeException;
+import org.springframework.http.MediaType;
+
+/** The formats that tensors travel in. */
+enum Media {
+  OCTET_STREAM("application/octet-stream"),
+  NPY("application/x-npy"),
+  JSON("application/json");
+
+  private final String text;
+
+  Media(String text) {
+    this.text = text;
+  }
+
+  private MediaType type() {
+    return MediaType.parseMediaType(text);
+  }
+
+  String text() {
+    return text;
+  }
+
+  /**
+   * The format of a request's body.
+   *
+   * @throws Failure.Refused with {@code unsupported-media-type}
+   */
+  static Media ofBody(HttpServletRequest request, Media... taken) {
+    var given = request.getContentType();
+    if (given != null) {
+      try {
+        var type = MediaType.parseMediaType(given);
+        for (var media : taken) {
+          if (media.type().equalsTypeAndSubtype(type)) {
+            return media;
+          }
+        }
+      } catch (InvalidMediaTypeException e) {
+        throw unsupported(given, taken);
+      }
+    }
+    throw unsupported(given == null ? "missing" : given, taken);
+  }
+
+  private static Failure unsupported(String given, Media... taken) {
+    return new Failure.Refused(
+        Code.UNSUPPORTED_MEDIA_TYPE,
+        "Content-Type",
+        "Content-Type is %s; %s".formatted(Tensors.excerpt(given), choices(taken)));
+  }
+
+  /**
+   * The format that the client likes best, the first of equals.
+   *
+   * @throws Failure.Refused with {@code not-acceptable}
+   */
+  static Media ofAnswer(HttpServletRequest request, Media... offered) {
+    var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
+    Media best = null;
+    double bestQuality = 0;
+    for (var media : offered) {
+      double quality = header.isBlank() ? 1 : quality(accepted(header, offered), media.type());
+      if (quality > bestQuality) {
+        best = media;
+        bestQuality = quality;
+      }
+    }
+    if (best == null) {
+      throw notAcceptable(header, offered);
+    }
+    return best;
+  }
+
+  private static List<MediaType> accepted(String header, Media... offered) {
+    try {
+      return MediaType.parseMediaTypes(header);
+    } catch (InvalidMediaTypeException e) {
+      throw notAcceptable(header, offered);
+    }
+  }
+
+  /** The weight of the range that names the type most closely (RFC 9110, 12.5.1). */
+  private static double quality(List<MediaType> accepted, MediaType type) {
+    double quality = 0;
+    int closeness = -1;
+    for (var range : accepted) {
+      int close = range.isWildcardType() ? 0 : range.isWildcardSubtype() ? 1 : 2;
+      if (range.includes(type) && close > closeness) {
+        closeness = close;
+        quality = range.getQualityValue();
+      }
+    }
+    return quality;
+  }
+
+  private static Failure notAcceptable(String header, Media... offered) {
+    return new Failure.Refused(
+        Code.NOT_ACCEPTABLE,
+        "Accept",
+        "Accept is %s; %s".formatted(Tensors.excerpt(header), choices(offered)));
+  }
+
+  private static String choices(Media... media) {
+    return (media.length == 1 ? "it must be " : "it may be ")
+        + Arrays.stream(media).map(Media::text).collect(Collectors.joining(", "));
+  }
+}

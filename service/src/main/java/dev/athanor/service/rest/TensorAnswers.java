@@ -1,0 +1,61 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorWriter;
+import dev.athanor.service.tensor.TensorInfo;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JsonGenerator;
+
+/** Descriptions of resident tensors. */
+final class TensorAnswers {
+
+  private TensorAnswers() {}
+
+  static void write(JsonGenerator out, TensorInfo info, String device) {
+    out.writeStartObject();
+    out.writeStringProperty("handle", info.handle());
+    text(out, "name", info.name());
+    text(out, "scope", info.scope());
+    TensorWriter.writeType(out, info.type());
+    out.writeNumberProperty("bytes", info.type().bytes());
+    out.writeStringProperty("device", device);
+    out.writeNumberProperty("version", info.version());
+    out.writeStringProperty("createdAt", info.createdAt().toString());
+    text(out, "expiresAt", info.expiresAt());
+    out.writeEndObject();
+  }
+
+  private static void text(JsonGenerator out, String name, @Nullable Object value) {
+    if (value == null) {
+      out.writeNullProperty(name);
+    } else {
+      out.writeStringProperty(name, value.toString());
+    }
+  }
+
+  /** Answers with a description. */
+  static void send(HttpServletResponse response, int status, TensorInfo info, String device)
+      throws IOException {
+    response.setStatus(status);
+    headers(response, info);
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(response.getOutputStream())) {
+      write(out, info, device);
+    }
+  }
+
+  /** What {@code HEAD} tells, and every answer with a tensor's contents. */
+  static void headers(HttpServletResponse response, TensorInfo info) {
+    response.setHeader("ETag", ETags.of(info.version()));
+    response.setHeader("Athanor-Dtype", info.type().dtype().text());
+    response.setHeader(
+        "Athanor-Shape",
+        info.type().shape().extents().stream()
+            .map(String::valueOf)
+            .collect(Collectors.joining(",")));
+    response.setHeader("Athanor-Bytes", Long.toString(info.type().bytes()));
+  }
+}

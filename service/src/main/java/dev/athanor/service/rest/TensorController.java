@@ -1,0 +1,347 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.TensorJson;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Transfers;
+import dev.athanor.service.tensor.CreationKeys;
+import dev.athanor.service.tensor.CreationKeys.Creation;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.security.DigestInputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpStatus;
+import org.springframework.web.bind.annotation.DeleteMapping;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.PatchMapping;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.PutMapping;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.bind.annotation.ResponseStatus;
+import org.springframework.web.bind.annotation.RestController;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+
+/** Resident tensors but for reading their contents, which is {@link TensorDataController}'s. */
+@RestController
+class TensorController {
+
+  /** What a npy file has at most besides the elements. */
+  private static final long NPY_HEADER = (1 << 16) + 12;
+
+  private static final int PAGE = 100;
+  private static final int LARGEST_PAGE = 1000;
+
+  private final TensorStore store;
+  private final Transfers transfers;
+  private final CreationKeys keys;
+  private final DeviceHealth health;
+  private final RestSettings settings;
+  private final String device;
+
+  TensorController(
+      TensorStore store,
+      Transfers transfers,
+      CreationKeys keys,
+      DeviceHealth health,
+      RestSettings settings,
+      Device device) {
+    this.store = store;
+    this.transfers = transfers;
+    this.keys = keys;
+    this.health = health;
+    this.settings = settings;
+    this.device = device.capability().id();
+  }
+
+  @PostMapping("/tensors")
+  void create(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    var media = Media.ofBody(request, Media.JSON, Media.NPY, Media.OCTET_STREAM);
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(
+        request,
+        media == Media.OCTET_STREAM
+            ? List.of("dtype", "shape", "ttlSeconds", "name", "scope")
+            : List.of("ttlSeconds", "name", "scope"));
+    var deadline = Requests.deadline(request);
+    var options =
+        new TensorOptions(
+            Requests.label(request, "name"),
+            Requests.label(request, "scope"),
+            Requests.lease(request));
+    health.admit();
+    var key = request.getHeader("Idempotency-Key");
+    TensorInfo info;
+    if (key == null) {
+      var body = Requests.body(request, settings.maxBodyBytes());
+      info = create(request, media, body, options, deadline);
+    } else {
+      info = createOnce(checkedKey(key), request, media, options, deadline);
+    }
+    response.setHeader("Location", "/tensors/" + info.handle());
+    TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info, device);
+  }
+
+  private TensorInfo create(
+      HttpServletRequest request,
+      Media media,
+      InputStream body,
+      TensorOptions options,
+      Deadline deadline)
+      throws IOException {
+    long announced = request.getContentLengthLong();
+    var declared = media == Media.OCTET_STREAM ? declared(request) : null;
+    if (declared != null && announced >= 0 && announced != declared.bytes()) {
+      throw new Failure.Refused(
+          Code.INVALID_TENSOR,
+          "body",
+          "%s takes %d bytes of data, got %d".formatted(declared, declared.bytes(), announced));
+    }
+    long atLeast =
+        switch (media) {
+          case OCTET_STREAM -> declared == null ? 0 : declared.bytes();
+          case NPY -> Math.max(announced - NPY_HEADER, 0);
+          case JSON -> 0; // its length says little of the tensor's
+        };
+    // not a resource of a try: it belongs to the tensor in the end
+    var charge = store.charge(atLeast);
+    HostTensor tensor;
+    try {
+      tensor =
+          switch (media) {
+            case JSON -> json(body);
+            case NPY -> Npy.read(body, settings.maxBodyBytes(), "body");
+            case OCTET_STREAM -> octets(declared, body);
+          };
+      charge.resize(tensor.type().bytes());
+    } catch (IOException | RuntimeException e) {
+      charge.close();
+      throw e;
+    }
+    return transfers.create(tensor, charge, options, deadline);
+  }
+
+  private HostTensor octets(@Nullable TensorType declared, InputStream body) throws IOException {
+    if (declared == null) {
+      throw new IllegalArgumentException("a type is needed");
+    }
+    return Tensors.read(declared, body, settings.maxBodyBytes(), "body");
+  }
+
+  private static TensorType declared(HttpServletRequest request) {
+    var dtype = request.getParameter("dtype");
+    var shape = request.getParameter("shape");
+    if (dtype == null || shape == null) {
+      var missing = dtype == null ? "dtype" : "shape";
+      throw new Failure.Refused(
+          Code.INVALID_TENSOR,
+          missing,
+          "application/octet-stream needs ?dtype=f32&shape=2,3; %s is missing".formatted(missing));
+    }
+    return Tensors.type(Tensors.dtype(dtype, "dtype"), Tensors.extents(shape, "shape"), "shape");
+  }
+
+  private HostTensor json(InputStream body) throws IOException {
+    return switch (Json.read(body, p -> TensorJson.read(p, "", settings.maxBodyBytes()))) {
+      case TensorJson.Source.Inline(var tensor) -> tensor;
+      case TensorJson.Source.Handle _ ->
+          throw new Failure.Refused(
+              Code.INVALID_TENSOR,
+              "handle",
+              "this takes dtype, shape and data or base64; a handle has a tensor already");
+    };
+  }
+
+  private TensorInfo createOnce(
+      String key, HttpServletRequest request, Media media, TensorOptions options, Deadline deadline)
+      throws IOException {
+    var digest = sha256();
+    var body = new DigestInputStream(Requests.body(request, settings.maxBodyBytes()), digest);
+    var created = new TensorInfo[1];
+    try {
+      var handle =
+          keys.once(
+              key,
+              () -> {
+                try {
+                  created[0] = create(request, media, body, options, deadline);
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+                return new Creation(created[0].handle(), fingerprint(request, media, digest));
+              },
+              () -> {
+                try {
+                  body.transferTo(OutputStream.nullOutputStream());
+                } catch (IOException e) {
+                  throw new UncheckedIOException(e);
+                }
+                return fingerprint(request, media, digest);
+              });
+      return created[0] == null ? store.describe(handle) : created[0];
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    }
+  }
+
+  private static String fingerprint(HttpServletRequest request, Media media, MessageDigest digest) {
+    return media + "?" + request.getQueryString() + "#" + HexFormat.of().formatHex(digest.digest());
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-256", e);
+    }
+  }
+
+  private static String checkedKey(String key) {
+    if (key.isBlank() || key.length() > 255) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "Idempotency-Key",
+          "Idempotency-Key has %d characters; it must have 1 to 255".formatted(key.length()));
+    }
+    return key;
+  }
+
+  @GetMapping("/tensors")
+  void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(request, List.of("limit", "after", "scope"));
+    int limit = (int) Requests.number(request, "limit", 1, LARGEST_PAGE, PAGE);
+    var page = store.list(limit, request.getParameter("after"), request.getParameter("scope"));
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(response.getOutputStream())) {
+      out.writeStartObject();
+      out.writeName("tensors");
+      out.writeStartArray();
+      page.tensors().forEach(info -> TensorAnswers.write(out, info, device));
+      out.writeEndArray();
+      if (page.next() == null) {
+        out.writeNullProperty("next");
+      } else {
+        out.writeStringProperty("next", page.next());
+      }
+      out.writeEndObject();
+    }
+  }
+
+  @DeleteMapping("/tensors")
+  @ResponseStatus(HttpStatus.NO_CONTENT)
+  void deleteScope(HttpServletRequest request) {
+    Requests.checkQuery(request, List.of("scope"));
+    var scope = Requests.label(request, "scope");
+    if (scope == null) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE, "scope", "scope is missing; DELETE /tensors?scope=… takes one");
+    }
+    store.deleteScope(scope);
+  }
+
+  @RequestMapping(
+      path = "/tensors/{handle}",
+      method = {RequestMethod.GET, RequestMethod.HEAD})
+  void describe(
+      @PathVariable("handle") String handle,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(request, List.of());
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, store.describe(handle), device);
+  }
+
+  @PatchMapping("/tensors/{handle}")
+  void renew(
+      @PathVariable("handle") String handle,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    Media.ofBody(request, Media.JSON);
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(request, List.of());
+    var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, store.renew(handle, lease), device);
+  }
+
+  private static Duration lease(JsonParser parser) {
+    Duration lease = null;
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      var key = parser.currentName();
+      if (!key.equals("ttlSeconds")) {
+        throw Json.unknown("", key, List.of("ttlSeconds"));
+      }
+      if (parser.nextToken() != JsonToken.VALUE_NUMBER_INT
+          || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
+          || parser.getLongValue() < 0
+          || parser.getLongValue() > Requests.LONGEST_LEASE) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            "ttlSeconds",
+            "ttlSeconds is %s; it must be an integer 0 to %d"
+                .formatted(Tensors.excerpt(parser.getString()), Requests.LONGEST_LEASE));
+      }
+      lease = Duration.ofSeconds(parser.getLongValue());
+    }
+    if (lease == null) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE, "ttlSeconds", "ttlSeconds is missing; it is what can be changed");
+    }
+    return lease;
+  }
+
+  @PutMapping("/tensors/{handle}/data")
+  void replace(
+      @PathVariable("handle") String handle,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    var media = Media.ofBody(request, Media.JSON, Media.NPY, Media.OCTET_STREAM);
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(request, List.of());
+    var deadline = Requests.deadline(request);
+    health.admit();
+    var type = store.describe(handle).type();
+    var body = Requests.body(request, settings.maxBodyBytes());
+    var contents =
+        switch (media) {
+          case JSON -> json(body);
+          case NPY -> Npy.read(body, settings.maxBodyBytes(), "body");
+          case OCTET_STREAM -> octets(type, body);
+        };
+    var ifMatch = request.getHeader("If-Match");
+    var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), deadline);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
+  }
+
+  @DeleteMapping("/tensors/{handle}")
+  @ResponseStatus(HttpStatus.NO_CONTENT)
+  void delete(@PathVariable("handle") String handle, HttpServletRequest request) {
+    Requests.checkQuery(request, List.of());
+    store.delete(handle);
+  }
+}

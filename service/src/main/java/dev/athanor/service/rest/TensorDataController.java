@@ -1,0 +1,201 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.TensorWriter;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Transfers;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorStore;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.RequestMapping;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.bind.annotation.RestController;
+
+/** The contents of resident tensors, read piece by piece. */
+@RestController
+class TensorDataController {
+
+  /** How much is copied from the device at a time; a multiple of every element's size. */
+  private static final int PIECE = 4 << 20;
+
+  private final TensorStore store;
+  private final Transfers transfers;
+  private final DeviceHealth health;
+
+  TensorDataController(TensorStore store, Transfers transfers, DeviceHealth health) {
+    this.store = store;
+    this.transfers = transfers;
+    this.health = health;
+  }
+
+  /** Size, dtype and shape; the device is not touched. */
+  @RequestMapping(path = "/tensors/{handle}/data", method = RequestMethod.HEAD)
+  void head(
+      @PathVariable("handle") String handle,
+      HttpServletRequest request,
+      HttpServletResponse response) {
+    Requests.checkQuery(request, List.of());
+    var media = Media.ofAnswer(request, Media.values());
+    var info = store.describe(handle);
+    headers(response, info, media);
+    switch (media) {
+      case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
+      case NPY ->
+          response.setContentLengthLong(npyHeader(info.type()).length + info.type().bytes());
+      case JSON -> {} // its length is known only once it is written
+    }
+  }
+
+  @RequestMapping(path = "/tensors/{handle}/data", method = RequestMethod.GET)
+  void get(
+      @PathVariable("handle") String handle,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    Requests.checkQuery(request, List.of());
+    var media = Media.ofAnswer(request, Media.values());
+    var deadline = Requests.deadline(request);
+    var info = store.describe(handle);
+    if (ETags.has(request.getHeader("If-None-Match"), info.version())) {
+      TensorAnswers.headers(response, info);
+      response.setStatus(HttpServletResponse.SC_NOT_MODIFIED);
+      return;
+    }
+    health.admit();
+    try (var reader = transfers.open(handle)) {
+      // what the reader holds is what the headers speak of
+      var held = reader.info();
+      switch (media) {
+        case OCTET_STREAM -> octets(reader, held, request, response, deadline);
+        case NPY -> npy(reader, held, response, deadline);
+        case JSON -> json(reader, held, response, deadline);
+      }
+    }
+  }
+
+  private static void octets(
+      Transfers.Reader reader,
+      TensorInfo info,
+      HttpServletRequest request,
+      HttpServletResponse response,
+      Deadline deadline)
+      throws IOException {
+    long size = info.type().bytes();
+    var ifRange = request.getHeader("If-Range");
+    boolean whole = ifRange != null && !ifRange.strip().equals(ETags.of(info.version()));
+    try {
+      var range = ByteRange.of(whole ? null : request.getHeader("Range"), size);
+      var part = range.orElse(new ByteRange(0, size - 1));
+      var pieces = new Pieces(reader, part.first(), part.length(), deadline);
+      var first = pieces.next();
+      headers(response, info, Media.OCTET_STREAM);
+      response.setContentLengthLong(part.length());
+      if (range.isPresent()) {
+        response.setStatus(HttpServletResponse.SC_PARTIAL_CONTENT);
+        response.setHeader(
+            "Content-Range", "bytes %d-%d/%d".formatted(part.first(), part.last(), size));
+      }
+      pieces.writeAll(first, response);
+    } catch (Failure.Refused e) {
+      if (e.code() == Code.RANGE_NOT_SATISFIABLE) {
+        response.setHeader("Content-Range", "bytes */" + size);
+      }
+      throw e;
+    }
+  }
+
+  private static void npy(
+      Transfers.Reader reader, TensorInfo info, HttpServletResponse response, Deadline deadline)
+      throws IOException {
+    var header = npyHeader(info.type());
+    var pieces = new Pieces(reader, 0, info.type().bytes(), deadline);
+    var first = pieces.next();
+    headers(response, info, Media.NPY);
+    response.setContentLengthLong(header.length + info.type().bytes());
+    response.getOutputStream().write(header);
+    pieces.writeAll(first, response);
+  }
+
+  private static void json(
+      Transfers.Reader reader, TensorInfo info, HttpServletResponse response, Deadline deadline)
+      throws IOException {
+    var pieces = new Pieces(reader, 0, info.type().bytes(), deadline);
+    var piece = pieces.next();
+    headers(response, info, Media.JSON);
+    // closed at the end only: an answer that breaks off must not look complete
+    var out = Json.write(response.getOutputStream());
+    out.writeStartObject();
+    TensorWriter.writeType(out, info.type());
+    out.writeName("data");
+    out.writeStartArray();
+    while (piece.length > 0) {
+      TensorWriter.writeElements(out, info.type().dtype(), MemorySegment.ofArray(piece));
+      piece = pieces.next();
+    }
+    out.writeEndArray();
+    out.writeEndObject();
+    out.close();
+  }
+
+  /** A part of a tensor, piece by piece. */
+  private static final class Pieces {
+    private final Transfers.Reader reader;
+    private final Deadline deadline;
+    private long at;
+    private long left;
+
+    Pieces(Transfers.Reader reader, long at, long length, Deadline deadline) {
+      this.reader = reader;
+      this.at = at;
+      this.left = length;
+      this.deadline = deadline;
+    }
+
+    /** The next piece; empty at the end. */
+    byte[] next() {
+      int length = (int) Math.min(left, PIECE);
+      if (length == 0) {
+        return new byte[0];
+      }
+      var piece = reader.read(at, length, deadline);
+      at += length;
+      left -= length;
+      return (byte[]) piece.heapBase().orElseThrow();
+    }
+
+    void writeAll(byte[] first, HttpServletResponse response) throws IOException {
+      for (var piece = first; piece.length > 0; piece = next()) {
+        response.getOutputStream().write(piece);
+      }
+    }
+  }
+
+  private static void headers(HttpServletResponse response, TensorInfo info, Media media) {
+    TensorAnswers.headers(response, info);
+    response.setContentType(media.text());
+    response.setHeader("Vary", "Accept");
+    if (media == Media.OCTET_STREAM) {
+      response.setHeader("Accept-Ranges", "bytes");
+    }
+  }
+
+  private static byte[] npyHeader(TensorType type) {
+    return Npy.header(type)
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.NOT_ACCEPTABLE,
+                "Accept",
+                "%s has no npy type; application/octet-stream and application/json have it"
+                    .formatted(type.dtype().text())));
+  }
+}

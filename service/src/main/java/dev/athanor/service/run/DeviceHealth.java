@@ -1,0 +1,86 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import java.time.Duration;
+import java.util.UUID;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Whether the device can be given work, and what its faults mean to a client. */
+public final class DeviceHealth {
+
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceHealth.class);
+  private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
+
+  private volatile boolean tested;
+  private volatile boolean lost;
+  private volatile boolean draining;
+
+  /** Whether the device passed its test, answers, and takes new work. */
+  public boolean isReady() {
+    return tested && !lost && !draining;
+  }
+
+  /** Whether the device is gone for good. */
+  public boolean isLost() {
+    return lost;
+  }
+
+  /** The self-test was passed. */
+  void passed() {
+    tested = true;
+  }
+
+  /** From now on new work is refused, or no longer. */
+  void drain(boolean on) {
+    draining = on;
+  }
+
+  /**
+   * Lets work in.
+   *
+   * @throws Failure.Busy with {@code device-lost} or {@code draining}
+   */
+  public void admit() {
+    if (lost) {
+      throw new Failure.Busy(
+          Code.DEVICE_LOST,
+          "the device no longer answers, and the tensors it held are gone",
+          RETRY_ELSEWHERE);
+    }
+    if (draining) {
+      throw new Failure.Busy(
+          Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
+    }
+  }
+
+  /** What to tell a client of a fault; a lost device is remembered. */
+  Failure explain(DeviceException fault) {
+    return switch (fault) {
+      case DeviceException.OutOfMemory e ->
+          new Failure.OutOfDeviceMemory(e.requestedBytes(), e.freeBytes());
+      case DeviceException.Lost e -> {
+        if (!lost) {
+          LOG.error("the device is lost", e);
+        }
+        lost = true;
+        yield new Failure.Busy(
+            Code.DEVICE_LOST,
+            "the device no longer answers, and the tensors it held are gone",
+            RETRY_ELSEWHERE);
+      }
+      case DeviceException.KernelFault e -> internal(e);
+      case DeviceException.LoadFailed e -> internal(e);
+      case DeviceException.Unavailable e -> internal(e);
+    };
+  }
+
+  /** Logs a fault of ours under a new id. */
+  public static Failure internal(RuntimeException fault) {
+    var id = UUID.randomUUID().toString();
+    LOG.error("failure {}", id, fault);
+    return new Failure.Internal(id, fault);
+  }
+}

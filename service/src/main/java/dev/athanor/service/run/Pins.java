@@ -1,0 +1,66 @@
+package dev.athanor.service.run;
+
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.Pin;
+import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.TensorStore;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The resident tensors of a call, by handle. */
+final class Pins implements AutoCloseable {
+
+  private record Held(Pin pin, Access access) {}
+
+  private final TensorStore store;
+  private final Map<String, Held> held = new TreeMap<>();
+
+  Pins(TensorStore store) {
+    this.store = store;
+  }
+
+  /**
+   * Holds a tensor that the call reads.
+   *
+   * @param field where the handle stands in the request
+   */
+  Pin read(String handle, String field) {
+    var present = held.get(handle);
+    if (present != null) {
+      return present.pin;
+    }
+    var pin = store.pin(handle, field);
+    held.put(handle, new Held(pin, Access.READ));
+    return pin;
+  }
+
+  /**
+   * Holds a tensor that the call writes; nothing else in the call may use it.
+   *
+   * @throws Failure.Refused with {@code handle-in-use} when something does
+   */
+  Pin write(String handle, String field) {
+    if (held.containsKey(handle)) {
+      throw new Failure.Refused(
+          Code.HANDLE_IN_USE,
+          field,
+          "%s is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
+              .formatted(field, handle));
+    }
+    var pin = store.pin(handle, field);
+    held.put(handle, new Held(pin, Access.WRITE));
+    return pin;
+  }
+
+  /** Waits for the contents of all; in one order in all calls, so that none wait in a circle. */
+  void lock(Deadline deadline) {
+    held.values().forEach(one -> one.pin.lock(one.access, deadline));
+  }
+
+  @Override
+  public void close() {
+    held.values().forEach(one -> one.pin.close());
+  }
+}

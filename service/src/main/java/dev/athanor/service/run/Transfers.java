@@ -1,0 +1,214 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.Pin;
+import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.tensor.TensorStore.Charge;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
+
+/** Moves the contents of resident tensors between client and device. */
+public final class Transfers {
+
+  private final DeviceMemory memory;
+  private final TensorStore store;
+  private final StreamPool streams;
+
+  public Transfers(DeviceMemory memory, TensorStore store, StreamPool streams) {
+    this.memory = memory;
+    this.store = store;
+    this.streams = streams;
+  }
+
+  /**
+   * Makes a tensor resident.
+   *
+   * @param charge its share of the quota, of the right size; given back when this fails
+   */
+  public TensorInfo create(
+      HostTensor tensor, Charge charge, TensorOptions options, Deadline deadline) {
+    var job = new Create(tensor, charge, options);
+    streams.run(job, deadline);
+    return Objects.requireNonNull(job.info);
+  }
+
+  private final class Create implements StreamPool.Job<Buffer> {
+    private final HostTensor tensor;
+    private final Charge charge;
+    private final TensorOptions options;
+    private @Nullable Buffer buffer;
+    private @Nullable TensorInfo info;
+
+    Create(HostTensor tensor, Charge charge, TensorOptions options) {
+      this.tensor = tensor;
+      this.charge = charge;
+      this.options = options;
+    }
+
+    @Override
+    public Buffer run(Stream stream) {
+      var allocated = memory.allocate(tensor.type().bytes());
+      buffer = allocated;
+      stream.upload(tensor.data(), allocated, 0);
+      stream.synchronize();
+      return allocated;
+    }
+
+    @Override
+    public void commit(Stream stream, Buffer uploaded) {
+      info = store.add(charge, tensor.type(), uploaded, options);
+    }
+
+    @Override
+    public void close() {
+      if (info == null) {
+        charge.close();
+        if (buffer != null) {
+          memory.free(buffer);
+        }
+      }
+    }
+  }
+
+  /**
+   * Replaces the contents of a tensor.
+   *
+   * @param matches whether the version is one that may be replaced
+   * @throws Failure.Refused with {@code version-mismatch} when it may not, or {@code
+   *     shape-mismatch} when the new contents have another type
+   */
+  public TensorInfo replace(
+      String handle, HostTensor contents, LongPredicate matches, Deadline deadline) {
+    var pin = store.pin(handle, "handle");
+    var job = new Replace(pin, contents);
+    try {
+      if (!pin.type().equals(contents.type())) {
+        throw new Failure.Refused(
+            Code.SHAPE_MISMATCH,
+            "the tensor is %s, the new contents are %s; they must be equal"
+                .formatted(pin.type(), contents.type()));
+      }
+      pin.lock(Access.WRITE, deadline);
+      if (!matches.test(pin.version())) {
+        throw new Failure.Refused(
+            Code.VERSION_MISMATCH,
+            "If-Match",
+            "the tensor is at version %d, which If-Match does not name; read it again"
+                .formatted(pin.version()));
+      }
+    } catch (RuntimeException e) {
+      job.close();
+      throw e;
+    }
+    streams.run(job, deadline);
+    return Objects.requireNonNull(job.info);
+  }
+
+  /** Writes in the commit, so that a call that is too late changes nothing. */
+  private static final class Replace implements StreamPool.Job<Boolean> {
+    private final Pin pin;
+    private final HostTensor contents;
+    private boolean touched;
+    private @Nullable TensorInfo info;
+
+    Replace(Pin pin, HostTensor contents) {
+      this.pin = pin;
+      this.contents = contents;
+    }
+
+    @Override
+    public Boolean run(Stream stream) {
+      return true;
+    }
+
+    @Override
+    public void commit(Stream stream, Boolean inTime) {
+      touched = true;
+      stream.upload(contents.data(), pin.tensor().buffer(), 0);
+      stream.synchronize();
+      info = pin.written();
+    }
+
+    @Override
+    public void close() {
+      if (touched && info == null) {
+        pin.written(); // nobody knows what a copy that failed has left there
+      }
+      pin.close();
+    }
+  }
+
+  /** Reads a tensor piece by piece, all of one version. */
+  public Reader open(String handle) {
+    return new Reader(store.pin(handle, "handle"));
+  }
+
+  /** A tensor that is being read; close it. */
+  public final class Reader implements AutoCloseable {
+    private final Pin pin;
+    private final TensorInfo info;
+
+    private Reader(Pin pin) {
+      this.pin = pin;
+      this.info = pin.info();
+    }
+
+    /** What is read, at the version that is read. */
+    public TensorInfo info() {
+      return info;
+    }
+
+    /**
+     * Reads some bytes.
+     *
+     * @throws Failure.Refused with {@code version-mismatch} when the tensor was written since the
+     *     reader was opened
+     */
+    public MemorySegment read(long offset, int length, Deadline deadline) {
+      // a pin of its own: the read may outlive its client
+      var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
+      try {
+        job.pin.lock(Access.READ, deadline);
+        if (job.pin.version() != info.version()) {
+          throw new Failure.Refused(
+              Code.VERSION_MISMATCH,
+              "the tensor was written while it was being read; read it again");
+        }
+      } catch (RuntimeException e) {
+        job.close();
+        throw e;
+      }
+      return streams.run(job, deadline);
+    }
+
+    @Override
+    public void close() {
+      pin.close();
+    }
+  }
+
+  private record Read(Pin pin, long offset, MemorySegment target)
+      implements StreamPool.Job<MemorySegment> {
+    @Override
+    public MemorySegment run(Stream stream) {
+      stream.download(pin.tensor().buffer(), offset, target);
+      stream.synchronize();
+      return target;
+    }
+
+    @Override
+    public void close() {
+      pin.close();
+    }
+  }
+}

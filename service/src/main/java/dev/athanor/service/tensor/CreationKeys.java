@@ -1,0 +1,95 @@
+package dev.athanor.service.tensor;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** Makes the creation of a tensor safe to repeat under one key, for as long as the tensor lives. */
+public final class CreationKeys {
+
+  /**
+   * A creation that has happened.
+   *
+   * @param fingerprint of the request
+   */
+  public record Creation(String handle, String fingerprint) {}
+
+  private final ConcurrentHashMap<String, CompletableFuture<Creation>> creations =
+      new ConcurrentHashMap<>();
+  private final Predicate<String> lives;
+
+  /**
+   * @param lives whether a handle's tensor still lives
+   */
+  public CreationKeys(Predicate<String> lives) {
+    this.lives = lives;
+  }
+
+  /**
+   * Creates a tensor, or finds the one that was created under the key before; waits while that is
+   * being done.
+   *
+   * @param fingerprint of this request; asked for instead of {@code create}
+   * @return the handle
+   * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's
+   */
+  public String once(String key, Supplier<Creation> create, Supplier<String> fingerprint) {
+    while (true) {
+      var mine = new CompletableFuture<Creation>();
+      var first = creations.putIfAbsent(key, mine);
+      if (first == null) {
+        return create(key, mine, create);
+      }
+      var done = await(first);
+      if (done == null || !lives.test(done.handle)) {
+        creations.remove(key, first);
+        continue;
+      }
+      if (!done.fingerprint.equals(fingerprint.get())) {
+        throw new Failure.Refused(
+            Code.IDEMPOTENCY_KEY_REUSED,
+            "Idempotency-Key",
+            "this Idempotency-Key came with another request before; use a new key for a new tensor");
+      }
+      return done.handle;
+    }
+  }
+
+  private String create(String key, CompletableFuture<Creation> mine, Supplier<Creation> create) {
+    try {
+      var creation = create.get();
+      mine.complete(creation);
+      return creation.handle;
+    } finally {
+      if (!mine.isDone()) {
+        creations.remove(key, mine);
+        mine.cancel(false);
+      }
+    }
+  }
+
+  /** The creation, or null when it failed: then it is for the next one to try. */
+  private static @Nullable Creation await(CompletableFuture<Creation> first) {
+    try {
+      return first.join();
+    } catch (CompletionException | CancellationException e) {
+      return null;
+    }
+  }
+
+  /** Forgets the keys of tensors that are gone. */
+  public void sweep() {
+    creations
+        .entrySet()
+        .removeIf(entry ->
+            entry.getValue().state() == Future.State.SUCCESS
+                && !lives.test(entry.getValue().resultNow().handle));
+  }
+}

@@ -1,0 +1,39 @@
+package dev.athanor.service.tensor;
+
+import java.security.SecureRandom;
+import java.util.HexFormat;
+import java.util.regex.Pattern;
+
+/**
+ * Makes handles: {@code t_}, 128 random bits in hexadecimal, and the mark of the replica that owns
+ * the tensor.
+ */
+public final class Handles {
+
+  private static final Pattern FORM = Pattern.compile("t_[0-9a-f]{32}_[0-9a-z]{1,16}");
+
+  private final SecureRandom random = new SecureRandom();
+  private final String replica;
+
+  /**
+   * @param replica 1 to 16 lower-case letters and digits; empty for four random digits
+   */
+  public Handles(String replica) {
+    this.replica = replica.isEmpty() ? hex(2) : replica;
+  }
+
+  String next() {
+    return "t_" + hex(16) + "_" + replica;
+  }
+
+  /** Whether a text could be a handle. */
+  public static boolean isHandle(String text) {
+    return FORM.matcher(text).matches();
+  }
+
+  private String hex(int bytes) {
+    var bits = new byte[bytes];
+    random.nextBytes(bits);
+    return HexFormat.of().formatHex(bits);
+  }
+}

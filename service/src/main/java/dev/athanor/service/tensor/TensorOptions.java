@@ -1,0 +1,17 @@
+package dev.athanor.service.tensor;
+
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a client may say of a tensor that it creates.
+ *
+ * @param name for people; need not be unique
+ * @param scope tensors of one scope can be deleted together
+ * @param lease how long it lives after its last use; zero until it is deleted, null for the default
+ */
+public record TensorOptions(
+    @Nullable String name, @Nullable String scope, @Nullable Duration lease) {
+
+  public static final TensorOptions NONE = new TensorOptions(null, null, null);
+}

@@ -1,0 +1,100 @@
+package dev.athanor.service.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Every dtype goes through JSON, base64 and npy and comes back bit for bit. */
+class TensorJsonTest {
+
+  private static final long LIMIT = 1 << 20;
+
+  private static HostTensor read(String json) throws IOException {
+    InputStream in = new ByteArrayInputStream(json.getBytes(StandardCharsets.UTF_8));
+    var source = Json.read(in, parser -> TensorJson.read(parser, "", LIMIT));
+    return ((TensorJson.Source.Inline) source).tensor();
+  }
+
+  private static String write(HostTensor tensor, TensorWriter.Encoding encoding) {
+    var text = new ByteArrayOutputStream();
+    try (var out = Json.write(text)) {
+      out.writeStartObject();
+      TensorWriter.writeMembers(out, tensor, encoding);
+      out.writeEndObject();
+    }
+    return text.toString(StandardCharsets.UTF_8);
+  }
+
+  /** Random bits, of which every pattern is a number of the type; a bool has one bit. */
+  private static HostTensor random(DType dtype) {
+    var tensor = HostTensor.zeros(TensorType.of(dtype, 7, 11, 13));
+    var bytes = (byte[]) tensor.data().heapBase().orElseThrow();
+    new Random(dtype.bytes()).nextBytes(bytes);
+    if (dtype == DType.BOOL) {
+      for (int i = 0; i < bytes.length; i++) {
+        bytes[i] &= 1;
+      }
+    }
+    if (dtype.isFloat()) {
+      // there are many NaNs, and text has but one
+      for (long i = 0; i < tensor.type().shape().elements(); i++) {
+        if (Double.isNaN(tensor.get(i))) {
+          dtype.write(tensor.data(), i, Double.NaN);
+        }
+      }
+    }
+    return tensor;
+  }
+
+  private static void assertSame(HostTensor actual, HostTensor expected) {
+    assertThat(actual.type()).isEqualTo(expected.type());
+    assertThat(actual.data().mismatch(expected.data())).isEqualTo(-1);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void everyNumberComesBack(DType dtype) throws IOException {
+    var tensor = random(dtype);
+    assertSame(read(write(tensor, TensorWriter.Encoding.JSON)), tensor);
+    assertSame(read(write(tensor, TensorWriter.Encoding.BASE64)), tensor);
+  }
+
+  @ParameterizedTest
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BF16")
+  void npyToo(DType dtype) throws IOException {
+    var tensor = random(dtype);
+    var file = new ByteArrayOutputStream();
+    file.write(Npy.header(tensor.type()).orElseThrow());
+    file.write((byte[]) tensor.data().heapBase().orElseThrow());
+    assertSame(Npy.read(new ByteArrayInputStream(file.toByteArray()), LIMIT, "body"), tensor);
+  }
+
+  @Test
+  void orderOfKeysNestingAndSpellingDoNotMatter() throws IOException {
+    var expected = HostTensor.of(TensorType.of(DType.I64, 2, 2), 1, 2, 3, 4);
+    assertSame(read("{\"dtype\":\"i64\",\"shape\":[2,2],\"data\":[1,2,3,4]}"), expected);
+    assertSame(read("{\"data\":[[1,2.0],[3e0,4]],\"shape\":[2,2],\"dtype\":\"i64\"}"), expected);
+  }
+
+  @Test
+  void numbersAreRoundedOnce() throws IOException {
+    // just above the middle of two floats: by way of double it would be the middle, and round down
+    var text = "1.00000005960464477539062500000001";
+    assertThat(read("{\"dtype\":\"f32\",\"shape\":[],\"data\":%s}".formatted(text)).get(0))
+        .isEqualTo(Float.parseFloat(text));
+    assertThat((double) (float) Double.parseDouble(text)).isNotEqualTo(Float.parseFloat(text));
+    var whole = read("{\"dtype\":\"i64\",\"shape\":[],\"data\":9007199254740993}");
+    assertThat(DType.I64.readLong(whole.data(), 0)).isEqualTo(9007199254740993L);
+  }
+}

@@ -1,0 +1,224 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Requests that mean no good: each is refused with a sentence, and nothing is left behind. */
+class HostileTest extends RestTest {
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          {"dtype": "f32", "shape": [1000000000], "data": [1]} | invalid-tensor | data | f32[1000000000] takes 1000000000 numbers, got 1
+          {"dtype": "f32", "shape": [1000000000], "base64": "AAAA"} | invalid-tensor | base64 | f32[1000000000] takes 4000000000 bytes of data, got 3
+          {"dtype": "f32", "shape": [-1], "data": [1]} | invalid-tensor | shape | shape is [-1]; every extent must be at least 1
+          {"dtype": "f32", "shape": [0], "data": []} | invalid-tensor | shape | shape is [0]; every extent must be at least 1
+          {"dtype": "f32", "shape": [4294967296, 4294967296], "data": [1]} | invalid-tensor | shape | shape is [4294967296, 4294967296], which is beyond 2^63 bytes
+          {"dtype": "f64", "shape": [4611686018427387904, 2], "data": [1]} | invalid-tensor | shape | shape is [4611686018427387904, 2], which is beyond 2^63 bytes
+          {"dtype": "f32", "shape": [99999999999999999999], "data": [1]} | invalid-tensor | shape[0] | shape[0] must be an integer of at least 1, got 99999999999999999999
+          {"dtype": "f32", "shape": [1.0], "data": [1]} | invalid-tensor | shape[0] | shape[0] must be an integer of at least 1, got 1.0
+          {"dtype": "f32", "shape": "2,3", "data": [1]} | invalid-tensor | shape | shape must be a list of integers, got a string
+          {"dtype": "f32", "shape": [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1], "data": [1]} | invalid-tensor | shape | shape has more than 16 dimensions
+          {"dtype": "F32", "shape": [1], "data": [1]} | unsupported-dtype | dtype | dtype is "F32"; dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool
+          {"dtype": "f32", "shape": [1], "data": [1e39]} | invalid-tensor | data[0] | data[0] is 1e39, which does not fit f32
+          {"dtype": "f64", "shape": [1], "data": [1e400]} | invalid-tensor | data[0] | data[0] is 1e400, which does not fit f64
+          {"dtype": "f16", "shape": [1], "data": [65520]} | invalid-tensor | data[0] | data[0] is 65520, which does not fit f16
+          {"dtype": "u8", "shape": [2], "data": [255, 256]} | invalid-tensor | data[1] | data[1] is 256, which does not fit u8
+          {"dtype": "i8", "shape": [2, 1], "data": [[1], [-129]]} | invalid-tensor | data[1][0] | data[1][0] is -129, which does not fit i8
+          {"dtype": "i64", "shape": [1], "data": [9223372036854775808]} | invalid-tensor | data[0] | data[0] is 9223372036854775808, which does not fit i64
+          {"dtype": "i32", "shape": [1], "data": [1.5]} | invalid-tensor | data[0] | data[0] is 1.5, which does not fit i32
+          {"dtype": "i32", "shape": [1], "data": ["NaN"]} | invalid-tensor | data[0] | data[0] is "NaN", which does not fit i32
+          {"dtype": "f32", "shape": [1], "data": ["nan"]} | invalid-tensor | data[0] | data[0] is "nan"; only "NaN", "Infinity" and "-Infinity" are strings
+          {"dtype": "f32", "shape": [1], "data": [null]} | invalid-tensor | data[0] | data[0] is null, which does not fit f32
+          {"dtype": "f32", "shape": [1], "data": [true]} | invalid-tensor | data[0] | data[0] is true, which does not fit f32
+          {"dtype": "f32", "shape": [1], "data": [{}]} | invalid-tensor | data[0] | data[0] is an object, which does not fit f32
+          {"data": [1, 256], "dtype": "u8", "shape": [2]} | invalid-tensor | data[1] | data[1] is 256, which does not fit u8
+          {"dtype": "f32", "shape": [2, 2], "data": [[1, 2], [3]]} | invalid-tensor | data[1] | data is ragged: its lists of depth 2 have different lengths
+          {"dtype": "f32", "shape": [2, 2], "data": [[1, 2, 3, 4]]} | invalid-tensor | data | data is nested as [1, 4], but the shape is [2, 2]
+          {"dtype": "f32", "shape": [1], "data": 1} | invalid-tensor | data | data must be a list of numbers
+          {"dtype": "f32", "shape": [1], "data": {}} | invalid-tensor | data | data must be a list of numbers, got an object
+          {"dtype": "f32", "shape": [1], "base64": "!!!!"} | invalid-tensor | base64 | base64 is no base64 (RFC 4648, with padding)
+          {"dtype": "bool", "shape": [1], "base64": "Ag=="} | invalid-tensor | base64 | byte 0 of a bool tensor is 2; it must be 0 or 1
+          {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have either data or base64, or else a handle
+          {"dtype": "f32", "data": [1]} | invalid-tensor | shape | the tensor has no shape
+          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle and more; a handle stands alone
+          {"handle": "t_1"} | invalid-tensor | handle | this takes dtype, shape and data or base64; a handle has a tensor already
+          {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | there is more after the end of the JSON object
+          [1] | malformed-body | | the body must be a JSON object, got a list
+          """)
+  void tensors(String body, String code, String field, String detail) {
+    problem(json(body).post("/tensors"), 400, code, field, detail);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          {"dtype": "f32", "dtype": "f32"}          | Duplicate
+          {"dtype": "f32", "shape": [1], "data": [1 | Unexpected end
+          {"dtype": "f32", "shape": [1], "data": [NaN]} | NaN
+          {"dtype": "f32" /* hi */}                 | comment
+          {"dtype": "f32", "shape": [1], "data": [01]} | leading zeroes
+          {'dtype': 1}                              | '''
+          """)
+  void noJson(String body, String says) {
+    var detail =
+        json(body).post("/tensors").then().statusCode(400).extract().<String>path("detail");
+    assertThat(detail)
+        .startsWith("the body is no valid JSON at line 1, column ")
+        .containsIgnoringCase(says.replace("'''", "'"))
+        .doesNotContain("jackson", "Source", "\n");
+  }
+
+  @Test
+  void depthIsBounded() {
+    var deep = "[".repeat(100_000);
+    problem(
+        json("{\"dtype\": \"f32\", \"shape\": [1], \"data\": " + deep).post("/tensors"),
+        400,
+        "invalid-tensor",
+        "data",
+        "data is nested deeper than 16 lists");
+    problem(
+        json("{\"data\": " + deep).post("/tensors"),
+        400,
+        "invalid-tensor",
+        "data",
+        "data is nested deeper than 16 lists");
+  }
+
+  @Test
+  void aShapeInTheQueryIsChecked() {
+    problem(
+        given()
+            .contentType("application/octet-stream")
+            .body(new byte[4])
+            .post("/tensors?dtype=f32&shape=1000000000"),
+        400,
+        "invalid-tensor",
+        "body",
+        "f32[1000000000] takes 4000000000 bytes of data, got 4");
+    problem(
+        given()
+            .contentType("application/octet-stream")
+            .body(new byte[4])
+            .post("/tensors?dtype=f32&shape=1,,2"),
+        400,
+        "invalid-tensor",
+        "shape",
+        "shape is \"1,,2\"; write extents with commas between them, such as 2,3");
+    problem(
+        given()
+            .contentType("application/octet-stream")
+            .body(new byte[4])
+            .post("/tensors?dtype=f32"),
+        400,
+        "invalid-tensor",
+        "shape",
+        "application/octet-stream needs ?dtype=f32&shape=2,3; shape is missing");
+    problem(
+        given()
+            .contentType("application/octet-stream")
+            .body(new byte[1])
+            .post("/tensors?dtype=u8&shape=1&name=a&name=b"),
+        400,
+        "invalid-attribute",
+        "name",
+        "the query parameter name is given 2 times");
+  }
+
+  @Test
+  void tooMuchIsRefusedBeforeItIsRead() throws IOException {
+    // only the headers are ever sent
+    var answer = raw(head("POST /tensors HTTP/1.1", JSON, "Content-Length: 99999999999"));
+    assertThat(answer)
+        .startsWith("HTTP/1.1 413 ")
+        .contains("urn:athanor:problem:too-large")
+        .contains("the body has 99999999999 bytes; 33554432 bytes are the most");
+  }
+
+  @Test
+  void tooMuchIsRefusedWhereNoLengthWasAnnounced() throws IOException {
+    var chunk = "8000\r\n" + " ".repeat(0x8000) + "\r\n";
+    var answer =
+        raw(
+            head("POST /tensors HTTP/1.1", JSON, "Transfer-Encoding: chunked")
+                + chunk.repeat(1025));
+    assertThat(answer)
+        .startsWith("HTTP/1.1 413 ")
+        .contains("the body has more; 33554432 bytes are the most");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'GET /tensors/..%2f..%2fetc HTTP/1.1', 400",
+    "'GET /tensors/\\..\\x HTTP/1.1', 400",
+    "'GET /nothing HTTP/1.1', 404",
+    "'GET /error HTTP/1.1', 404",
+    "'POST /livez2 HTTP/1.1', 404",
+    "'PATCH /ops HTTP/1.1', 405",
+    "'GET /ops/%00 HTTP/1.1', 400"
+  })
+  void whatTheContainerRefusesIsAProblemToo(String line, int status) throws IOException {
+    var answer = raw(head(line));
+    assertThat(answer)
+        .startsWith("HTTP/1.1 " + status + " ")
+        .contains("Content-Type: application/problem+json", "urn:athanor:problem:", "\"error\":")
+        .doesNotContain("Exception", "Tomcat", "<html");
+  }
+
+  @Test
+  void headersAreBounded() throws IOException {
+    var answer = raw(head("GET /ops HTTP/1.1", "X-Long: " + "a".repeat(20_000)));
+    assertThat(answer).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
+    var both =
+        raw(head("POST /tensors HTTP/1.1", JSON, "Content-Length: 5", "Content-Length: 6") + "{}");
+    assertThat(both).startsWith("HTTP/1.1 400 ");
+  }
+
+  @Test
+  void textFromTheClientCannotForgeLines() {
+    problem(
+        given().urlEncodingEnabled(false).get("/ops/a%0d%0aX-Evil:%201%1b%5b31m"),
+        404,
+        "unknown-op",
+        null,
+        "there is no op \"a??X-Evil: 1?[31m\"; GET /ops lists them");
+  }
+
+  private static final String JSON = "Content-Type: application/json";
+
+  private static String head(String line, String... headers) {
+    return String.join("\r\n", line, "Host: x", "Connection: close", String.join("\r\n", headers))
+        + (headers.length == 0 ? "\r\n" : "\r\n\r\n");
+  }
+
+  private String raw(String request) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket.setSoTimeout(60_000);
+      var out = socket.getOutputStream();
+      try {
+        out.write(request.getBytes(ISO_8859_1));
+        out.flush();
+        socket.shutdownOutput();
+      } catch (IOException e) {
+        assertThat(e)
+            .as("the server closed before all was sent")
+            .hasMessageMatching(".*(pipe|reset).*");
+      }
+      return new String(socket.getInputStream().readAllBytes(), ISO_8859_1);
+    }
+  }
+}

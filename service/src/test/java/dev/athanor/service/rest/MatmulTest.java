@@ -1,0 +1,137 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.containsString;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.hasItem;
+import static org.hamcrest.Matchers.startsWith;
+
+import dev.athanor.service.TestService;
+import io.restassured.RestAssured;
+import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.specification.RequestSpecification;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** The service as it ships: real ops on the emulator. */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class MatmulTest {
+
+  @LocalServerPort int port;
+
+  private RequestSpecification given() {
+    return RestAssured.given()
+        .spec(
+            new RequestSpecBuilder()
+                .setBaseUri("http://127.0.0.1")
+                .setPort(port)
+                .addFilter(new OpenApiFilter())
+                .build());
+  }
+
+  private RequestSpecification json(String body) {
+    return given().contentType("application/json").body(body);
+  }
+
+  @Test
+  void theSelfTestRanMatmul() {
+    given().get("/readyz").then().statusCode(200);
+    given().get("/ops").then().body("ops.name", hasItem("matmul"));
+    given()
+        .get("/ops/matmul")
+        .then()
+        .body("inputs.name", contains("a", "b", "bias"))
+        .body("outputs.name", contains("c"));
+  }
+
+  @Test
+  void twoMatricesAreMultiplied() {
+    json("""
+    {"inputs": {"a": {"dtype": "f32", "shape": [2, 2], "data": [1, 2, 3, 4]},
+                "b": {"dtype": "f32", "shape": [2, 2], "data": [[5, 6], [7, 8]]}}}
+    """)
+        .post("/ops/matmul")
+        .then()
+        .statusCode(200)
+        .body("device", startsWith("emulator:"))
+        .body("outputs.c.shape", contains(2, 2))
+        .body("outputs.c.data", contains(19f, 22f, 43f, 50f));
+  }
+
+  @Test
+  void transposesBiasAndActivation() {
+    json("""
+    {"inputs": {"a": {"dtype": "f32", "shape": [1, 2], "data": [1, 2]},
+                "b": {"dtype": "f32", "shape": [2, 2], "data": [5, 6, 7, 8]},
+                "bias": {"dtype": "f32", "shape": [2], "data": [-20, 1]}},
+     "attributes": {"transposeB": true, "alpha": 0.5, "activation": "relu"}}
+    """)
+        .post("/ops/matmul")
+        .then()
+        .statusCode(200)
+        .body("outputs.c.data", contains(0f, 12.5f));
+  }
+
+  @Test
+  void aHandleServesManyCallsAndTheMetricsShowThem() {
+    var b = ByteBuffer.allocate(4 * 64 * 64).order(ByteOrder.LITTLE_ENDIAN);
+    for (int i = 0; i < 64; i++) {
+      b.putFloat(4 * 65 * i, 1);
+    }
+    var identity =
+        given()
+            .contentType("application/octet-stream")
+            .body(b.array())
+            .post("/tensors?dtype=f32&shape=64,64")
+            .then()
+            .statusCode(201)
+            .extract()
+            .<String>path("handle");
+    var product =
+        json("""
+        {"inputs": {"a": {"handle": "%1$s"}, "b": {"handle": "%1$s"}},
+         "outputs": {"c": {"as": "handle"}}}
+        """
+                .formatted(identity))
+            .post("/ops/matmul")
+            .then()
+            .statusCode(200)
+            .extract()
+            .<String>path("outputs.c.handle");
+    var into =
+        json("""
+        {"inputs": {"a": {"handle": "%1$s"}, "b": {"handle": "%1$s"}},
+         "outputs": {"c": {"into": "%2$s"}}}
+        """
+                .formatted(identity, product))
+            .post("/ops/matmul");
+    into.then().statusCode(200).body("outputs.c.version", equalTo(2));
+    assertThat(given().get("/tensors/" + product + "/data").asByteArray()).isEqualTo(b.array());
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(containsString("athanor_kernel_loads_total{device=\"emulator:0\",result=\"hit\"}"))
+        .body(containsString("athanor_op_requests_total{device=\"emulator:0\",op=\"matmul\""));
+  }
+
+  @Test
+  void shapesThatDoNotGoTogetherAreRefused() {
+    json("""
+    {"inputs": {"a": {"dtype": "f32", "shape": [2, 3], "data": [1, 2, 3, 4, 5, 6]},
+                "b": {"dtype": "f32", "shape": [2, 2], "data": [5, 6, 7, 8]}}}
+    """)
+        .post("/ops/matmul")
+        .then()
+        .statusCode(400)
+        .body("type", equalTo("urn:athanor:problem:shape-mismatch"))
+        .body("op", equalTo("matmul"))
+        .body("field", startsWith("inputs."));
+  }
+}

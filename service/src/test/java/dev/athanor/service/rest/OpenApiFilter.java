@@ -1,0 +1,68 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.restassured.filter.Filter;
+import io.restassured.filter.FilterContext;
+import io.restassured.response.Response;
+import io.restassured.specification.FilterableRequestSpecification;
+import io.restassured.specification.FilterableResponseSpecification;
+import java.net.URI;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Holds every answer that a test gets to what openapi.yaml says. */
+final class OpenApiFilter implements Filter {
+
+  static final OpenApi DOCUMENT = new OpenApi();
+
+  /** What tests have seen: operation and status. */
+  static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public Response filter(
+      FilterableRequestSpecification request,
+      FilterableResponseSpecification specification,
+      FilterContext context) {
+    var response = context.next(request, specification);
+    var path = URI.create(request.getURI()).getPath();
+    var template = DOCUMENT.template(path);
+    if (template.isPresent() && !response.contentType().startsWith("text/html")) {
+      var name = request.getMethod() + " " + template.get();
+      var operation = DOCUMENT.operations().get(name);
+      if (operation != null) {
+        check(name, operation, response);
+      } else {
+        assertThat(response.statusCode()).as(name).isIn(405, 204, 200);
+      }
+    }
+    return response;
+  }
+
+  private static void check(String name, Map<?, ?> operation, Response response) {
+    var status = Integer.toString(response.statusCode());
+    var responses = OpenApi.map(operation.get("responses"));
+    assertThat(responses.containsKey(status))
+        .as("%s answers %s, which openapi.yaml does not have", name, status)
+        .isTrue();
+    SEEN.add(name + " " + status);
+    var content = DOCUMENT.resolve(responses.get(status)).get("content");
+    if (content == null || name.startsWith("HEAD ")) {
+      return;
+    }
+    var type = response.contentType().replaceAll(";.*", "");
+    if (type.equals("application/vnd.spring-boot.actuator.v3+json")) {
+      type = "application/json";
+    }
+    assertThat(OpenApi.map(content).containsKey(type))
+        .as("%s answers %s as %s, which openapi.yaml does not have", name, status, type)
+        .isTrue();
+    var schema = OpenApi.map(OpenApi.map(content).get(type)).get("schema");
+    if (schema != null && type.endsWith("json")) {
+      assertThat(DOCUMENT.violations(schema, response.jsonPath().get(), name))
+          .as("%s %s", name, status)
+          .isEmpty();
+    }
+  }
+}

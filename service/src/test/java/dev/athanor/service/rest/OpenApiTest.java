@@ -1,0 +1,83 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.service.failure.Failure;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.beans.factory.annotation.Qualifier;
+import org.springframework.web.bind.annotation.RequestMethod;
+import org.springframework.web.servlet.mvc.method.annotation.RequestMappingHandlerMapping;
+import org.yaml.snakeyaml.Yaml;
+
+/** openapi.yaml against the routes, the codes and the dtypes that there are. */
+class OpenApiTest extends RestTest {
+
+  private static final OpenApi DOCUMENT = OpenApiFilter.DOCUMENT;
+
+  @Autowired
+  @Qualifier("requestMappingHandlerMapping")
+  RequestMappingHandlerMapping mapping;
+
+  @Test
+  void itIsServed() {
+    var text = given().get("/openapi.yaml").then().statusCode(200).extract().asString();
+    assertThat(OpenApi.map(new Yaml().load(text)).get("openapi")).isEqualTo("3.1.0");
+  }
+
+  @Test
+  void itHasEveryRouteAndNoOther() {
+    var routes = new TreeSet<String>();
+    mapping
+        .getHandlerMethods()
+        .forEach((info, method) -> {
+          if (method.getBeanType().getName().startsWith("dev.athanor")) {
+            for (RequestMethod verb : info.getMethodsCondition().getMethods()) {
+              info.getPatternValues().forEach(path -> routes.add(verb + " " + path));
+            }
+          }
+        });
+    var documented = new TreeSet<>(DOCUMENT.operations().keySet());
+    documented.removeIf(
+        operation -> operation.matches("GET /(livez|readyz|actuator/.*)")); // Spring's
+    assertThat(documented).isEqualTo(routes);
+    for (var path : List.of("/livez", "/readyz", "/actuator/health", "/actuator/info")) {
+      given().get(path).then().statusCode(200);
+    }
+  }
+
+  @Test
+  void operationsHaveIdsAndEveryReferenceLeadsSomewhere() {
+    var ids = new TreeSet<>();
+    DOCUMENT
+        .operations()
+        .forEach((name, operation) -> {
+          assertThat(ids.add(operation.get("operationId"))).as(name).isTrue();
+          OpenApi.map(operation.get("responses"))
+              .forEach((status, response) ->
+                  assertThat(DOCUMENT.resolve(response).containsKey("description"))
+                      .as("%s %s", name, status)
+                      .isTrue());
+        });
+  }
+
+  @Test
+  void itHasEveryCodeAndDtype() {
+    var schemas =
+        OpenApi.map(
+            OpenApi.map(DOCUMENT.resolve(java.util.Map.of("$ref", "#/components"))).get("schemas"));
+    var types =
+        OpenApi.map(OpenApi.map(OpenApi.map(schemas.get("Problem")).get("properties")).get("type"));
+    assertThat(types.get("enum"))
+        .isEqualTo(
+            Arrays.stream(Failure.Code.values())
+                .map(code -> "urn:athanor:problem:" + code.text())
+                .toList());
+    assertThat(OpenApi.map(schemas.get("DType")).get("enum"))
+        .isEqualTo(Arrays.stream(DType.values()).map(DType::text).toList());
+  }
+}

@@ -1,0 +1,97 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.notNullValue;
+
+import dev.athanor.service.metrics.Meters;
+import dev.athanor.service.run.Drain;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Autowired;
+
+/** Probes, information, metrics, shutdown. */
+class OperationsTest extends RestTest {
+
+  @Autowired Drain drain;
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "/livez",
+        "/readyz",
+        "/actuator/health",
+        "/actuator/health/liveness",
+        "/actuator/health/readiness"
+      })
+  void probesAnswer(String path) {
+    given().get(path).then().statusCode(200).body("status", equalTo("UP"));
+  }
+
+  @Test
+  void informationNamesVersionAndDevice() {
+    given()
+        .get("/actuator/info")
+        .then()
+        .statusCode(200)
+        .body("version", notNullValue())
+        .body("device", equalTo("fake:0"))
+        .body("target", equalTo("sm_80"));
+  }
+
+  @Test
+  void aServiceThatShutsDownSaysSoAndKeepsWhatItHas() {
+    var x = tensor(1);
+    drain.stop();
+    try {
+      given().get("/livez").then().statusCode(200);
+      given().get("/readyz").then().statusCode(503).body("status", equalTo("OUT_OF_SERVICE"));
+      problem(
+              json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(x))
+                  .post("/ops/identity"),
+              503,
+              "draining",
+              null,
+              "the service is shutting down and takes no new work")
+          .header("Retry-After", "5");
+      given().contentType("application/json").body("{}").post("/tensors").then().statusCode(503);
+    } finally {
+      drain.start();
+    }
+    given().get("/readyz").then().statusCode(200);
+    given().get("/tensors/" + x + "/data").then().statusCode(200);
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = Meters.class,
+      mode = EnumSource.Mode.EXCLUDE,
+      names = {"KERNEL_LOADS"}) // no test op loads a kernel
+  void everyMeterOfTheTableIsThere(Meters meter) {
+    json("{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [1]}}}")
+        .post("/ops/identity")
+        .then()
+        .statusCode(200);
+    var page = given().get("/actuator/prometheus").then().extract().asString();
+    var kind =
+        switch (meter.type()) {
+          case TIMER -> "histogram";
+          case COUNTER -> "counter";
+          default -> "gauge";
+        };
+    assertThat(page)
+        .contains("# HELP " + meter.exposed() + " " + meter.description())
+        .contains("# TYPE " + meter.exposed() + " " + kind);
+    var labels = new java.util.TreeSet<>(meter.labels());
+    labels.add("device");
+    var series =
+        page.lines()
+            .filter(l -> l.matches(meter.exposed() + "(_count)?\\{.*"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(series.replaceAll("\"[^\"]*\"", "").replaceAll("^[^{]*\\{|}.*", ""))
+        .isEqualTo(String.join("=,", labels) + "=");
+  }
+}

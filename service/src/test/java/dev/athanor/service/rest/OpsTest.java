@@ -1,0 +1,369 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.Matchers.closeTo;
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.greaterThanOrEqualTo;
+import static org.hamcrest.Matchers.matchesPattern;
+import static org.hamcrest.Matchers.notNullValue;
+import static org.hamcrest.Matchers.nullValue;
+
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.run.StreamPool;
+import dev.athanor.service.run.TestOps;
+import io.restassured.response.Response;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.beans.factory.annotation.Autowired;
+
+/** The catalogue and calls of ops. */
+class OpsTest extends RestTest {
+
+  private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1.5, -2]}";
+
+  @Autowired StreamPool streams;
+
+  @AfterEach
+  void everythingIsGivenBack() {
+    await().until(() -> streams.busy() + streams.waiting() == 0);
+    assertThat(device.wasFreedDirty()).as("memory was given back unzeroed").isFalse();
+  }
+
+  @Test
+  void theCatalogueListsOpsByName() {
+    given()
+        .get("/ops")
+        .then()
+        .statusCode(200)
+        .body("ops.name", contains("concat", "identity"))
+        .body("ops[0].inputs[1].optional", equalTo(true))
+        .body("ops[1].attributes[0].default", equalTo(false))
+        .body("ops[1].attributes[2].default", nullValue())
+        .body("ops[1].attributes[2].choices", contains("a", "b"));
+  }
+
+  @Test
+  void anOpIsDescribed() {
+    given().get("/ops/identity").then().statusCode(200).body("formula", equalTo("y = x"));
+    problem(
+        given().get("/ops/nope"),
+        404,
+        "unknown-op",
+        null,
+        "there is no op \"nope\"; GET /ops lists them");
+  }
+
+  @Test
+  void anOpRunsOnInlineDataAndSaysHowLongItTook() {
+    json("{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(X, X))
+        .post("/ops/concat")
+        .then()
+        .statusCode(200)
+        .header("Server-Timing", matchesPattern("queue;dur=.*, upload;dur=.*, total;dur=[0-9.]+"))
+        .body("op", equalTo("concat"))
+        .body("device", equalTo("fake:0"))
+        .body("kernel", equalTo("concat"))
+        .body("outputs.c.dtype", equalTo("f32"))
+        .body("outputs.c.shape", contains(4))
+        .body("outputs.c.data", contains(1.5f, -2.0f, 1.5f, -2.0f))
+        .body("outputs.zeros.data", contains(0.0f, 0.0f))
+        .body("timing.totalMicros", notNullValue());
+  }
+
+  @Test
+  void handlesGoInAndOutAndIntoTensorsThatAreThere() {
+    var x = tensor(1, 2);
+    var kept =
+        json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}"
+                .formatted(x))
+            .post("/ops/identity")
+            .then()
+            .statusCode(200)
+            .body("outputs.y.bytes", equalTo(8))
+            .body("outputs.y.version", equalTo(1))
+            .extract()
+            .<String>path("outputs.y.handle");
+    json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"into\": \"%s\"}}}".formatted(X, kept))
+        .post("/ops/identity")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.handle", equalTo(kept))
+        .body("outputs.y.version", equalTo(2));
+    given()
+        .accept("application/json")
+        .get("/tensors/" + kept + "/data")
+        .then()
+        .header("ETag", "\"2\"")
+        .body("data", contains(1.5f, -2.0f));
+    // with a deadline the tensor is written once the call is known to be in time
+    json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"outputs\": {\"y\": {\"into\": \"%s\"}}}"
+            .formatted(x, kept))
+        .header("X-Deadline-Ms", 60_000)
+        .post("/ops/identity")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.version", equalTo(3));
+    given()
+        .accept("application/json")
+        .get("/tensors/" + kept + "/data")
+        .then()
+        .body("data", contains(1.0f, 2.0f));
+  }
+
+  @Test
+  void outputsComeAsBase64() {
+    json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"encoding\": \"base64\", \"dtype\": \"f32\"}}}"
+            .formatted(X))
+        .post("/ops/identity")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.base64", equalTo("AADAPwAAAMA="))
+        .body("outputs.y.data", nullValue());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          identity | {}                                        | missing-input     | inputs.x             | input "x" […] is missing; identity takes x
+          identity | {"inputs": {"z": 1}}                      | unknown-field     | inputs.z             | inputs.z is not known; keys here are x
+          identity | {"inputs": {"x": X}, "extra": 1}          | unknown-field     | extra                | extra is not known; keys here are inputs, attributes, outputs
+          identity | {"inputs": {"x": {"dtyp": 1}}}            | unknown-field     | inputs.x.dtyp        | inputs.x.dtyp is not known; keys here are dtype, shape, data, base64, handle
+          identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is not known; keys here are y
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is not known; keys here are as, into, dtype, encoding
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" of this identity is f32, got f16
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle, or left out, where into is given
+          identity | {"inputs": {"x": X}, "attributes": {"gate": 1}} | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
+          identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
+          identity | {"inputs": {"x": X}, "attributes": {"mode": "c"}} | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
+          identity | {"inputs": {"x": X}, "attributes": {"mode": []}} | invalid-attribute | attributes.mode | attributes.mode must be true, false, a number or a string
+          identity | {"inputs": {"x": X}, "attributes": {"no": 1}} | unknown-field | attributes.no | attributes.no is not known; keys here are gate, factor, mode
+          identity | {"inputs": []}                            | invalid-tensor    | inputs               | inputs must be an object, got a list
+          identity | {"inputs": {"x": {"handle": "../../etc"}}}| unknown-handle    | inputs.x.handle      | inputs.x.handle is no handle; handles look like t_… and come from POST /tensors
+          concat   | {"inputs": {"a": {"dtype": "f32", "shape": [1, 1], "data": [1]}}} | shape-mismatch | inputs.a | a must have rank 1, got [1, 1]
+          concat   | {"inputs": {"a": {"dtype": "f64", "shape": [1], "data": [1]}}} | unsupported-on-device | inputs.a | f64 needs sm_100, this is sm_80
+          """)
+  void whatIsWrongIsSaid(String op, String body, String code, String field, String detail) {
+    int status =
+        switch (code) {
+          case "unknown-handle" -> 404;
+          case "unsupported-on-device" -> 422;
+          default -> 400;
+        };
+    problem(json(body.replace("X", X)).post("/ops/" + op), status, code, field, detail)
+        .body("op", equalTo(op));
+  }
+
+  @Test
+  void anOutputMayNotBeAnInputAndMustFit() {
+    var x = tensor(1, 2);
+    problem(
+        json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
+                .formatted(x))
+            .post("/ops/identity"),
+        409,
+        "handle-in-use",
+        "outputs.y.into",
+        "outputs.y.into is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
+            .formatted(x));
+    var longer = tensor(1, 2, 3);
+    problem(
+        json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"into\": \"%s\"}}}"
+                .formatted(X, longer))
+            .post("/ops/identity"),
+        400,
+        "shape-mismatch",
+        "outputs.y.into",
+        "outputs.y.into is f32[3], but output \"y\" is f32[2]; they must be equal");
+  }
+
+  @Test
+  void mediaTypesAreChecked() {
+    problem(
+        given().contentType("application/octet-stream").body(new byte[1]).post("/ops/identity"),
+        415,
+        "unsupported-media-type",
+        "Content-Type",
+        "Content-Type is application/octet-stream; it must be application/json");
+    problem(
+        json("{}").accept("image/png").post("/ops/identity"),
+        406,
+        "not-acceptable",
+        "Accept",
+        "Accept is image/png; it must be application/json");
+    problem(
+        json("{}").header("Content-Encoding", "gzip").post("/ops/identity"),
+        415,
+        "unsupported-media-type",
+        "Content-Encoding",
+        "Content-Encoding is gzip; bodies are taken as they are");
+  }
+
+  private CompletableFuture<Response> held(String deadline) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          var request =
+              json("{\"inputs\": {\"x\": %s}, \"attributes\": {\"gate\": true}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}"
+                      .formatted(X))
+                  .queryParams(java.util.Map.of());
+          if (!deadline.isEmpty()) {
+            request.header("X-Deadline-Ms", deadline);
+          }
+          return request.post("/ops/identity");
+        },
+        Executors.newVirtualThreadPerTaskExecutor());
+  }
+
+  @Test
+  void aFullQueueRefusesAndDeadlinesHoldInItAndOnTheDevice() {
+    int tensors = given().get("/tensors").then().extract().<List<?>>path("tensors").size();
+    TestOps.Identity.AT_GATE.set(0);
+    var running = List.of(held(""), held("300"));
+    await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
+    var queued = new ArrayList<>(List.of(held("")));
+    await().until(() -> streams.waiting() == 1);
+    var late = held("1");
+    problem(
+        late.join(),
+        504,
+        "deadline-exceeded",
+        null,
+        "the call did not finish within its deadline of 1 ms; no result was stored");
+    queued.add(held(""));
+    await().until(() -> streams.waiting() == 2);
+    problem(
+            held("").join(),
+            429,
+            "queue-full",
+            null,
+            "2 jobs wait for the device already, which is the most; try again")
+        .header("Retry-After", "1");
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(org.hamcrest.Matchers.containsString("athanor_queue_depth{device=\"fake:0\"} 2.0"))
+        .body(org.hamcrest.Matchers.containsString("athanor_streams_busy{device=\"fake:0\"} 2.0"));
+    // on the device: answered in time, though the work goes on
+    problem(
+        running.get(1).join(),
+        504,
+        "deadline-exceeded",
+        null,
+        "the call did not finish within its deadline of 300 ms; no result was stored");
+    TestOps.Identity.GATE.release(4);
+    running.getFirst().join().then().statusCode(200);
+    queued.forEach(call -> call.join().then().statusCode(200));
+    await().until(() -> streams.busy() == 0);
+    given()
+        .get("/tensors")
+        .then()
+        .body("tensors.size()", equalTo(tensors + 3)); // not one of those that were late
+  }
+
+  @Test
+  void aDeadlineMustBeANumber() {
+    problem(
+        json("{}").header("X-Deadline-Ms", "soon").post("/ops/identity"),
+        400,
+        "invalid-attribute",
+        "X-Deadline-Ms",
+        "X-Deadline-Ms is \"soon\"; it must be an integer of at least 1");
+  }
+
+  @Test
+  void faultsOfTheDeviceAreOursAndLeakNothing() {
+    int buffers = device.openBuffers();
+    device.failWith(new DeviceException.KernelFault("identity_f32", List.of("thread 7 at /src/K")));
+    json("{\"inputs\": {\"x\": %s}, \"outputs\": {\"y\": {\"as\": \"handle\"}}}".formatted(X))
+        .post("/ops/identity")
+        .then()
+        .statusCode(500)
+        .body("type", equalTo("urn:athanor:problem:internal"))
+        .body("id", notNullValue())
+        .body(
+            "detail",
+            matchesPattern("the service failed; its log says more under the id [0-9a-f-]+"));
+    assertThat(device.openBuffers()).isEqualTo(buffers);
+  }
+
+  @Test
+  void aFullDeviceSaysHowMuchIsFree() {
+    // 5 million elements come in as i8 and stay small in JSON; as f64 they would not fit
+    json("{\"inputs\": {\"a\": {\"dtype\": \"i8\", \"shape\": [2], \"data\": [1, 2]}}}")
+        .post("/ops/concat")
+        .then()
+        .statusCode(200)
+        .body("outputs.c.data", contains(1, 2));
+    var half = new byte[30 << 20];
+    for (int i = 0; i < 2; i++) {
+      given()
+          .contentType("application/octet-stream")
+          .queryParam("dtype", "u8")
+          .queryParam("shape", half.length)
+          .queryParam("scope", "full")
+          .body(half)
+          .post("/tensors")
+          .then()
+          .statusCode(201);
+    }
+    var big =
+        "{\"dtype\": \"u8\", \"shape\": [6000000], \"data\": [" + "1,".repeat(5_999_999) + "1]}";
+    json("{\"inputs\": {\"x\": %s}}".formatted(big))
+        .post("/ops/identity")
+        .then()
+        .statusCode(507)
+        .body("type", equalTo("urn:athanor:problem:out-of-device-memory"))
+        .body("requestedBytes", equalTo(6_000_000))
+        .body("freeBytes", greaterThanOrEqualTo(0));
+    given().queryParam("scope", "full").delete("/tensors").then().statusCode(204);
+  }
+
+  @Test
+  void callsAreCounted() {
+    json("{\"inputs\": {\"x\": %s}}".formatted(X)).post("/ops/identity").then().statusCode(200);
+    given().contentType("application/json").body("{}").post("/ops/nobody-knows-this");
+    var page = given().get("/actuator/prometheus").then().statusCode(200).extract().asString();
+    assertThat(page)
+        .contains(
+            "athanor_op_requests_total{device=\"fake:0\",op=\"identity\",outcome=\"ok\"}",
+            "athanor_op_requests_total{device=\"fake:0\",op=\"unknown\",outcome=\"unknown-op\"}",
+            "athanor_op_seconds_bucket{device=\"fake:0\",dtype=\"f32\",op=\"identity\",phase=\"kernel\",le=\"1.0E-5\"}",
+            "athanor_op_seconds_bucket{device=\"fake:0\",dtype=\"f32\",op=\"identity\",phase=\"total\",le=\"10.0\"}",
+            "athanor_op_flops_total{device=\"fake:0\",op=\"identity\"}",
+            "athanor_op_bytes_total{device=\"fake:0\",op=\"identity\"}",
+            "athanor_device_memory_bytes{device=\"fake:0\",state=\"free\"}")
+        .doesNotContain("nobody-knows-this");
+    assertThat(
+            page.lines()
+                .filter(l ->
+                    l.startsWith("athanor_op_seconds_bucket")
+                        && l.contains("phase=\"queue\"")
+                        && l.contains("\"identity\"")
+                        && l.contains("f32"))
+                .count())
+        .isEqualTo(20);
+  }
+
+  @Test
+  void numbersComeBackAsShortAsTheyCan() {
+    json("{\"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [6], \"data\": [0.1, 1e10, \"NaN\", \"-Infinity\", -0.0, 16777217]}}}")
+        .post("/ops/identity")
+        .then()
+        .statusCode(200)
+        .body(
+            org.hamcrest.Matchers.containsString(
+                "\"data\":[0.1,1.0E10,\"NaN\",\"-Infinity\",-0.0,1.6777216E7]"))
+        .body("timing.totalMicros.toDouble()", closeTo(30e6, 30e6));
+  }
+}

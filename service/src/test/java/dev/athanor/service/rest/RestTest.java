@@ -1,0 +1,124 @@
+package dev.athanor.service.rest;
+
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.nullValue;
+
+import dev.athanor.engine.Devices;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.TestClock;
+import dev.athanor.service.TestService;
+import dev.athanor.service.config.DeviceFactory;
+import dev.athanor.service.run.FakeDevice;
+import dev.athanor.service.run.TestOps;
+import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.config.EncoderConfig;
+import io.restassured.config.RestAssuredConfig;
+import io.restassured.response.Response;
+import io.restassured.response.ValidatableResponse;
+import io.restassured.specification.RequestSpecification;
+import java.time.Clock;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.BeforeEach;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Primary;
+
+/**
+ * The service on a real port, over host memory. All tests that extend this share one context; every
+ * answer they get is checked against openapi.yaml.
+ */
+@SpringBootTest(
+    classes = {TestService.class, RestTest.Fakes.class},
+    properties = {
+      "athanor.device=emulator",
+      "athanor.replica=test",
+      "athanor.run.streams=2",
+      "athanor.run.queue=2",
+      "athanor.tensors.max-bytes=67108864",
+      "athanor.tensors.max-count=50",
+      "athanor.rest.max-body-bytes=33554432"
+    },
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+abstract class RestTest {
+
+  @LocalServerPort int port;
+  @Autowired TestClock clock;
+  @Autowired FakeDevice device;
+  RequestSpecification spec = new RequestSpecBuilder().build();
+
+  @TestConfiguration(proxyBeanMethods = false)
+  static class Fakes {
+    @Bean
+    FakeDevice fakeDevice() {
+      return new FakeDevice();
+    }
+
+    @Bean
+    @Primary
+    DeviceFactory fakeFactory(FakeDevice device) {
+      return _ -> new Devices.Opened(device, "tests need no other");
+    }
+
+    @Bean
+    @Primary
+    Clock testClock() {
+      return new TestClock();
+    }
+
+    @Bean
+    @Primary
+    Catalogue testCatalogue() {
+      return new Catalogue(List.of(new TestOps.Identity(), new TestOps.Concat()));
+    }
+  }
+
+  @BeforeEach
+  void connect() {
+    spec =
+        new RequestSpecBuilder()
+            .setBaseUri("http://127.0.0.1")
+            .setPort(port)
+            .addFilter(new OpenApiFilter())
+            .setConfig(
+                RestAssuredConfig.config()
+                    .encoderConfig(
+                        EncoderConfig.encoderConfig()
+                            .appendDefaultContentCharsetToContentTypeIfUndefined(false)))
+            .build();
+  }
+
+  RequestSpecification given() {
+    return io.restassured.RestAssured.given().spec(spec);
+  }
+
+  RequestSpecification json(String body) {
+    return given()
+        .contentType("application/json")
+        .body(body.getBytes(java.nio.charset.StandardCharsets.UTF_8));
+  }
+
+  /** Creates a tensor of f32 numbers. */
+  String tensor(float... values) {
+    var body =
+        "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
+            .formatted(values.length, java.util.Arrays.toString(values));
+    return json(body).post("/tensors").then().statusCode(201).extract().path("handle");
+  }
+
+  static ValidatableResponse problem(
+      Response response, int status, String code, @Nullable String field, String detail) {
+    return response
+        .then()
+        .statusCode(status)
+        .contentType("application/problem+json")
+        .body("type", equalTo("urn:athanor:problem:" + code))
+        .body("status", equalTo(status))
+        .body("field", field == null ? nullValue() : equalTo(field))
+        .body("detail", equalTo(detail))
+        .body("error", equalTo(detail));
+  }
+}

@@ -1,0 +1,513 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.matchesPattern;
+import static org.hamcrest.Matchers.not;
+import static org.hamcrest.Matchers.nullValue;
+
+import dev.athanor.service.run.TestOps;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Resident tensors. */
+class TensorsTest extends RestTest {
+
+  private static final String UNKNOWN = "t_00000000000000000000000000000000_test";
+
+  @AfterEach
+  void memoryIsZeroedBeforeOthersGetIt() {
+    assertThat(device.wasFreedDirty()).isFalse();
+  }
+
+  private static byte[] floats(float... values) {
+    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
+    for (float value : values) {
+      bytes.putFloat(value);
+    }
+    return bytes.array();
+  }
+
+  private static byte[] npy(String header, byte[] data) {
+    var text = header + "\n";
+    return ByteBuffer.allocate(10 + text.length() + data.length)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .put(new byte[] {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0})
+        .putShort((short) text.length())
+        .put(text.getBytes(StandardCharsets.ISO_8859_1))
+        .put(data)
+        .array();
+  }
+
+  @Test
+  void aTensorIsMadeDescribedAndDeleted() {
+    var created =
+        json("{\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [[1, 2], [3, 4]]}")
+            .queryParam("name", "weights")
+            .queryParam("scope", "job7")
+            .queryParam("ttlSeconds", 600)
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .header("Location", matchesPattern("/tensors/t_[0-9a-f]{32}_test"))
+            .header("ETag", "\"1\"")
+            .body("name", equalTo("weights"))
+            .body("scope", equalTo("job7"))
+            .body("dtype", equalTo("f32"))
+            .body("shape", contains(2, 2))
+            .body("bytes", equalTo(16))
+            .body("device", equalTo("fake:0"))
+            .body("version", equalTo(1))
+            .body("createdAt", equalTo(clock.instant().toString()))
+            .body("expiresAt", equalTo(clock.instant().plusSeconds(600).toString()))
+            .extract();
+    var path = created.header("Location");
+    given().get(path).then().statusCode(200).body("handle", equalTo(created.path("handle")));
+    given()
+        .head(path)
+        .then()
+        .statusCode(200)
+        .header("Athanor-Dtype", "f32")
+        .header("Athanor-Shape", "2,2")
+        .header("Athanor-Bytes", "16");
+    given().delete(path).then().statusCode(204);
+    given().delete(path).then().statusCode(204);
+    problem(
+        given().get(path),
+        404,
+        "unknown-handle",
+        "handle",
+        "there is no tensor " + created.path("handle"));
+    problem(
+        given().delete("/tensors/" + UNKNOWN),
+        404,
+        "unknown-handle",
+        "handle",
+        "there is no tensor " + UNKNOWN);
+  }
+
+  @Test
+  void contentsComeInEveryForm() {
+    var data = "/tensors/" + tensor(1, -0.5f, 3) + "/data";
+    assertThat(given().get(data).then().statusCode(200).extract().asByteArray())
+        .isEqualTo(floats(1, -0.5f, 3));
+    given()
+        .accept("application/json")
+        .get(data)
+        .then()
+        .header("Vary", "Accept")
+        .body("dtype", equalTo("f32"))
+        .body("shape", contains(3))
+        .body("data", contains(1.0f, -0.5f, 3.0f));
+    var npy = given().accept("application/x-npy").get(data).then().statusCode(200).extract();
+    var bytes = npy.asByteArray();
+    assertThat(npy.header("Content-Length")).isEqualTo("" + bytes.length);
+    assertThat(bytes).hasSize(128 + 12); // the data begins at a multiple of 64
+    assertThat(new String(bytes, 10, 118, StandardCharsets.US_ASCII).strip())
+        .isEqualTo("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }");
+    // and back again
+    given()
+        .contentType("application/x-npy")
+        .body(bytes)
+        .post("/tensors")
+        .then()
+        .statusCode(201)
+        .body("shape", contains(3));
+    given()
+        .accept("application/x-npy;q=0.5, application/octet-stream;q=0.1, */*;q=0")
+        .head(data)
+        .then()
+        .contentType("application/x-npy")
+        .header("Content-Length", "" + bytes.length)
+        .header("Athanor-Dtype", "f32");
+    problem(
+        given().accept("text/html").get(data),
+        406,
+        "not-acceptable",
+        "Accept",
+        "Accept is text/html; it may be application/octet-stream, application/x-npy, application/json");
+  }
+
+  @Test
+  void npyOfEitherOrderIsReadAndFortranOrderTransposed() {
+    var big = ByteBuffer.allocate(24);
+    for (int i = 1; i <= 6; i++) {
+      big.putFloat(i);
+    }
+    var handle =
+        given()
+            .contentType("application/x-npy")
+            .body(npy("{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }", big.array()))
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .extract()
+            .<String>path("handle");
+    given()
+        .accept("application/json")
+        .get("/tensors/" + handle + "/data")
+        .then()
+        .body("data", contains(1f, 3f, 5f, 2f, 4f, 6f));
+  }
+
+  @Test
+  void npyThatIsNoneIsRefused() {
+    problem(
+        given().contentType("application/x-npy").body(new byte[] {1, 2}).post("/tensors"),
+        400,
+        "invalid-tensor",
+        "body",
+        "the body is no npy file: it does not begin with \\x93NUMPY");
+    problem(
+        given()
+            .contentType("application/x-npy")
+            .body(npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", new byte[8]))
+            .post("/tensors"),
+        400,
+        "unsupported-dtype",
+        "body.dtype",
+        "the npy type is \"|O\"; f8, f4, f2, i8, i4, i2, i1, u1, u4, b1 are read, in either byte order;"
+            + " bf16 has no npy type");
+    problem(
+        given()
+            .contentType("application/x-npy")
+            .body(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", new byte[8]))
+            .post("/tensors"),
+        400,
+        "invalid-tensor",
+        "body",
+        "f32[3] takes 12 bytes of data, got 8");
+    problem(
+        given()
+            .contentType("application/x-npy")
+            .body(npy("{'descr': __import__('os'), 'shape': (3,), }", new byte[8]))
+            .post("/tensors"),
+        400,
+        "invalid-tensor",
+        "body",
+        "the npy header must have descr, fortran_order and shape and no more: {'descr':"
+            + " __import__('os'), 'shape': (3,), }");
+  }
+
+  @Test
+  void bf16HasNoNpy() {
+    var handle =
+        json("{\"dtype\": \"bf16\", \"shape\": [1], \"data\": [1]}")
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .extract()
+            .<String>path("handle");
+    problem(
+        given().accept("application/x-npy").get("/tensors/" + handle + "/data"),
+        406,
+        "not-acceptable",
+        "Accept",
+        "bf16 has no npy type; application/octet-stream and application/json have it");
+  }
+
+  @Test
+  void rangesAreSent() {
+    var data = "/tensors/" + tensor(1, 2, 3) + "/data";
+    var all = floats(1, 2, 3);
+    var part = given().header("Range", "bytes=4-7").get(data).then().statusCode(206);
+    part.header("Content-Range", "bytes 4-7/12").header("Content-Length", "4");
+    assertThat(part.extract().asByteArray()).isEqualTo(java.util.Arrays.copyOfRange(all, 4, 8));
+    given()
+        .header("Range", "bytes=-4")
+        .get(data)
+        .then()
+        .statusCode(206)
+        .header("Content-Range", "bytes 8-11/12");
+    problem(
+            given().header("Range", "bytes=12-").get(data),
+            416,
+            "range-not-satisfiable",
+            "Range",
+            "Range is bytes=12-, but the tensor has 12 bytes")
+        .header("Content-Range", "bytes */12");
+    for (var ignored : new String[] {"bytes=0-0,1-1", "bytes=5-2", "lines=1-2", "bytes=a-b"}) {
+      given().header("Range", ignored).get(data).then().statusCode(200);
+    }
+    given()
+        .header("Range", "bytes=0-0")
+        .header("If-Range", "\"9\"")
+        .get(data)
+        .then()
+        .statusCode(200);
+    given()
+        .header("Range", "bytes=0-0")
+        .header("If-Range", "\"1\"")
+        .get(data)
+        .then()
+        .statusCode(206);
+    given().header("If-None-Match", "W/\"1\"").get(data).then().statusCode(304);
+  }
+
+  @Test
+  void contentsAreReplacedUnlessSomeoneElseWas() {
+    var path = "/tensors/" + tensor(1, 2);
+    given()
+        .contentType("application/octet-stream")
+        .header("If-Match", "\"1\"")
+        .body(floats(3, 4))
+        .put(path + "/data")
+        .then()
+        .statusCode(200)
+        .header("ETag", "\"2\"")
+        .body("version", equalTo(2));
+    problem(
+        given()
+            .contentType("application/octet-stream")
+            .header("If-Match", "\"1\"")
+            .body(floats(5, 6))
+            .put(path + "/data"),
+        412,
+        "version-mismatch",
+        "If-Match",
+        "the tensor is at version 2, which If-Match does not name; read it again");
+    problem(
+        json("{\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}").put(path + "/data"),
+        400,
+        "shape-mismatch",
+        null,
+        "the tensor is f32[2], the new contents are f32[1, 2]; they must be equal");
+    problem(
+        given().contentType("application/octet-stream").body(floats(1)).put(path + "/data"),
+        400,
+        "invalid-tensor",
+        "body",
+        "f32[2] takes 8 bytes of data, got 4");
+    given()
+        .accept("application/json")
+        .get(path + "/data")
+        .then()
+        .header("ETag", "\"2\"")
+        .body("data", contains(3f, 4f));
+  }
+
+  @Test
+  void leasesEndAndAreRenewed() {
+    var kept = "/tensors/" + tensor(1);
+    var used = "/tensors/" + tensor(2);
+    var forEver = "/tensors/" + tensor(3);
+    json("{\"ttlSeconds\": 0}")
+        .patch(forEver)
+        .then()
+        .statusCode(200)
+        .body("expiresAt", nullValue());
+    json("{\"ttlSeconds\": 7200}").patch(kept).then().statusCode(200);
+    clock.advance(Duration.ofMinutes(50));
+    given().get(used + "/data").then().statusCode(200);
+    clock.advance(Duration.ofMinutes(20));
+    given().get(used).then().statusCode(200);
+    clock.advance(Duration.ofMinutes(45));
+    problem(
+        given().get(used),
+        410,
+        "expired-handle",
+        "handle",
+        "the lease of %s has ended and its contents are gone; create the tensor again"
+            .formatted(used.substring(9)));
+    given().get(kept).then().statusCode(200);
+    clock.advance(Duration.ofMinutes(11));
+    given().get(used).then().statusCode(404);
+    clock.advance(Duration.ofDays(3650));
+    given().get(forEver).then().statusCode(200);
+    given().get(kept).then().statusCode(404);
+    given().delete(forEver).then().statusCode(204);
+    problem(
+        json("{\"ttlSeconds\": -1}").patch(forEver),
+        400,
+        "invalid-attribute",
+        "ttlSeconds",
+        "ttlSeconds is -1; it must be an integer 0 to 315360000");
+    problem(
+        json("{\"ttl\": 1}").patch(forEver),
+        400,
+        "unknown-field",
+        "ttl",
+        "ttl is not known; keys here are ttlSeconds");
+  }
+
+  @Test
+  void theListIsPagedNewestFirst() {
+    var handles = new String[] {scoped("page"), scoped("page"), scoped("page")};
+    var first =
+        given()
+            .queryParam("scope", "page")
+            .queryParam("limit", 2)
+            .get("/tensors")
+            .then()
+            .statusCode(200)
+            .body("tensors.handle", contains(handles[2], handles[1]))
+            .extract();
+    given().delete("/tensors/" + handles[1]).then().statusCode(204);
+    given()
+        .queryParam("scope", "page")
+        .queryParam("after", first.<String>path("next"))
+        .get("/tensors")
+        .then()
+        .body("tensors.handle", contains(handles[0]))
+        .body("next", nullValue());
+    given().queryParam("scope", "page").delete("/tensors").then().statusCode(204);
+    given().queryParam("scope", "page").get("/tensors").then().body("tensors.size()", equalTo(0));
+    problem(
+        given().queryParam("limit", 0).get("/tensors"),
+        400,
+        "invalid-attribute",
+        "limit",
+        "limit is \"0\"; it must be an integer 1 to 1000");
+    problem(
+        given().queryParam("page", 2).get("/tensors"),
+        400,
+        "unknown-field",
+        "page",
+        "there is no query parameter \"page\" here; known are limit, after, scope");
+    problem(
+        given().delete("/tensors"),
+        400,
+        "invalid-attribute",
+        "scope",
+        "scope is missing; DELETE /tensors?scope=… takes one");
+  }
+
+  private String scoped(String scope) {
+    return json("{\"dtype\": \"u8\", \"shape\": [], \"data\": 7}")
+        .queryParam("scope", scope)
+        .post("/tensors")
+        .then()
+        .statusCode(201)
+        .body("shape.size()", equalTo(0))
+        .extract()
+        .path("handle");
+  }
+
+  @Test
+  void creationIsSafeToRepeat() {
+    var body = "{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}";
+    var first = once("k1", body).then().statusCode(201).extract().<String>path("handle");
+    once("k1", body).then().statusCode(201).body("handle", equalTo(first));
+    problem(
+        once("k1", body.replace("[1]}", "[2]}")),
+        422,
+        "idempotency-key-reused",
+        "Idempotency-Key",
+        "this Idempotency-Key came with another request before; use a new key for a new tensor");
+    once("k2", "{}").then().statusCode(400);
+    once("k2", body).then().statusCode(201);
+    given().delete("/tensors/" + first).then().statusCode(204);
+    once("k1", body).then().statusCode(201).body("handle", not(equalTo(first)));
+  }
+
+  private io.restassured.response.Response once(String key, String body) {
+    return json(body).header("Idempotency-Key", key).post("/tensors");
+  }
+
+  @Test
+  void deletionWaitsForWorkThatHoldsTheTensor() {
+    TestOps.Identity.AT_GATE.set(0);
+    var x = tensor(1, 2);
+    int buffers = device.openBuffers();
+    var running =
+        CompletableFuture.supplyAsync(
+            () ->
+                json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}, \"attributes\": {\"gate\": true}}"
+                        .formatted(x))
+                    .post("/ops/identity"),
+            Executors.newVirtualThreadPerTaskExecutor());
+    await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
+    given().delete("/tensors/" + x).then().statusCode(204);
+    given().get("/tensors/" + x).then().statusCode(404);
+    assertThat(device.openBuffers()).isEqualTo(buffers + 1); // the output, and x still
+    TestOps.Identity.GATE.release();
+    running.join().then().statusCode(200).body("outputs.y.data", contains(1f, 2f));
+    await().until(() -> device.openBuffers() == buffers - 1);
+  }
+
+  @Test
+  void quotasHoldBeforeTheBodyIsRead() {
+    given().queryParam("scope", "none").delete("/tensors").then().statusCode(204);
+    long taken =
+        given()
+            .get("/tensors?limit=1000")
+            .then()
+            .extract()
+            .jsonPath()
+            .getList("tensors.bytes")
+            .stream()
+            .mapToLong(bytes -> ((Number) bytes).longValue())
+            .sum();
+    int count = given().get("/tensors?limit=1000").then().extract().<Integer>path("tensors.size()");
+    long quota = 64 << 20;
+    var big = new byte[30 << 20];
+    for (int i = 0; i < 2; i++) {
+      octets(big, big.length).then().statusCode(201);
+    }
+    taken += 2L * big.length;
+    problem(
+            octets(new byte[5 << 20], 5 << 20),
+            429,
+            "quota-exceeded",
+            null,
+            ("a tensor of 5242880 bytes more would exceed the quota: %d of %d bytes and %d of 50 tensors"
+                    + " are taken; delete some or let their leases end")
+                .formatted(taken, quota, count + 2))
+        .header("Retry-After", "10");
+    given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);
+    for (int i = count; i < 50; i++) {
+      scoped("many");
+    }
+    json("{\"dtype\": \"u8\", \"shape\": [1], \"data\": [1]}")
+        .post("/tensors")
+        .then()
+        .statusCode(429);
+    given().queryParam("scope", "many").delete("/tensors").then().statusCode(204);
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(
+            org.hamcrest.Matchers.containsString(
+                "athanor_tensors{device=\"fake:0\"} " + (double) count));
+  }
+
+  private io.restassured.response.Response octets(byte[] body, long extent) {
+    return given()
+        .contentType("application/octet-stream")
+        .queryParam("dtype", "u8")
+        .queryParam("shape", extent)
+        .queryParam("scope", "big")
+        .body(body)
+        .post("/tensors");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "..%2f..%2fetc",
+        "t_..%2e",
+        "%00",
+        "t_1;x=y",
+        "t_' OR 1=1",
+        "..%5c..",
+        "%252e%252e"
+      })
+  void handlesThatAreNoneAreUnknown(String handle) {
+    int status =
+        given()
+            .urlEncodingEnabled(false)
+            .get("/tensors/" + handle.replace(" ", "%20"))
+            .statusCode();
+    assertThat(status).isIn(400, 404);
+  }
+}

@@ -1,0 +1,186 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Event;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import java.lang.foreign.MemorySegment;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Host memory behind the device seam; copies and fills happen at once, kernels do not run. It
+ * counts what is open, keeps what freed memory held, and fails on demand.
+ */
+public final class FakeDevice implements Device {
+
+  private static final long MEMORY = 64L << 20;
+
+  private final AtomicLong used = new AtomicLong();
+  private final AtomicLong nextAddress = new AtomicLong(256);
+  private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
+  private volatile boolean freedDirty;
+  private volatile @Nullable DeviceException fault;
+
+  @Override
+  public Capability capability() {
+    return new Capability(
+        "fake:0", "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MEMORY);
+  }
+
+  /** The next work of any stream fails. */
+  public void failWith(DeviceException next) {
+    fault = next;
+  }
+
+  /** Whether memory was ever given back that was not zero. */
+  public boolean wasFreedDirty() {
+    return freedDirty;
+  }
+
+  public int openBuffers() {
+    return open.size();
+  }
+
+  private final class FakeBuffer implements Buffer {
+    final MemorySegment memory;
+    final long address;
+
+    FakeBuffer(long bytes) {
+      memory = MemorySegment.ofArray(new byte[Math.toIntExact(bytes)]);
+      memory.fill((byte) 0xA5); // undefined contents, as on a device
+      address = nextAddress.getAndAdd((bytes + 255) / 256 * 256);
+    }
+
+    @Override
+    public long address() {
+      return address;
+    }
+
+    @Override
+    public long bytes() {
+      return memory.byteSize();
+    }
+
+    @Override
+    public void close() {
+      if (open.remove(this)) {
+        used.addAndGet(-bytes());
+        var zeros = MemorySegment.ofArray(new byte[(int) bytes()]);
+        freedDirty |= memory.mismatch(zeros) >= 0;
+      }
+    }
+
+    MemorySegment slice(long offset, long bytes) {
+      if (!open.contains(this)) {
+        throw new IllegalStateException("the buffer is closed");
+      }
+      return memory.asSlice(offset, bytes);
+    }
+  }
+
+  @Override
+  public Buffer allocate(long bytes) {
+    if (used.addAndGet(bytes) > MEMORY) {
+      long free = MEMORY - used.addAndGet(-bytes);
+      throw new DeviceException.OutOfMemory(bytes, free);
+    }
+    var buffer = new FakeBuffer(bytes);
+    open.add(buffer);
+    return buffer;
+  }
+
+  @Override
+  public Stream openStream() {
+    return new FakeStream();
+  }
+
+  @Override
+  public LoadedKernel load(Module module, String kernel) {
+    throw new UnsupportedOperationException("no kernels here");
+  }
+
+  @Override
+  public MemoryUsage memory() {
+    return new MemoryUsage(used.get(), 0, MEMORY - used.get());
+  }
+
+  @Override
+  public void close() {
+    open.clear();
+  }
+
+  private final class FakeStream implements Stream {
+    @Override
+    public void upload(MemorySegment source, Buffer target, long offset) {
+      slice(target, offset, source.byteSize()).copyFrom(source);
+    }
+
+    @Override
+    public void download(Buffer source, long offset, MemorySegment target) {
+      target.copyFrom(slice(source, offset, target.byteSize()));
+    }
+
+    @Override
+    public void copy(
+        Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
+      slice(target, targetOffset, bytes).copyFrom(slice(source, sourceOffset, bytes));
+    }
+
+    @Override
+    public void fill(Buffer target, long offset, long bytes, byte value) {
+      slice(target, offset, bytes).fill(value);
+    }
+
+    private MemorySegment slice(Buffer buffer, long offset, long bytes) {
+      return ((FakeBuffer) buffer).slice(offset, bytes);
+    }
+
+    @Override
+    public void launch(Launch launch) {
+      throw new UnsupportedOperationException("no kernels here");
+    }
+
+    @Override
+    public Event record() {
+      long now = System.nanoTime();
+      return new FakeEvent(now);
+    }
+
+    @Override
+    public void await(Event event) {}
+
+    @Override
+    public void synchronize() {
+      var failure = fault;
+      if (failure != null) {
+        fault = null;
+        throw failure;
+      }
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private record FakeEvent(long nanos) implements Event {
+    @Override
+    public void synchronize() {}
+
+    @Override
+    public double microsSince(Event earlier) {
+      return (nanos - ((FakeEvent) earlier).nanos) / 1e3;
+    }
+
+    @Override
+    public void close() {}
+  }
+}

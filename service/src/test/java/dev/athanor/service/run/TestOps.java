@@ -1,0 +1,207 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.random.RandomGenerator;
+
+/** Ops that need no kernel: they copy and fill. */
+public final class TestOps {
+
+  private TestOps() {}
+
+  /** A plan in a test. */
+  private record TestPlan(String kernel, Map<String, TensorType> outputs, Enqueue work)
+      implements Plan {
+
+    interface Enqueue {
+      void run(Stream stream, Map<String, DeviceTensor> inputs, Map<String, DeviceTensor> outputs);
+    }
+
+    @Override
+    public List<Kernel> kernels() {
+      return List.of();
+    }
+
+    @Override
+    public Cost cost() {
+      return new Cost(10, 20);
+    }
+
+    @Override
+    public String explain() {
+      return "the only one";
+    }
+
+    @Override
+    public void enqueue(
+        KernelCache kernels,
+        Stream stream,
+        Map<String, DeviceTensor> inputs,
+        Map<String, DeviceTensor> outputs) {
+      work.run(stream, inputs, outputs);
+    }
+  }
+
+  private static DeviceTensor at(Map<String, DeviceTensor> tensors, String name) {
+    var tensor = tensors.get(name);
+    if (tensor == null) {
+      throw new IllegalArgumentException("no " + name);
+    }
+    return tensor;
+  }
+
+  private static TensorType type(Map<String, TensorType> types, String name) {
+    var type = types.get(name);
+    if (type == null) {
+      throw new IllegalArgumentException("no " + name);
+    }
+    return type;
+  }
+
+  private static OpDescription.Input input(String name, String shape, boolean optional) {
+    return new OpDescription.Input(name, shape, EnumSet.allOf(DType.class), optional, "any");
+  }
+
+  /** Copies its input; can be held on the device. */
+  public static final class Identity implements Op {
+
+    /** Work that reaches the device takes a permit; tests that want to hold it drain them. */
+    public static final Semaphore GATE = new Semaphore(0);
+
+    /** How much work has come to the gate. */
+    public static final AtomicInteger AT_GATE = new AtomicInteger();
+
+    @Override
+    public OpDescription description() {
+      return new OpDescription(
+          "identity",
+          "Gives what it is given.",
+          List.of(input("x", "[…]", false)),
+          List.of(
+              Attribute.flag("gate", "waits at the gate"),
+              Attribute.number("factor", 1.0, "unused"),
+              Attribute.choice("mode", "", List.of("a", "b"), "unused")),
+          List.of(new OpDescription.Output("y", "[…]", "x")),
+          "y = x");
+    }
+
+    @Override
+    public java.util.List<Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      boolean gate = attributes.flag("gate");
+      var type = type(inputs, "x");
+      return java.util.List.of(
+          new TestPlan(
+              "identity_" + type.dtype().text(),
+              Map.of("y", type),
+              (stream, in, out) -> {
+                if (gate) {
+                  AT_GATE.incrementAndGet();
+                  GATE.acquireUninterruptibly();
+                }
+                stream.copy(at(in, "x").buffer(), 0, at(out, "y").buffer(), 0, type.bytes());
+              }));
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      var x = inputs.get("x");
+      return x == null ? Map.of() : Map.of("y", x.toDoubles());
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      var x = HostTensor.of(TensorType.of(DType.F32, 2), random.nextDouble(), 1);
+      return List.of(
+          new Case(
+              Map.of("x", x),
+              Attributes.of(description(), Map.of()),
+              new Tolerance(Tolerance.Metric.MAXIMUM, 0)));
+    }
+  }
+
+  /** Puts two tensors one after the other. */
+  public static final class Concat implements Op {
+    @Override
+    public OpDescription description() {
+      return new OpDescription(
+          "concat",
+          "Puts b after a.",
+          List.of(input("a", "[N]", false), input("b", "[M]", true)),
+          List.of(),
+          List.of(
+              new OpDescription.Output("c", "[N+M]", "a, then b"),
+              new OpDescription.Output("zeros", "[N]", "as many zeros as a has elements")),
+          "c = a ++ b");
+    }
+
+    @Override
+    public java.util.List<Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      var a = type(inputs, "a");
+      var b = inputs.get("b");
+      if (a.shape().rank() != 1) {
+        throw new OpException.ShapeMismatch("a", "a must have rank 1, got " + a.shape());
+      }
+      if (b != null && b.dtype() != a.dtype()) {
+        throw new OpException.UnsupportedDType("b", "b must be like a, got " + b);
+      }
+      if (a.dtype() == DType.F64) {
+        throw new OpException.UnsupportedOnDevice("a", "f64 needs sm_100, this is sm_80");
+      }
+      var outputs = new HashMap<String, TensorType>();
+      outputs.put(
+          "c",
+          TensorType.of(a.dtype(), a.shape().extent(0) + (b == null ? 0 : b.shape().extent(0))));
+      outputs.put("zeros", a);
+      return java.util.List.of(
+          new TestPlan(
+              "concat",
+              outputs,
+              (stream, in, out) -> {
+                var c = at(out, "c").buffer();
+                stream.copy(at(in, "a").buffer(), 0, c, 0, a.bytes());
+                if (b != null) {
+                  stream.copy(at(in, "b").buffer(), 0, c, a.bytes(), b.bytes());
+                }
+                stream.fill(at(out, "zeros").buffer(), 0, a.bytes(), (byte) 0);
+              }));
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      var a = Objects.requireNonNull(inputs.get("a")).toDoubles();
+      return Map.of("c", a, "zeros", new double[a.length]);
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      var a = HostTensor.of(TensorType.of(DType.F32, 2), random.nextDouble(), 1);
+      return List.of(
+          new Case(
+              Map.of("a", a),
+              Attributes.of(description(), Map.of()),
+              new Tolerance(Tolerance.Metric.MAXIMUM, 0)));
+    }
+  }
+}
