@@ -103,9 +103,11 @@ class MatmulKernelsTest {
 
   @Test
   void ptxasIsAskedTooWhereItIs() {
-    assumeTrue(
-        Ptxas.find().isPresent(),
-        "ptxas IS NOT HERE: kernels were assembled by JNvPTXCompiler alone");
+    if (Ptxas.find().isEmpty()) {
+      System.err.println(
+          "SKIPPED: ptxas is not here, so JNvPTXCompiler alone assembled the kernels");
+    }
+    assumeTrue(Ptxas.find().isPresent());
     assertThat(assemblers()).hasSize(2);
   }
 
