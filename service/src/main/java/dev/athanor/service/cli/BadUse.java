@@ -1,0 +1,22 @@
+package dev.athanor.service.cli;
+
+import picocli.CommandLine;
+import picocli.CommandLine.IParameterExceptionHandler;
+import picocli.CommandLine.ParameterException;
+
+/** Answers bad use with one sentence instead of a page of help. */
+public final class BadUse implements IParameterExceptionHandler {
+
+  @Override
+  public int handleParseException(ParameterException e, String[] arguments) {
+    var command = e.getCommandLine();
+    var message = String.valueOf(e.getMessage()).strip();
+    command
+        .getErr()
+        .printf(
+            "%s: %s%n",
+            command.getCommandSpec().qualifiedName(), message.lines().findFirst().orElse(""));
+    command.getErr().flush();
+    return CommandLine.ExitCode.USAGE;
+  }
+}
