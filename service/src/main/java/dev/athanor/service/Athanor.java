@@ -1,6 +1,7 @@
 package dev.athanor.service;
 
 import dev.athanor.service.cli.BadUse;
+import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
 import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.VerifyCommand;
@@ -17,7 +18,7 @@ import picocli.CommandLine.Option;
     description = "GPU operations as a service for the JVM.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
-    subcommands = {OpsCommand.class, VerifyCommand.class, VersionCommand.class},
+    subcommands = {BenchCommand.class, OpsCommand.class, VerifyCommand.class, VersionCommand.class},
     synopsisSubcommandLabel = "COMMAND")
 public final class Athanor {
   private Athanor() {}

@@ -10,12 +10,10 @@ public final class BadUse implements IParameterExceptionHandler {
   @Override
   public int handleParseException(ParameterException e, String[] arguments) {
     var command = e.getCommandLine();
-    var message = String.valueOf(e.getMessage()).strip();
-    command
-        .getErr()
-        .printf(
-            "%s: %s%n",
-            command.getCommandSpec().qualifiedName(), message.lines().findFirst().orElse(""));
+    var message = String.valueOf(e.getMessage()).strip().lines().findFirst().orElse("bad use");
+    var commands = command.getSubcommands().keySet();
+    var right = commands.isEmpty() ? "" : "; commands are " + String.join(", ", commands);
+    command.getErr().printf("%s: %s%s%n", command.getCommandSpec().qualifiedName(), message, right);
     command.getErr().flush();
     return CommandLine.ExitCode.USAGE;
   }
