@@ -27,7 +27,7 @@ public final class MatmulBench implements AutoCloseable {
    * A bench on a device.
    *
    * @param matmul the op of that name
-   * @param baseline timed turn by turn with ours, on the same buffers and stream
+   * @param baseline timed turn by turn with ours, on the same buffers and stream; closed with this
    */
   public MatmulBench(Device device, Op matmul, Effort effort, Optional<Baseline> baseline) {
     this.device = device;
@@ -188,6 +188,7 @@ public final class MatmulBench implements AutoCloseable {
 
   @Override
   public void close() {
+    baseline.ifPresent(Baseline::close); // before the stream that it may still know
     stopwatch.close();
     stream.close();
   }

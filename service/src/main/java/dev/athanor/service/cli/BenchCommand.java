@@ -97,13 +97,13 @@ public final class BenchCommand implements Callable<Integer> {
   @Option(
       names = "--warmup",
       paramLabel = "N",
-      description = "launches before the clock runs; default: 10, on the emulator 1")
+      description = "launches before the clock runs; default: 10, on the emulator 3")
   private @Nullable Integer warmup;
 
   @Option(
       names = "--repeat",
       paramLabel = "N",
-      description = "the fewest samples; default: 20, on the emulator 3")
+      description = "the fewest samples; default: 20, on the emulator 5")
   private @Nullable Integer repeat;
 
   @Option(
@@ -162,28 +162,24 @@ public final class BenchCommand implements Callable<Integer> {
       var effort = effort(emulated);
       var machine = Machine.of(opened);
       var other = openBaseline(target);
-      try {
-        var date = Instant.now();
-        var out = spec.commandLine().getOut();
-        out.println(machine);
-        out.flush();
-        var rows = new ArrayList<Row>();
-        var lost = measure(target, effort, other, workloads, rows);
-        var report =
-            BenchReport.of(machine, date, other.map(Baseline::name), effort, seed, lost, rows);
-        out.println();
-        report.table().text().forEach(out::println);
-        out.println();
-        report.notes().forEach(out::println);
-        out.flush();
-        if (json != null) {
-          ResultFile.write(json, List.of(ResultFile.json(report)));
-        }
-        ResultFile.write(markdown, report.markdown());
-        return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
-      } finally {
-        other.ifPresent(Baseline::close);
+      var date = Instant.now();
+      var out = spec.commandLine().getOut();
+      out.println(machine);
+      out.flush();
+      var rows = new ArrayList<Row>();
+      var lost = measure(target, effort, other, workloads, rows);
+      var report =
+          BenchReport.of(machine, date, other.map(Baseline::name), effort, seed, lost, rows);
+      out.println();
+      report.table().text().forEach(out::println);
+      out.println();
+      report.notes().forEach(out::println);
+      out.flush();
+      if (json != null) {
+        ResultFile.write(json, List.of(ResultFile.json(report)));
       }
+      ResultFile.write(markdown, report.markdown());
+      return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
   }
 
@@ -224,8 +220,8 @@ public final class BenchCommand implements Callable<Integer> {
   private Effort effort(boolean emulated) {
     try {
       return new Effort(
-          warmup != null ? warmup : emulated ? 1 : 10,
-          repeat != null ? repeat : emulated ? 3 : 20,
+          warmup != null ? warmup : emulated ? 3 : 10,
+          repeat != null ? repeat : emulated ? 5 : 20,
           minMillis != null ? minMillis : emulated ? 0 : 200);
     } catch (IllegalArgumentException e) {
       throw misuse("--warmup, --repeat, --min-time: " + e.getMessage());
