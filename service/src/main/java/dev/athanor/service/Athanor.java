@@ -1,5 +1,11 @@
 package dev.athanor.service;
 
+import dev.athanor.service.cli.BadUse;
+import dev.athanor.service.cli.BenchCommand;
+import dev.athanor.service.cli.Build;
+import dev.athanor.service.cli.OpsCommand;
+import dev.athanor.service.cli.VerifyCommand;
+import dev.athanor.service.cli.VersionCommand;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,17 +27,23 @@ import picocli.CommandLine.Spec;
     name = "athanor",
     description = "GPU operations as a service for the JVM.",
     mixinStandardHelpOptions = true,
-    version = "athanor 0.1.0",
+    versionProvider = Build.Provider.class,
+    subcommands = {BenchCommand.class, OpsCommand.class, VerifyCommand.class, VersionCommand.class},
     synopsisSubcommandLabel = "COMMAND")
 public final class Athanor {
   private Athanor() {}
 
   public static void main(String[] args) {
-    int status = new CommandLine(new Athanor()).execute(args);
+    int status = commandLine().execute(args);
     // With status 0 the server's threads may still be at work: the JVM ends when they do.
     if (status != 0) {
       System.exit(status);
     }
+  }
+
+  /** The program with all of its commands. */
+  public static CommandLine commandLine() {
+    return new CommandLine(new Athanor()).setParameterExceptionHandler(new BadUse());
   }
 
   @Command(name = "serve", description = "Starts the service.", mixinStandardHelpOptions = true)

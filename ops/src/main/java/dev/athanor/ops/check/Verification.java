@@ -1,0 +1,243 @@
+package dev.athanor.ops.check;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+
+/**
+ * Every case of some ops, computed by every kernel variant that a device has for it and compared
+ * with the op's float64 reference. A seed repeats it: each op draws its cases from a generator of
+ * its own, so that choosing other ops changes nothing for the rest.
+ */
+public final class Verification {
+
+  private final Device device;
+  private final KernelCache kernels;
+  private final List<Trial> trials = new ArrayList<>();
+  private final List<Skipped> skipped = new ArrayList<>();
+
+  /**
+   * A case that the device is not made for.
+   *
+   * @param number of the case among those of its op, from 1
+   * @param reason one sentence
+   */
+  public record Skipped(String op, int number, String reason) {}
+
+  /** A case and the ways to compute it; without any, the op refused the case. */
+  private record Trial(
+      Op op,
+      int number,
+      Op.Case problem,
+      Map<String, TensorType> types,
+      List<? extends Plan> plans,
+      String refusal) {}
+
+  /**
+   * Draws the cases and plans them.
+   *
+   * @param quick a handful of cases of each op instead of all
+   * @param only the number of the one case of each op to check, from 1; all when empty
+   * @throws IllegalArgumentException when an op has no case of that number
+   */
+  public Verification(
+      Device device, Collection<? extends Op> ops, boolean quick, long seed, OptionalInt only) {
+    this.device = device;
+    kernels = new KernelCache(device);
+    for (var op : ops) {
+      var cases = op.cases(new SplittableRandom(seed), quick);
+      if (only.isPresent() && (only.getAsInt() < 1 || only.getAsInt() > cases.size())) {
+        throw new IllegalArgumentException(
+            "%s has no case %d; its %scases are 1 to %d"
+                .formatted(
+                    op.description().name(), only.getAsInt(), quick ? "quick " : "", cases.size()));
+      }
+      for (int number = 1; number <= cases.size(); number++) {
+        if (only.isEmpty() || only.getAsInt() == number) {
+          plan(op, number, cases.get(number - 1));
+        }
+      }
+    }
+  }
+
+  private void plan(Op op, int number, Op.Case problem) {
+    var types = new LinkedHashMap<String, TensorType>();
+    problem.inputs().forEach((name, tensor) -> types.put(name, tensor.type()));
+    try {
+      var plans = op.plans(types, problem.attributes(), device.capability());
+      trials.add(new Trial(op, number, problem, types, plans, ""));
+    } catch (OpException.UnsupportedOnDevice e) {
+      skipped.add(new Skipped(op.description().name(), number, String.valueOf(e.getMessage())));
+    } catch (OpException e) {
+      trials.add(new Trial(op, number, problem, types, List.of(), String.valueOf(e.getMessage())));
+    }
+  }
+
+  /** How many checks there will be. */
+  public int size() {
+    return trials.stream().mapToInt(trial -> Math.max(1, trial.plans.size())).sum();
+  }
+
+  /** The cases that the device is not made for. */
+  public List<Skipped> skipped() {
+    return List.copyOf(skipped);
+  }
+
+  /**
+   * Makes the checks one after the other. A fault is a failure like others, and the checks go on,
+   * unless the device is lost.
+   *
+   * @param each is given every check when it is done
+   * @return how many were made: fewer than {@link #size} when the device was lost
+   */
+  public int run(Consumer<Check> each) {
+    int done = 0;
+    for (var trial : trials) {
+      if (trial.plans.isEmpty()) {
+        var refused = failed(Double.POSITIVE_INFINITY, Check.Kind.REFUSED, trial.refusal);
+        each.accept(check(trial, "", refused));
+        done++;
+        continue;
+      }
+      var reference = trial.op.reference(trial.problem.inputs(), trial.problem.attributes());
+      for (var plan : trial.plans) {
+        boolean lost = false;
+        Outcome outcome;
+        try {
+          outcome = compute(trial, plan, reference);
+        } catch (DeviceException | OpException | IllegalArgumentException e) {
+          // the last is how a device refuses a launch
+          outcome = fault(e);
+          lost = e instanceof DeviceException.Lost;
+        }
+        done++;
+        each.accept(check(trial, plan.kernel(), outcome));
+        if (lost) {
+          return done;
+        }
+      }
+    }
+    return done;
+  }
+
+  private static Check check(Trial trial, String kernel, Outcome outcome) {
+    return new Check(
+        trial.op.description().name(),
+        trial.number,
+        kernel,
+        trial.types,
+        trial.problem.attributes(),
+        outcome.error,
+        trial.problem.tolerance().limit(),
+        outcome.failure);
+  }
+
+  private record Outcome(double error, Optional<Check.Failure> failure) {
+    /** This, or the other where this is right; with the greater error. */
+    Outcome and(Outcome other) {
+      return new Outcome(Math.max(error, other.error), failure.or(() -> other.failure));
+    }
+  }
+
+  private static Outcome failed(double error, Check.Kind kind, String sentence) {
+    return new Outcome(error, Optional.of(new Check.Failure(kind, sentence)));
+  }
+
+  private static Outcome fault(RuntimeException e) {
+    return failed(Double.POSITIVE_INFINITY, Check.Kind.FAULT, String.valueOf(e.getMessage()));
+  }
+
+  private Outcome compute(Trial trial, Plan plan, Map<String, double[]> reference) {
+    for (var output : plan.outputs().entrySet()) {
+      var expected = reference.get(output.getKey());
+      long elements = output.getValue().shape().elements();
+      if (expected == null || expected.length != elements) {
+        return failed(
+            Double.POSITIVE_INFINITY,
+            Check.Kind.REFUSED,
+            "the plan gives %s as %s, the reference %s"
+                .formatted(
+                    output.getKey(),
+                    output.getValue(),
+                    expected == null ? "nothing" : expected.length + " elements"));
+      }
+    }
+    try (var bench = new Guarded(device)) {
+      trial.problem.inputs().forEach(bench::input);
+      plan.outputs().forEach(bench::output);
+      plan.enqueue(kernels, bench.stream(), bench.inputs(), bench.outputs());
+      bench.stream().synchronize();
+      var outcome = new Outcome(0, Optional.empty());
+      for (var name : plan.outputs().keySet()) {
+        outcome = outcome.and(judge(trial, bench.read(name), name, reference));
+      }
+      return outcome.and(inputs(trial, bench));
+    }
+  }
+
+  private static Outcome inputs(Trial trial, Guarded bench) {
+    for (var name : trial.problem.inputs().keySet()) {
+      var byteAt = bench.changed(name);
+      if (byteAt.isPresent()) {
+        return failed(
+            0,
+            Check.Kind.INPUT_CHANGED,
+            "input %s was changed, from byte %d on".formatted(name, byteAt.getAsLong()));
+      }
+    }
+    return new Outcome(0, Optional.empty());
+  }
+
+  private static Outcome judge(
+      Trial trial, Guarded.Written written, String name, Map<String, double[]> reference) {
+    var expected = Objects.requireNonNull(reference.get(name));
+    HostTensor tensor = written.tensor();
+    var result = tensor.toDoubles();
+    var tolerance = trial.problem.tolerance();
+    double error = tolerance.error(result, expected);
+    if (written.overrun().isPresent()) {
+      long at = written.overrun().getAsLong();
+      return failed(
+          error,
+          Check.Kind.OVERRUN,
+          "%s was written beyond its end: byte %d after the last of its %d elements, where element %d would be"
+              .formatted(
+                  name, at, expected.length, expected.length + at / tensor.type().dtype().bytes()));
+    }
+    var unwritten = Differences.unwritten(tensor, expected);
+    if (unwritten.count() > 0) {
+      return failed(
+          error,
+          Check.Kind.UNWRITTEN,
+          unwritten.describe(name, tensor, expected, "was not written"));
+    }
+    if (error <= tolerance.limit()) {
+      return new Outcome(error, Optional.empty());
+    }
+    var wrong = Differences.wrong(result, expected, tolerance);
+    return failed(
+        error,
+        Check.Kind.WRONG,
+        wrong.describe(
+            name,
+            tensor,
+            expected,
+            "is %s, the reference says %s"
+                .formatted(result[wrong.first()], expected[wrong.first()])));
+  }
+}

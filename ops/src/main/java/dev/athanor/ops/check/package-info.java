@@ -1,0 +1,5 @@
+/** Holds ops to their references. */
+@NullMarked
+package dev.athanor.ops.check;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,94 @@
+package dev.athanor.ops.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.emulator.EmulatedDevice;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+
+class StopwatchTest {
+
+  private static final long NANOS = 300_000; // longer than a sample has to be
+
+  private static List<Samples> time(Effort effort, Runnable... contenders) {
+    try (var device = new EmulatedDevice();
+        var stream = device.openStream();
+        var stopwatch = new Stopwatch(device, stream)) {
+      return stopwatch.time(List.of(contenders), effort);
+    }
+  }
+
+  private static void spend(long nanos) {
+    long end = System.nanoTime() + nanos;
+    while (System.nanoTime() < end) {
+      LockSupport.parkNanos(1000);
+    }
+  }
+
+  @Test
+  void contendersTakeTurnsAfterTheirWarmUp() {
+    var calls = new ArrayList<String>();
+    var samples =
+        time(
+            new Effort(2, 3, 0),
+            () -> {
+              calls.add("ours");
+              spend(NANOS);
+            },
+            () -> {
+              calls.add("theirs");
+              spend(2 * NANOS);
+            });
+    assertThat(calls)
+        .containsExactly(
+            "ours", "ours", "theirs", "theirs", "ours", "theirs", "ours", "theirs", "ours",
+            "theirs");
+    assertThat(samples)
+        .allSatisfy(each -> {
+          assertThat(each.count()).isEqualTo(3);
+          assertThat(each.batch()).isEqualTo(1);
+          assertThat(each.min()).isLessThanOrEqualTo(each.median());
+          assertThat(each.median()).isLessThanOrEqualTo(each.max());
+        });
+    assertThat(samples.get(0).min()).isGreaterThanOrEqualTo(NANOS / 1e3);
+    assertThat(samples.get(1).min()).isGreaterThanOrEqualTo(2 * NANOS / 1e3);
+  }
+
+  @Test
+  void shortLaunchesShareASample() {
+    int greatest = 0;
+    // one pause of the machine at the wrong moment makes a launch look long, but not twenty
+    for (int attempt = 0; attempt < 20; attempt++) {
+      var calls = new int[1];
+      int batch = time(new Effort(3, 2, 0), () -> calls[0]++).getFirst().batch();
+      assertThat(calls[0]).isEqualTo(3 + 2 * batch);
+      greatest = Math.max(greatest, batch);
+    }
+    assertThat(greatest).isGreaterThan(1);
+  }
+
+  @Test
+  void samplesGoOnForTheLeastTime() {
+    var samples = time(new Effort(1, 1, 5 * NANOS / 1e6), () -> spend(NANOS)).getFirst();
+    assertThat(samples.count()).isLessThanOrEqualTo(5);
+    assertThat(samples.count() * samples.max()).isGreaterThanOrEqualTo(5 * NANOS / 1e3);
+  }
+
+  @Test
+  void theMedianIsThatOfTheSamples() {
+    assertThat(Samples.of(new double[] {9, 1, 2}, 4)).isEqualTo(new Samples(2, 1, 9, 3, 4));
+    assertThat(Samples.of(new double[] {9, 1, 2, 4}, 1)).isEqualTo(new Samples(3, 1, 9, 4, 1));
+  }
+
+  @Test
+  void effortHasALeast() {
+    assertThatThrownBy(() -> new Effort(0, 1, 0))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("warmup and repeat are at least 1 and the time at least 0, got 0, 1 and 0.0");
+    assertThatThrownBy(() -> new Effort(1, 1, Double.NaN))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}

@@ -1,0 +1,205 @@
+package dev.athanor.service.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.service.Athanor;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** The commands of the whole program, as they are called. */
+class CommandLineTest {
+
+  private static final JsonMapper JSON = new JsonMapper();
+
+  @TempDir Path folder;
+
+  private static Run athanor(String... arguments) {
+    return Run.of(Athanor.commandLine(), arguments);
+  }
+
+  private static JsonNode read(Path file) {
+    return JSON.readTree(file.toFile());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "serve", "ops", "verify", "bench", "version"})
+  void everyCommandHelps(String command) {
+    var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).startsWith("Usage: athanor " + command);
+    assertThat(run.err()).isEmpty();
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
+          verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
+          verify --suite isa | athanor verify: --suite isa: suites are ops
+          verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
+          verify --seed one | athanor verify: Invalid value for option '--seed': 'one' is not a long
+          verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 45
+          verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
+          ops frob | athanor ops: there is no op "frob"; ops are matmul
+          bench frob | athanor bench: there is no benchmark "frob"; benchmarks are matmul
+          bench matmul --shape 4,4 | athanor bench: --shape 4,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
+          bench matmul --shape 4,0,4 | athanor bench: --shape 4,0,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
+          bench matmul --shape 4,4,4 4,x,4 | athanor bench: --shape 4,x,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
+          bench matmul --dtype f32,i8 | athanor bench: --dtype i8: it takes f32, f16, bf16
+          bench matmul --transpose nx | athanor bench: --transpose nx: it takes nn, nt, tn, tt
+          bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          bench matmul --baseline torch | athanor bench: --baseline torch: it takes cublas
+          bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
+          """)
+  void badUseIsAnsweredWithOneSentence(String line, String sentence) {
+    var run = athanor(line.split(" "));
+    assertThat(run.err()).isEqualTo(sentence + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"frob, Unmatched argument at index 0: 'frob'", "'', Missing required subcommand"})
+  void whereNoCommandIsTheCommandsAreNamed(String line, String sentence) {
+    var run = line.isEmpty() ? athanor() : athanor(line);
+    assertThat(run.err())
+        .matches("athanor: " + sentence + "; commands are bench, [a-z, ]+, verify, version\\R");
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"verify", "bench"})
+  void aGpuThatIsNotThereIsRefusedWithTheReason(String command) {
+    assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
+    var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
+    var run = athanor(command, "--device", "cuda");
+    assertThat(run.status()).isEqualTo(2);
+    assertThat(run.err()).isEqualTo("athanor %s: --device cuda: %s%n".formatted(command, reason));
+    assertThat(run.out()).isEmpty();
+  }
+
+  @Test
+  void versionComesFromTheBuild() {
+    var run = athanor("version", "--json");
+    assertThat(run.status()).isZero();
+    var json = JSON.readTree(run.out());
+    assertThat(json.get("version").stringValue()).matches("\\d+\\.\\d+\\.\\d+(-SNAPSHOT)?");
+    assertThat(json.get("java").stringValue()).startsWith(Runtime.version().toString());
+    assertThat(json.get("os").stringValue()).startsWith(System.getProperty("os.name"));
+    var version = "athanor " + json.get("version").stringValue();
+    assertThat(athanor("version").out().lines().findFirst()).contains(version);
+    assertThat(athanor("--version").out().strip()).isEqualTo(version);
+  }
+
+  @Test
+  void opsAreListedAndDescribed() {
+    assertThat(athanor("ops").out()).containsPattern("(?m)^matmul +Multiplies matrices");
+    var one = athanor("ops", "matmul");
+    assertThat(one.status()).isZero();
+    assertThat(one.out())
+        .contains("c = activation(alpha · a·b + bias)", "added to every row (optional)")
+        .containsPattern("(?m)^transposeB +boolean +false +b is stored as");
+  }
+
+  @Test
+  void opsAreDescribedInJsonAsTheServiceDoes() {
+    var op = JSON.readTree(athanor("ops", "matmul", "--json").out());
+    assertThat(op.propertyNames())
+        .containsExactly("name", "summary", "inputs", "attributes", "outputs", "formula");
+    var attributes = op.get("attributes");
+    assertThat(attributes.get(0).toString())
+        .isEqualTo(
+            "{\"name\":\"transposeA\",\"type\":\"boolean\",\"default\":false,"
+                + "\"meaning\":\"a is stored as […, K, M]\"}");
+    assertThat(attributes.get(4).get("default").isNull()).isTrue();
+    assertThat(attributes.get(4).get("choices")).hasSize(3);
+    assertThat(JSON.readTree(athanor("ops", "--json").out()).get("ops").get(0)).isEqualTo(op);
+  }
+
+  @Test
+  void theRealOpsAreRightOnTheEmulator() throws Exception {
+    var json = folder.resolve("verify.json");
+    var markdown = folder.resolve("verify.md");
+    var run =
+        athanor(
+            "verify",
+            "--device",
+            "emulator",
+            "--quick",
+            "--json",
+            json.toString(),
+            "--markdown",
+            markdown.toString());
+    assertThat(run.out())
+        .startsWith("emulator:0, ")
+        .containsPattern("(?m)^matmul +matmul_f32_\\S+ +\\d+ +\\d+\\.\\d% +ok$")
+        .doesNotContain("FAILED");
+    assertThat(run.status()).isZero();
+    var report = read(json);
+    assertThat(report.get("ok").booleanValue()).isTrue();
+    assertThat(report.get("device").get("id").stringValue()).isEqualTo("emulator:0");
+    assertThat(report.get("scope").get("seed").longValue()).isEqualTo(1);
+    assertThat(report.get("checks").intValue())
+        .isEqualTo(report.get("planned").intValue())
+        .isGreaterThan(100);
+    assertThat(report.get("failures")).isEmpty();
+    int cases = 0;
+    for (var variant : report.get("variants")) {
+      cases += variant.get("cases").intValue();
+      assertThat(variant.get("worst").doubleValue()).isBetween(0.0, 1.0);
+      assertThat(variant.get("median").doubleValue())
+          .isBetween(0.0, variant.get("worst").doubleValue());
+    }
+    assertThat(cases).isEqualTo(report.get("checks").intValue());
+    assertThat(Files.readString(markdown)).contains("| op | kernel |", "| matmul | matmul_f32_");
+  }
+
+  @Test
+  void productsAreTimedOnTheEmulator() throws Exception {
+    var json = folder.resolve("bench.json");
+    var markdown = folder.resolve("bench.md");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "--device",
+            "emulator",
+            "--shape",
+            "5,6,7",
+            "8,8,8",
+            "--dtype",
+            "f32,f16",
+            "--transpose",
+            "nt",
+            "--repeat",
+            "2",
+            "--json",
+            json.toString(),
+            "--markdown",
+            markdown.toString());
+    assertThat(run.out())
+        .containsPattern("(?m)^f32 +nt +5 +6 +7 +matmul_f32_\\S+ .* ok$")
+        .contains("ok: 4 rows, 0 failed");
+    assertThat(run.status()).isZero();
+    var report = read(json);
+    assertThat(report.get("ok").booleanValue()).isTrue();
+    assertThat(report.get("rows")).hasSize(4);
+    var row = report.get("rows").get(0);
+    assertThat(row.get("micros").get("median").doubleValue()).isPositive();
+    assertThat(row.get("micros").get("count").intValue()).isEqualTo(2);
+    assertThat(row.get("teraflops").doubleValue())
+        .isEqualTo(2 * 5 * 6 * 7 / row.get("micros").get("median").doubleValue() / 1e6);
+    assertThat(row.get("ratio").isNull()).isTrue();
+    assertThat(Files.readString(markdown)).contains("| f16 | nt | 8 | 8 | 8 | matmul_f16_");
+  }
+}

@@ -1,0 +1,139 @@
+package dev.athanor.service.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+import tools.jackson.databind.json.JsonMapper;
+
+/** What {@code athanor verify} says of ops that are wrong. */
+class VerifyCommandTest {
+
+  @TempDir Path folder;
+
+  private static Run verify(Op op, String... more) {
+    var arguments = new String[more.length + 3];
+    arguments[0] = "--device";
+    arguments[1] = "emulator";
+    arguments[2] = "--quick";
+    System.arraycopy(more, 0, arguments, 3, more.length);
+    return Run.of(new CommandLine(new VerifyCommand(new Catalogue(List.of(op)))), arguments);
+  }
+
+  @Test
+  void aWrongResultIsReportedWithAllThatRepeatsIt() {
+    var json = folder.resolve("x.json");
+    var run = verify(new Changed(Change.REFERENCE), "--seed", "7", "--json", json.toString());
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.out())
+        .containsPattern("(?m)^matmul +matmul_f32_\\S+ +1 +\\d+\\.\\d% +FAILED$")
+        .containsPattern("FAILED matmul, kernel matmul_f32_\\S+, case 2\n")
+        .containsPattern(
+            "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, the reference says 1000\\.0; so it is with 1 of 1\n")
+        .containsPattern("  error \\S+, at most 1\\.00e-06 is right\n")
+        .contains("  inputs a=f32[1, 1] b=f32[1, 1] bias=f32[1], attributes activation=relu")
+        .contains(
+            "  repeat: athanor verify --device emulator --quick --seed 7 --op matmul --case 2\n")
+        .containsPattern(
+            "(?m)^FAILED: 6 checks of \\d+ kernel variants in .* 3 failed; .* seed 7$");
+
+    var report = new JsonMapper().readTree(json.toFile());
+    assertThat(report.get("ok").booleanValue()).isFalse();
+    var failures = report.get("failures");
+    assertThat(failures).hasSize(3);
+    var failure = failures.get(0);
+    assertThat(failure.get("op").stringValue()).isEqualTo("matmul");
+    assertThat(failure.get("number").intValue()).isEqualTo(2);
+    assertThat(failure.get("kind").stringValue()).isEqualTo("WRONG");
+    assertThat(failure.get("inputs").get("bias").stringValue()).isEqualTo("f32[1]");
+    assertThat(failure.get("attributes").get("transposeA").booleanValue()).isTrue();
+    assertThat(failure.get("error").doubleValue())
+        .isGreaterThan(failure.get("limit").doubleValue());
+
+    var alone =
+        verify(new Changed(Change.REFERENCE), "--seed", "7", "--op", "matmul", "--case", "2");
+    assertThat(alone.status()).isEqualTo(1);
+    assertThat(alone.out()).contains(failure.get("sentence").stringValue());
+    assertThat(verify(new Changed(Change.REFERENCE), "--op", "matmul", "--case", "1").status())
+        .isZero();
+  }
+
+  @Test
+  void anOpThatRefusesItsOwnCaseIsWrong() {
+    var run = verify(new Changed(Change.REFUSES));
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.out()).contains("FAILED matmul, kernel none, case 1\n  not this one\n");
+  }
+
+  @Test
+  void anOpOfWhichNothingWasCheckedIsNotRight() {
+    var run = verify(new Changed(Change.UNSUPPORTED));
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.out())
+        .contains("2 cases were skipped, the first since no device can")
+        .contains("nothing was checked of matmul");
+  }
+
+  private enum Change {
+    REFERENCE,
+    REFUSES,
+    UNSUPPORTED
+  }
+
+  /** The first two quick cases of matmul; the second, which has a bias, is changed. */
+  private record Changed(Change change) implements Op {
+
+    private static Op matmul() {
+      return Catalogue.load().find("matmul").orElseThrow();
+    }
+
+    @Override
+    public OpDescription description() {
+      return matmul().description();
+    }
+
+    @Override
+    public List<? extends Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      return switch (change) {
+        case REFERENCE -> matmul().plans(inputs, attributes, capability);
+        case REFUSES -> throw new OpException.ShapeMismatch("a", "not this one");
+        case UNSUPPORTED -> throw new OpException.UnsupportedOnDevice("a", "no device can");
+      };
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      var right = new HashMap<>(matmul().reference(inputs, attributes));
+      if (inputs.containsKey("bias")) {
+        right.computeIfPresent(
+            "c",
+            (_, c) -> {
+              c[0] = 1000;
+              return c;
+            });
+      }
+      return right;
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return matmul().cases(random, quick).subList(0, 2);
+    }
+  }
+}
