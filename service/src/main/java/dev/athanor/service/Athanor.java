@@ -1,5 +1,6 @@
 package dev.athanor.service;
 
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
@@ -82,6 +83,11 @@ public final class Athanor {
       application.run(arguments.toArray(String[]::new));
       return CommandLine.ExitCode.OK;
     } catch (BeansException | WebServerException e) {
+      for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+        if (cause instanceof DeviceException.Unavailable) {
+          throw misuse("--device %s: %s".formatted(device, cause.getMessage()));
+        }
+      }
       return CommandLine.ExitCode.SOFTWARE; // Spring has logged why
     }
   }

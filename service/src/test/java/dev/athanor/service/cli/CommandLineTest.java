@@ -44,6 +44,9 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
+          serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
+          serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
+          serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
           verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
           verify --suite isa | athanor verify: --suite isa: suites are ops
@@ -74,6 +77,15 @@ class CommandLineTest {
     var run = line.isEmpty() ? athanor() : athanor(line);
     assertThat(run.err())
         .matches("athanor: " + sentence + "; commands are bench, [a-z, ]+, verify, version\\R");
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void theServiceRefusesAGpuThatIsNotThereToo() {
+    assumeTrue(CudaDriver.probe() instanceof CudaDriver.Absent, "this machine has a GPU");
+    var reason = ((CudaDriver.Absent) CudaDriver.probe()).reason();
+    var run = athanor("serve", "--device", "cuda", "--port", "0");
+    assertThat(run.err()).isEqualTo("athanor serve: --device cuda: %s%n".formatted(reason));
     assertThat(run.status()).isEqualTo(2);
   }
 
