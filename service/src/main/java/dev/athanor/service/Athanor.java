@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.BeansException;
@@ -35,6 +36,8 @@ public final class Athanor {
   private Athanor() {}
 
   public static void main(String[] args) {
+    // numbers are written alike on every machine
+    Locale.setDefault(Locale.Category.FORMAT, Locale.ROOT);
     int status = commandLine().execute(args);
     // With status 0 the server's threads may still be at work: the JVM ends when they do.
     if (status != 0) {

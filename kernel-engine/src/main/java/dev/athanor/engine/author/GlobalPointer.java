@@ -66,7 +66,7 @@ public final class GlobalPointer {
   public void storeWhere(Predicate condition, Int index, List<? extends Value> values) {
     k.emit(
         condition,
-        "st.global.v%d.%s".formatted(values.size(), memoryType()),
+        "st.global.v" + values.size() + "." + memoryType(),
         at(index),
         KernelBuilder.vector(values));
   }

@@ -55,7 +55,7 @@ public final class SharedTile {
       values.add(new Value(k, element, k.register(element)));
     }
     k.emit(
-        "ld.shared.v%d.%s".formatted(count, memoryType()),
+        "ld.shared.v" + count + "." + memoryType(),
         KernelBuilder.vector(values),
         at(row, column).address());
     return values;

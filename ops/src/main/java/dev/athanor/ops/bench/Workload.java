@@ -4,6 +4,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.matmul.Matmul;
 import java.util.Map;
 
 /**
@@ -40,12 +41,7 @@ public record Workload(DType dtype, boolean transposeA, boolean transposeB, int 
 
   /** How far sampled elements of c may be off, by their norms: as {@code verify} has it. */
   double tolerance() {
-    return switch (dtype) {
-      case F32 -> 1e-6 * Math.sqrt(k);
-      case F16 -> 2e-3;
-      case BF16 -> 1e-2;
-      default -> throw new IllegalArgumentException("no products of " + dtype.text());
-    };
+    return Matmul.tolerance(dtype, k).limit();
   }
 
   /** Which of a and b are stored transposed: {@code nt}. */

@@ -12,6 +12,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -67,5 +68,22 @@ public final class Matmul implements Op {
   @Override
   public List<Case> cases(RandomGenerator random, boolean quick) {
     return MatmulCases.of(random, quick);
+  }
+
+  /**
+   * How far a product may be from its float64 reference.
+   *
+   * @param dtype of the factors
+   * @param k the depth of the product
+   */
+  public static Tolerance tolerance(DType dtype, int k) {
+    return new Tolerance(
+        Tolerance.Metric.RELATIVE,
+        switch (dtype) {
+          case F32 -> 1e-6 * Math.sqrt(k);
+          case F16 -> 2e-3;
+          case BF16 -> 1e-2;
+          default -> throw new IllegalArgumentException(dtype.text());
+        });
   }
 }

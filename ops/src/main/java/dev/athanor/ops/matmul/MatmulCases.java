@@ -7,7 +7,6 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -101,19 +100,7 @@ final class MatmulCases {
     if (bias) {
       inputs.put("bias", normal(random, dtype, Shape.of(n)));
     }
-    return new Case(inputs, attributes, tolerance(dtype, k));
-  }
-
-  /** As the catalogue of ops says. */
-  private static Tolerance tolerance(DType dtype, int k) {
-    return new Tolerance(
-        Tolerance.Metric.RELATIVE,
-        switch (dtype) {
-          case F32 -> 1e-6 * Math.sqrt(k);
-          case F16 -> 2e-3;
-          case BF16 -> 1e-2;
-          default -> throw new IllegalArgumentException(dtype.text());
-        });
+    return new Case(inputs, attributes, Matmul.tolerance(dtype, k));
   }
 
   private static HostTensor normal(RandomGenerator random, DType dtype, Shape shape) {

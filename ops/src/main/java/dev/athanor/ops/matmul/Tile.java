@@ -27,6 +27,7 @@ record Tile(Unit unit, int m, int n, int k, int threadM, int threadN, int stages
 
   @Override
   public String toString() {
-    return "%dx%dx%d%s".formatted(m, n, k, stages > 1 ? "x" + stages : "");
+    // part of kernel names, so written alike in every locale
+    return m + "x" + n + "x" + k + (stages > 1 ? "x" + stages : "");
   }
 }
