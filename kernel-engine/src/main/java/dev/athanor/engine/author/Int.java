@@ -60,6 +60,9 @@ public class Int {
 
   /** This divided by {@code b}; neither may be negative. */
   public Int div(int b) {
+    if (base == null || b == 1) {
+      return base == null ? k.integer(constant / b) : this;
+    }
     return Integer.bitCount(b) == 1
         ? new Int(
             k,
@@ -75,6 +78,9 @@ public class Int {
 
   /** What is left over by the division by {@code b}; neither may be negative. */
   public Int rem(int b) {
+    if (base == null || b == 1) {
+      return k.integer(constant % b);
+    }
     return Integer.bitCount(b) == 1
         ? new Int(k, k.pure(Type.B32, "and.b32", operand(), Immediate.of(b - 1)), 0)
         : pure("rem.u32", k.integer(b));
@@ -83,6 +89,13 @@ public class Int {
   /** What is left over by the division by {@code b}; neither may be negative. */
   public Int rem(Int b) {
     return pure("rem.u32", b);
+  }
+
+  /** The bits in which this and {@code b} differ. */
+  public Int xor(Int b) {
+    return base == null && b.base == null
+        ? k.integer(constant ^ b.constant)
+        : new Int(k, k.pure(Type.B32, "xor.b32", operand(), b.operand()), 0);
   }
 
   public Int min(Int b) {

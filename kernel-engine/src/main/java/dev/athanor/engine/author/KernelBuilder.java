@@ -1,5 +1,6 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
@@ -128,7 +129,7 @@ public final class KernelBuilder {
   public SharedTile shared(Type element, int rows, int columns, int pitch) {
     var name = "tile" + shared.size();
     shared.add(new SharedArray(name, 16, rows * pitch * element.bytes()));
-    return new SharedTile(this, element, rows, columns, pitch, address(name));
+    return new SharedTile(this, element, rows, columns, pitch, Swizzle.NONE, address(name));
   }
 
   /**
@@ -137,7 +138,7 @@ public final class KernelBuilder {
   public SharedTile dynamicShared() {
     var name = "dynamic";
     shared.add(new SharedArray(name, 16, SharedArray.DYNAMIC));
-    return new SharedTile(this, Type.B8, 1, 1, 1, address(name));
+    return new SharedTile(this, Type.B8, 1, 1, 1, Swizzle.NONE, address(name));
   }
 
   private Int address(String array) {

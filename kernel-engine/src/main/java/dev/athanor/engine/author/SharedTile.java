@@ -1,5 +1,6 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
@@ -12,14 +13,23 @@ public final class SharedTile {
   private final int rows;
   private final int columns;
   private final int pitch;
+  private final Swizzle swizzle;
   private final Int address;
 
-  SharedTile(KernelBuilder k, Type element, int rows, int columns, int pitch, Int address) {
+  SharedTile(
+      KernelBuilder k,
+      Type element,
+      int rows,
+      int columns,
+      int pitch,
+      Swizzle swizzle,
+      Int address) {
     this.k = k;
     this.element = element;
     this.rows = rows;
     this.columns = columns;
     this.pitch = pitch;
+    this.swizzle = swizzle;
     this.address = address;
   }
 
@@ -97,17 +107,43 @@ public final class SharedTile {
     k.emit(
         "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
         KernelBuilder.vector(values),
-        at(row, column).address());
+        chunkAt(row, column).address());
     return values;
   }
 
-  /** A tile of another shape from byte {@code offset} of this one on. */
-  public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
-    return new SharedTile(k, type, otherRows, otherColumns, otherPitch, address.plus(offset));
+  /**
+   * A swizzled matrix from byte {@code offset} of this one on; a row's length must suit {@link
+   * Swizzle#of}.
+   */
+  public SharedTile at(Int offset, Type type, int otherRows, int otherColumns) {
+    var otherSwizzle = Swizzle.of(otherColumns * type.bytes());
+    return new SharedTile(
+        k, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
   }
 
   private Int at(Int row, Int column) {
-    return address.plus(row.times(pitch).plus(column).times(element.bytes()));
+    var start = address.plus(row.times(pitch * element.bytes()));
+    if (swizzle.equals(Swizzle.NONE)) {
+      return start.plus(column.times(element.bytes()));
+    }
+    int elements = Swizzle.CHUNK / element.bytes();
+    var inChunk = column.plus(-(column.constant / elements * elements)).rem(elements);
+    return chunk(start, row, column).plus(inChunk.times(element.bytes()));
+  }
+
+  /** The address of the chunk that begins at a column. */
+  private Int chunkAt(Int row, Int column) {
+    return chunk(address.plus(row.times(pitch * element.bytes())), row, column);
+  }
+
+  private Int chunk(Int start, Int row, Int column) {
+    int elements = Swizzle.CHUNK / element.bytes();
+    // what is a multiple of the period, or of a chunk, needs no computing on the device
+    var inPeriod = new Int(k, row.base, row.constant % swizzle.period());
+    int whole = column.constant / elements;
+    var chunk = column.plus(-whole * elements).div(elements).plus(whole);
+    var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
+    return start.plus(chunk.xor(step).times(Swizzle.CHUNK));
   }
 
   private String memoryType() {

@@ -87,9 +87,7 @@ record MatmulPlan(
     long matrixC = (long) problem.m() * problem.n();
     var inner = problem.batch().inner();
     int shared =
-        variant.tile().unit() == Tile.Unit.TENSOR
-            ? TensorMatmul.sharedBytes(variant.tile(), variant.transposeA(), variant.transposeB())
-            : 0;
+        variant.tile().unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(variant.tile()) : 0;
     for (var start : problem.batch().starts()) {
       stream.launch(
           new Launch(

@@ -68,10 +68,7 @@ final class MatmulPlanner {
     if (!capability.target().runs(Target.SM_80)) {
       return refused(tile, "it needs sm_80, the device is " + capability.target());
     }
-    int shared =
-        tile.unit() == Tile.Unit.TENSOR
-            ? TensorMatmul.sharedBytes(tile, problem.transposeA(), problem.transposeB())
-            : 0;
+    int shared = tile.unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(tile) : 0;
     if (shared > capability.sharedBytesPerBlockOptIn()) {
       return refused(
           tile,

@@ -15,12 +15,11 @@ import java.util.function.IntConsumer;
 /**
  * A product of f16 or bf16 matrices on tensor cores with f32 sums. Stages of a and b lie in a ring
  * in shared memory, as they lie in global memory, and are filled by asynchronous copies while
- * earlier ones are multiplied; {@code ldmatrix} turns them into fragments as it reads. Rows are
- * padded by 16 bytes, so that the eight rows of a matrix lie in different banks.
+ * earlier ones are multiplied; {@code ldmatrix} turns them into fragments as it reads. The stages
+ * are swizzled, so that the eight rows of a matrix lie in different banks.
  */
 final class TensorMatmul {
 
-  private static final int PAD = 8;
   private static final int ELEMENTS_AT_ONCE = 4;
   private static final int MMA_M = 16;
   private static final int MMA_N = 8;
@@ -50,22 +49,18 @@ final class TensorMatmul {
     this.warpColumn = warp.rem(warpsAcross).times(tile.threadN());
   }
 
-  /** The bytes of one stage of a, of b, and of the whole ring. */
-  static int sharedBytes(Tile tile, boolean transposeA, boolean transposeB) {
-    return tile.stages()
-        * (bytes(tile.m(), tile.k(), transposeA) + bytes(tile.n(), tile.k(), !transposeB));
+  /** The bytes of the ring. */
+  static int sharedBytes(Tile tile) {
+    return tile.stages() * (bytes(tile.m(), tile.k()) + bytes(tile.n(), tile.k()));
   }
 
-  /**
-   * The bytes of a stage of {@code extent} rows or columns of c, stored with K as its rows or as
-   * its columns.
-   */
-  private static int bytes(int extent, int depth, boolean kIsRow) {
-    return (kIsRow ? depth * (extent + PAD) : extent * (depth + PAD)) * 2;
+  /** The bytes of a stage of {@code extent} rows or columns of c. */
+  private static int bytes(int extent, int depth) {
+    return extent * depth * 2;
   }
 
   void write() {
-    int stageBytes = sharedBytes(tile, variant.transposeA(), variant.transposeB()) / tile.stages();
+    int stageBytes = sharedBytes(tile) / tile.stages();
     var sums = new ArrayList<List<Real.Variable>>();
     for (int i = 0; i < tile.threadM() / MMA_M * (tile.threadN() / MMA_N); i++) {
       var sum = new ArrayList<Real.Variable>();
@@ -88,8 +83,9 @@ final class TensorMatmul {
         depth -> {
           k.awaitCopies(ahead - 1);
           k.barrier();
-          multiply(full, sums);
+          // the stage that is filled was read before the barrier, and its copies take their time
           fill(free, depth.plus(ahead * tile.k()));
+          multiply(full, sums);
           full.set(next(full, stageBytes));
           free.set(next(free, stageBytes));
         });
@@ -107,16 +103,13 @@ final class TensorMatmul {
   }
 
   private SharedTile stageOfB(Int offset) {
-    return matrix(
-        offset.plus(bytes(tile.m(), tile.k(), variant.transposeA())),
-        tile.n(),
-        !variant.transposeB());
+    return matrix(offset.plus(bytes(tile.m(), tile.k())), tile.n(), !variant.transposeB());
   }
 
   private SharedTile matrix(Int offset, int extent, boolean kIsRow) {
     return kIsRow
-        ? ring.at(offset, type, tile.k(), extent, extent + PAD)
-        : ring.at(offset, type, extent, tile.k(), tile.k() + PAD);
+        ? ring.at(offset, type, tile.k(), extent)
+        : ring.at(offset, type, extent, tile.k());
   }
 
   /** Starts the copies of a stage; beyond the matrices' ends they bring zeros. */

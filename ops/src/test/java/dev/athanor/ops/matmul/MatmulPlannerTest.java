@@ -63,12 +63,12 @@ class MatmulPlannerTest {
 
   @Test
   void saysWhyEachCandidateFell() {
-    var small = capability(Target.SM_80, 108, 50_000);
+    var small = capability(Target.SM_80, 108, 40_000);
     var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
     assertThat(plan.explain())
         .startsWith(plan.kernel())
         .contains("* TENSOR 64x64x32x3: 38 waves of blocks")
-        .contains("  TENSOR 128x128x32x3: it needs 56832 bytes of shared memory, a block has 50000")
+        .contains("  TENSOR 128x128x32x3: it needs 49152 bytes of shared memory, a block has 40000")
         .contains("  CORES 128x128x16: f16 is computed by TENSOR");
   }
 
