@@ -44,7 +44,7 @@ public final class Verifier {
 
   private final Module module;
   private final Kernel kernel;
-  private final Map<String, Integer> labels = new HashMap<>();
+  private final Set<String> labels = new TreeSet<>();
   private final List<Fault> faults = new ArrayList<>();
 
   private Verifier(Module module, Kernel kernel) {
@@ -78,7 +78,7 @@ public final class Verifier {
     var names = new HashSet<String>();
     for (int i = 0; i < kernel.body().size(); i++) {
       if (kernel.body().get(i) instanceof Label label) {
-        labels.put(label.name(), i);
+        labels.add(label.name());
         if (!names.add(label.name())) {
           fault(label, "is a label that is already there");
         }
@@ -151,11 +151,9 @@ public final class Verifier {
       }
       case Operand.Address a -> checkAddress(instruction, slot, a);
       case Operand.Symbol s -> {
-        if (slot.kind() == OperandSlot.Kind.LABEL && !labels.containsKey(s.name())) {
+        if (slot.kind() == OperandSlot.Kind.LABEL && !labels.contains(s.name())) {
           fault(
-              instruction,
-              "goes to %s, which is no label; the labels are %s"
-                  .formatted(s, new TreeSet<>(labels.keySet())));
+              instruction, "goes to %s, which is no label; the labels are %s".formatted(s, labels));
         } else if (slot.kind() == OperandSlot.Kind.SYMBOL) {
           sharedArray(instruction, s);
         }
@@ -289,6 +287,7 @@ public final class Verifier {
    */
   private void checkDefinitions() {
     var body = kernel.body();
+    var flow = ControlFlow.of(kernel);
     var numbers = new HashMap<Register, Integer>();
     kernel.registers().forEach(r -> numbers.put(r, numbers.size()));
     var written = new BitSet[body.size()];
@@ -303,7 +302,7 @@ public final class Verifier {
       if (body.get(at) instanceof Instruction i) {
         i.writes().forEach(r -> after.set(number(numbers, r)));
       }
-      for (int successor : successors(at)) {
+      for (int successor : flow.successors(at)) {
         if (written[successor] == null) {
           written[successor] = (BitSet) after.clone();
           pending.add(successor);
@@ -329,31 +328,6 @@ public final class Verifier {
 
   private static int number(Map<Register, Integer> numbers, Register register) {
     return Objects.requireNonNull(numbers.get(register), register::toString);
-  }
-
-  private List<Integer> successors(int at) {
-    var list = new ArrayList<Integer>();
-    boolean falls = true;
-    if (kernel.body().get(at) instanceof Instruction i) {
-      boolean always = i.guard() == null;
-      switch (i.form().semantics()) {
-        case Semantics.Branch _ -> {
-          if (i.operands().getFirst() instanceof Operand.Symbol s) {
-            var target = labels.get(s.name());
-            if (target != null) {
-              list.add(target);
-            }
-          }
-          falls = !always;
-        }
-        case Semantics.Exit _ -> falls = !always;
-        default -> {}
-      }
-    }
-    if (falls && at + 1 < kernel.body().size()) {
-      list.add(at + 1);
-    }
-    return list;
   }
 
   private void fault(Statement statement, String problem) {

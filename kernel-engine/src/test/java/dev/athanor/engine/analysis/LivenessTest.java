@@ -1,0 +1,104 @@
+package dev.athanor.engine.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Parser;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+class LivenessTest {
+
+  @Test
+  void aValueLivesFromItsWriteToItsLastRead() {
+    var kernel =
+        kernel(
+            """
+            mov.s32 %r0, 1;
+            mov.s32 %r1, 2;
+            add.s32 %r2, %r0, %r1;
+            add.s32 %r2, %r2, %r1;
+            st.shared.s32 [tile], %r2;
+            ret;
+            """);
+    assertThat(live(kernel))
+        .containsExactly(
+            List.of(),
+            List.of("%r0"),
+            List.of("%r0", "%r1"),
+            List.of("%r1", "%r2"),
+            List.of("%r2"),
+            List.of());
+    assertThat(Liveness.of(kernel).mostWords()).isEqualTo(2);
+  }
+
+  @Test
+  void whatALoopReadsLivesAllAround() {
+    var kernel =
+        kernel(
+            """
+            mov.s32 %r0, 0;
+            mov.s32 %r1, 5;
+            $top:
+            add.s32 %r0, %r0, %r1;
+            setp.lt.s32 %p0, %r0, 100;
+            @%p0 bra $top;
+            st.shared.s32 [tile], %r0;
+            ret;
+            """);
+    assertThat(live(kernel).get(3)).containsExactly("%r0", "%r1");
+    assertThat(live(kernel).get(5)).containsExactlyInAnyOrder("%r0", "%r1", "%p0");
+    assertThat(live(kernel).get(6)).containsExactly("%r0");
+  }
+
+  @Test
+  void aWriteUnderAGuardKeepsTheOldValueAlive() {
+    var kernel =
+        kernel(
+            """
+            mov.s32 %r0, 0;
+            setp.eq.s32 %p0, %r0, 0;
+            @%p0 mov.s32 %r0, 1;
+            st.shared.s32 [tile], %r0;
+            ret;
+            """);
+    assertThat(live(kernel).get(2)).containsExactlyInAnyOrder("%r0", "%p0");
+  }
+
+  @Test
+  void predicatesTakeNoRegistersAndWideOnesTwo() {
+    var kernel =
+        kernel(
+            """
+            mov.b64 %rd0, 7;
+            setp.eq.s64 %p0, %rd0, 7;
+            @%p0 st.shared.b64 [tile], %rd0;
+            ret;
+            """);
+    assertThat(IntStream.range(0, 4).map(Liveness.of(kernel)::words)).containsExactly(0, 2, 2, 0);
+  }
+
+  private static List<List<String>> live(Kernel kernel) {
+    var liveness = Liveness.of(kernel);
+    return IntStream.range(0, kernel.body().size())
+        .mapToObj(i -> liveness.before(i).stream().map(Register::name).toList())
+        .toList();
+  }
+
+  private static Kernel kernel(String body) {
+    var text =
+        """
+        .version 7.4
+        .target sm_80
+        .visible .entry k()
+        {
+        .shared .align 8 .b8 tile[8];
+        .reg .b32 %r<4>;
+        .reg .b64 %rd<4>;
+        .reg .pred %p<4>;
+        """;
+    return Parser.parse(text + body + "}\n", "liveness.ptx").kernels().getFirst();
+  }
+}

@@ -1,0 +1,36 @@
+package dev.athanor.engine.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.Occupancy.Limit;
+import org.junit.jupiter.api.Test;
+
+/** Figures worked out by hand from the rules of the CUDA occupancy calculator. */
+class OccupancyTest {
+
+  @Test
+  void smallKernelsFillAMultiprocessor() {
+    assertThat(Gpu.A100.occupancy(256, 32, 0)).isEqualTo(new Occupancy(8, 64, 1, Limit.REGISTERS));
+    assertThat(Gpu.A100.occupancy(256, 16, 0)).isEqualTo(new Occupancy(8, 64, 1, Limit.WARPS));
+    assertThat(Gpu.L4.occupancy(256, 16, 0)).isEqualTo(new Occupancy(6, 48, 1, Limit.WARPS));
+    assertThat(Gpu.H200.occupancy(32, 16, 0)).isEqualTo(new Occupancy(32, 32, 0.5, Limit.BLOCKS));
+  }
+
+  @Test
+  void registersComeInUnitsOfEightAThreadAndFourWarps() {
+    // 157 registers count as 160: 12.8 warps fit, so 12, which is one block of 8 warps
+    assertThat(Gpu.H100.occupancy(256, 157, 0))
+        .isEqualTo(new Occupancy(1, 8, 0.125, Limit.REGISTERS));
+    assertThat(Gpu.H100.occupancy(128, 157, 0))
+        .isEqualTo(new Occupancy(3, 12, 0.1875, Limit.REGISTERS));
+  }
+
+  @Test
+  void everyBlockCostsAKilobyteOfSharedMemoryMore() {
+    assertThat(Gpu.A100.occupancy(128, 32, 48 << 10))
+        .isEqualTo(new Occupancy(3, 12, 0.1875, Limit.SHARED_MEMORY));
+    assertThat(Gpu.H200.occupancy(128, 32, 227 << 10))
+        .isEqualTo(new Occupancy(1, 4, 0.0625, Limit.SHARED_MEMORY));
+    assertThat(Gpu.RTX_4090.occupancy(128, 32, 100 << 10).blocks()).isZero();
+  }
+}
