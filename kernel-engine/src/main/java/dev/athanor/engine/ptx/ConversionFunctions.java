@@ -219,6 +219,18 @@ final class ConversionFunctions {
     return isNaN(a) ? 0x7FFF_FFFF : a > 0 ? toTf32(a, rounding) : 0;
   }
 
+  /** Two numbers clamped to 16 bits, the first above the second. */
+  static int packHalves(int a, int b, Type to) {
+    return ((int) clamp(a, to) << 16) | ((int) clamp(b, to) & 0xFFFF);
+  }
+
+  /**
+   * Two numbers clamped to 8 bits, the first above the second and the low half of a third above.
+   */
+  static int packBytes(int a, int b, int rest, Type to) {
+    return (rest << 16) | (((int) clamp(a, to) & 0xFF) << 8) | ((int) clamp(b, to) & 0xFF);
+  }
+
   private static boolean isNaN(double a) {
     return Double.isNaN(a);
   }

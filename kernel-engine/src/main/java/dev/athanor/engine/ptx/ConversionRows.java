@@ -54,7 +54,7 @@ final class ConversionRows {
           pure("9.7.9.21", "1.0", 20, "cvt.<rn|rz|rm|rp>{.sat}.f16.f64 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.0", 80, "cvt.<rn|rz>.relu.f16.f32 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.0", 80, "cvt.<rn|rz>{.relu}.bf16.f32 d:0, a:1", "identity"),
-          pure("9.7.9.21", "7.1", 90, "cvt.f32.bf16 d:0, a:1", "identity"),
+          pure("9.7.9.21", "7.8", 90, "cvt.f32.bf16 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.8", 90, "cvt.f64.bf16 d:0, a:1", "widen"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz|rm|rp>.bf16.<f16|f64> d:0, a:1", "identity"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz|rm|rp>.f16.bf16 d:0, a:1", "identity"),
@@ -66,7 +66,9 @@ final class ConversionRows {
           pure("9.7.9.21", "8.1", 80, "cvt.<rn|rz>{.relu}.satfinite.<f16x2|bf16x2>.f32 d:0, a:1, b:1", "pairOf"),
           pure("9.7.9.21", "8.1", 89, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f32 d:0, a:1, b:1", "pairOf"),
           pure("9.7.9.21", "8.1", 89, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f16x2 d:0, a:1", "identity"),
-          pure("9.7.9.21", "8.1", 89, "cvt.rn{.relu}.f16x2.<e4m3x2|e5m2x2> d:0, a:1", "identity"));
+          pure("9.7.9.21", "8.1", 89, "cvt.rn{.relu}.f16x2.<e4m3x2|e5m2x2> d:0, a:1", "identity"),
+          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u16|s16>.s32 d:b32, a, b", "packHalves"),
+          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u8|s8>.s32.b32 d, a:s32, b:s32, c", "packBytes"));
   // spotless:on
 
   /** Whether the source has values that the result has not, for which saturation is. */

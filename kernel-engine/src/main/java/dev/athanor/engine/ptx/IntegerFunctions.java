@@ -134,6 +134,11 @@ final class IntegerFunctions {
     return Math.max(a, b);
   }
 
+  /** 0 for what is negative. */
+  static int positive(int a) {
+    return Math.max(a, 0);
+  }
+
   static int minUnsigned(int a, int b) {
     return Integer.compareUnsigned(a, b) <= 0 ? a : b;
   }

@@ -57,6 +57,8 @@ final class IntegerRows {
           pure("9.7.1.6", "1.0", 20, "mad24.hi.sat.s32 d, a, b, c", "mad24HighSaturating"),
           pure("9.7.1.1", "8.0", 90, "add.<u16x2|s16x2> d, a, b", "add"),
           pure("9.7.1.11", "8.0", 90, "min.s16x2 d, a, b", "min"),
+          pure("9.7.1.11", "8.0", 90, "min.relu.<s16x2|s32> d, a, b", "min>positive"),
+          pure("9.7.1.12", "8.0", 90, "max.relu.<s16x2|s32> d, a, b", "max>positive"),
           pure("9.7.1.11", "8.0", 90, "min.u16x2 d, a, b", "minUnsigned"),
           pure("9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
           pure("9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
