@@ -57,6 +57,8 @@ final class Binder {
       case Semantics.Load _ -> op(Kind.STRAIGHT, i, access(i, 1, 0, true));
       case Semantics.Store _ -> op(Kind.STRAIGHT, i, access(i, 0, 1, false));
       case Semantics.Warp warp -> op(Kind.COLLECTIVE, i, warp(i, warp.function()));
+      case Semantics.Converged converged -> op(Kind.STRAIGHT, i, warp(i, converged.function()));
+      case Semantics.WarpBarrier _ -> op(Kind.COLLECTIVE, i, warp(i, (_, _, _) -> {}));
       case Semantics.LoadMatrix matrix -> op(Kind.COLLECTIVE, i, matrix(i, matrix));
       case Semantics.AsyncCopy _ -> op(Kind.STRAIGHT, i, copy(i));
       case Semantics.CommitGroup _ -> op(Kind.STRAIGHT, i, block.copies.new Commit());
@@ -227,6 +229,7 @@ final class Binder {
         all.addAll(spread(instruction.operands().get(i)).toList());
       }
     }
+    all.addAll(instruction.form().implied(results));
     return all;
   }
 

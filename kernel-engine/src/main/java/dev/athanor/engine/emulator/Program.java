@@ -3,12 +3,14 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Opcodes;
+import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -59,7 +61,9 @@ final class Program {
 
   /** Registers for blocks of this shape. */
   Registers registers(Dim3 shape) {
-    return new Registers(kernel.registers(), special, (int) Math.ceilDiv(shape.count(), 32));
+    var all = new LinkedHashSet<>(kernel.registers());
+    all.add(Operand.Register.CARRY);
+    return new Registers(all, special, (int) Math.ceilDiv(shape.count(), 32));
   }
 
   /** The instructions, to be executed in a block. */

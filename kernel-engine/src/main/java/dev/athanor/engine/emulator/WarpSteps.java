@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.WarpFunction;
 import java.util.List;
@@ -94,7 +95,7 @@ final class WarpSteps {
         if (mask == 0) {
           continue;
         }
-        if (members == null) {
+        if (members == null && instruction.form().semantics() instanceof Semantics.Warp) {
           checkFull(block, instruction, warp);
         }
         int row = 0;

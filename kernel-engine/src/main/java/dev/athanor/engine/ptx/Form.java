@@ -69,8 +69,9 @@ public record Form(
    */
   public Optional<Modifiers> fit(List<Modifier> words) {
     var found = new Modifier[modifiers.size()];
+    int types = 0;
     for (var word : words) {
-      int slot = 0;
+      int slot = word instanceof Type ? types : 0;
       while (slot < found.length
           && (found[slot] != null || !modifiers.get(slot).choices().contains(word))) {
         slot++;
@@ -79,6 +80,7 @@ public record Form(
         return Optional.empty();
       }
       found[slot] = word;
+      types = word instanceof Type ? slot + 1 : types;
     }
     var present = new ArrayList<Modifier>();
     for (int i = 0; i < found.length; i++) {
@@ -109,6 +111,14 @@ public record Form(
       all = longer;
     }
     return all.stream().map(Modifiers::new).filter(legal).toList();
+  }
+
+  /** The registers that an instruction reads, or writes, without naming them. */
+  public List<Operand.Register> implied(boolean results) {
+    return semantics instanceof Semantics.Pure pure
+            && (results ? pure.writesCarry() : pure.readsCarry())
+        ? List.of(Operand.Register.CARRY)
+        : List.of();
   }
 
   /** Whether the operands have the right number and shapes for this row, their types aside. */

@@ -1,7 +1,7 @@
 package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.Modifier.Comparison;
-import dev.athanor.engine.ptx.Modifier.Rounding;
+import dev.athanor.engine.ptx.Modifier.Logic;
 
 /**
  * What {@link Semantics.Pure} instructions compute in one lane. A row names a function and its
@@ -89,153 +89,6 @@ final class LaneFunctions {
     };
   }
 
-  // integers
-
-  static int add(int a, int b) {
-    return a + b;
-  }
-
-  static long add(long a, long b) {
-    return a + b;
-  }
-
-  static int sub(int a, int b) {
-    return a - b;
-  }
-
-  static long sub(long a, long b) {
-    return a - b;
-  }
-
-  static int mul(int a, int b) {
-    return a * b;
-  }
-
-  static long mul(long a, long b) {
-    return a * b;
-  }
-
-  static int mulHigh(int a, int b) {
-    return (int) (((long) a * b) >> 32);
-  }
-
-  static long mulHigh(long a, long b) {
-    return Math.multiplyHigh(a, b);
-  }
-
-  static int mulHighUnsigned(int a, int b) {
-    return (int) (((a & 0xFFFF_FFFFL) * (b & 0xFFFF_FFFFL)) >>> 32);
-  }
-
-  static long mulHighUnsigned(long a, long b) {
-    return Math.unsignedMultiplyHigh(a, b);
-  }
-
-  static long mulWide(int a, int b) {
-    return (long) a * b;
-  }
-
-  static long mulWideUnsigned(int a, int b) {
-    return (a & 0xFFFF_FFFFL) * (b & 0xFFFF_FFFFL);
-  }
-
-  static int mad(int a, int b, int c) {
-    return a * b + c;
-  }
-
-  static long mad(long a, long b, long c) {
-    return a * b + c;
-  }
-
-  static long madWide(int a, int b, long c) {
-    return (long) a * b + c;
-  }
-
-  static long madWideUnsigned(int a, int b, long c) {
-    return (a & 0xFFFF_FFFFL) * (b & 0xFFFF_FFFFL) + c;
-  }
-
-  /** Division by zero is unspecified; ptxas folds it to all ones. */
-  static int div(int a, int b) {
-    return b == 0 ? -1 : a / b;
-  }
-
-  static long div(long a, long b) {
-    return b == 0 ? -1 : a / b;
-  }
-
-  static int divUnsigned(int a, int b) {
-    return b == 0 ? -1 : Integer.divideUnsigned(a, b);
-  }
-
-  static long divUnsigned(long a, long b) {
-    return b == 0 ? -1 : Long.divideUnsigned(a, b);
-  }
-
-  static int rem(int a, int b) {
-    return b == 0 ? -1 : a % b;
-  }
-
-  static long rem(long a, long b) {
-    return b == 0 ? -1 : a % b;
-  }
-
-  static int remUnsigned(int a, int b) {
-    return b == 0 ? -1 : Integer.remainderUnsigned(a, b);
-  }
-
-  static long remUnsigned(long a, long b) {
-    return b == 0 ? -1 : Long.remainderUnsigned(a, b);
-  }
-
-  static int abs(int a) {
-    return Math.abs(a);
-  }
-
-  static long abs(long a) {
-    return Math.abs(a);
-  }
-
-  static int neg(int a) {
-    return -a;
-  }
-
-  static long neg(long a) {
-    return -a;
-  }
-
-  static int min(int a, int b) {
-    return Math.min(a, b);
-  }
-
-  static long min(long a, long b) {
-    return Math.min(a, b);
-  }
-
-  static int max(int a, int b) {
-    return Math.max(a, b);
-  }
-
-  static long max(long a, long b) {
-    return Math.max(a, b);
-  }
-
-  static int minUnsigned(int a, int b) {
-    return Integer.compareUnsigned(a, b) <= 0 ? a : b;
-  }
-
-  static long minUnsigned(long a, long b) {
-    return Long.compareUnsigned(a, b) <= 0 ? a : b;
-  }
-
-  static int maxUnsigned(int a, int b) {
-    return Integer.compareUnsigned(a, b) >= 0 ? a : b;
-  }
-
-  static long maxUnsigned(long a, long b) {
-    return Long.compareUnsigned(a, b) >= 0 ? a : b;
-  }
-
   // logic and shifts
 
   static boolean and(boolean a, boolean b) {
@@ -299,11 +152,11 @@ final class LaneFunctions {
   }
 
   static int shr(int a, int b) {
-    return a >> minUnsigned(b, 31);
+    return a >> IntegerFunctions.minUnsigned(b, 31);
   }
 
   static long shr(long a, int b) {
-    return a >> minUnsigned(b, 63);
+    return a >> IntegerFunctions.minUnsigned(b, 63);
   }
 
   static int shrUnsigned(int a, int b) {
@@ -312,123 +165,6 @@ final class LaneFunctions {
 
   static long shrUnsigned(long a, int b) {
     return Integer.compareUnsigned(b, 63) > 0 ? 0 : a >>> b;
-  }
-
-  // floating point
-
-  static float add(float a, float b) {
-    return a + b;
-  }
-
-  static double add(double a, double b) {
-    return a + b;
-  }
-
-  static float sub(float a, float b) {
-    return a - b;
-  }
-
-  static double sub(double a, double b) {
-    return a - b;
-  }
-
-  static float mul(float a, float b) {
-    return a * b;
-  }
-
-  static double mul(double a, double b) {
-    return a * b;
-  }
-
-  static float fma(float a, float b, float c) {
-    return Math.fma(a, b, c);
-  }
-
-  static double fma(double a, double b, double c) {
-    return Math.fma(a, b, c);
-  }
-
-  static float div(float a, float b) {
-    return a / b;
-  }
-
-  static double div(double a, double b) {
-    return a / b;
-  }
-
-  static float abs(float a) {
-    return Math.abs(a);
-  }
-
-  static double abs(double a) {
-    return Math.abs(a);
-  }
-
-  static float neg(float a) {
-    return -a;
-  }
-
-  static double neg(double a) {
-    return -a;
-  }
-
-  /** A NaN loses to a number, and -0 is less than +0. */
-  static float min(float a, float b) {
-    return isNaN(a) ? b : isNaN(b) ? a : Math.min(a, b);
-  }
-
-  static double min(double a, double b) {
-    return isNaN(a) ? b : isNaN(b) ? a : Math.min(a, b);
-  }
-
-  static float max(float a, float b) {
-    return isNaN(a) ? b : isNaN(b) ? a : Math.max(a, b);
-  }
-
-  static double max(double a, double b) {
-    return isNaN(a) ? b : isNaN(b) ? a : Math.max(a, b);
-  }
-
-  static float reciprocal(float a) {
-    return 1 / a;
-  }
-
-  static float sqrt(float a) {
-    return (float) Math.sqrt(a);
-  }
-
-  static double sqrt(double a) {
-    return Math.sqrt(a);
-  }
-
-  static float reciprocalSqrt(float a) {
-    return (float) (1 / Math.sqrt(a));
-  }
-
-  static float log2(float a) {
-    return (float) (Math.log(a) / Math.log(2));
-  }
-
-  static float exp2(float a) {
-    return (float) Math.pow(2, a);
-  }
-
-  static float tanh(float a) {
-    return (float) Math.tanh(a);
-  }
-
-  private static boolean isNaN(double a) {
-    return Double.isNaN(a);
-  }
-
-  /** Subnormals become a zero of the same sign: {@code .ftz}. */
-  static float flush(float a) {
-    return Math.abs(a) < Float.MIN_NORMAL ? Math.copySign(0f, a) : a;
-  }
-
-  /** Clamps to [+0, 1] with NaN as +0: {@code .sat}. */
-  static float saturate(float a) {
-    return a > 0 ? Math.min(a, 1) : 0;
   }
 
   // comparison
@@ -468,8 +204,8 @@ final class LaneFunctions {
       case LEU -> !(a > b);
       case GTU -> !(a <= b);
       case GEU -> !(a < b);
-      case NUM -> !isNaN(a) && !isNaN(b);
-      case NAN -> isNaN(a) || isNaN(b);
+      case NUM -> !Double.isNaN(a) && !Double.isNaN(b);
+      case NAN -> Double.isNaN(a) || Double.isNaN(b);
       case LO, LS, HI, HS -> throw unsignedOnly(comparison);
     };
   }
@@ -493,109 +229,104 @@ final class LaneFunctions {
         "." + comparison.word() + " compares unsigned integers only");
   }
 
-  // conversion
-
-  static long zeroExtend(int a) {
-    return a & 0xFFFF_FFFFL;
-  }
-
-  static long zeroExtend(long a) {
-    return a;
-  }
-
-  static float toFloat(int a) {
-    return a;
-  }
-
-  static float toFloat(long a) {
-    return a;
-  }
-
-  static float toFloatUnsigned(int a) {
-    return a & 0xFFFF_FFFFL;
-  }
-
-  /** Halved with the lost bit kept, so that the one rounding of the conversion is the right one. */
-  static float toFloatUnsigned(long a) {
-    return a >= 0 ? a : 2f * ((a >>> 1) | (a & 1));
-  }
-
-  static double toDouble(int a) {
-    return a;
-  }
-
-  static double toDouble(long a) {
-    return a;
-  }
-
-  static double toDoubleUnsigned(int a) {
-    return a & 0xFFFF_FFFFL;
-  }
-
-  static double toDoubleUnsigned(long a) {
-    return a >= 0 ? a : 2d * ((a >>> 1) | (a & 1));
-  }
-
-  /** Saturates, and NaN becomes 0 (PTX ISA 9.7.9.21), as Java's cast does. */
-  static int toInt(float a, Rounding rounding) {
-    return (int) integral(a, rounding);
-  }
-
-  static int toInt(double a, Rounding rounding) {
-    return isNaN(a) ? Integer.MIN_VALUE : (int) integral(a, rounding);
-  }
-
-  /** Where either side is 64 bits wide NaN becomes the smallest number. */
-  static long toLong(float a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) integral(a, rounding);
-  }
-
-  static long toLong(double a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) integral(a, rounding);
-  }
-
-  private static double integral(double a, Rounding rounding) {
-    return switch (rounding) {
-      case RN, RNI -> Math.rint(a);
-      case RZ, RZI -> a < 0 ? Math.ceil(a) : Math.floor(a);
-      case RM, RMI -> Math.floor(a);
-      case RP, RPI -> Math.ceil(a);
+  static boolean combine(boolean compared, boolean other, Logic logic) {
+    return switch (logic) {
+      case AND -> compared && other;
+      case OR -> compared || other;
+      case XOR -> compared ^ other;
     };
   }
 
-  static double widen(float a) {
-    return a;
+  static int toMask(boolean a) {
+    return a ? -1 : 0;
   }
 
-  static float narrow(double a) {
-    return (float) a;
+  static float toOne(boolean a) {
+    return a ? 1 : 0;
   }
 
-  static float halfToFloat(int a) {
-    return Float.float16ToFloat((short) a);
+  static int selectBySign(int a, int b, int c) {
+    return c >= 0 ? a : b;
   }
 
-  /** A NaN becomes the canonical 0x7fff. */
-  static int floatToHalf(float a) {
-    return isNaN(a) ? 0x7FFF : Float.floatToFloat16(a) & 0xFFFF;
+  /** -0 counts as positive, a NaN as negative. */
+  static int selectBySign(int a, int b, float c) {
+    return c >= 0 ? a : b;
   }
 
-  /** The first operand goes to the high half. */
-  static int floatsToHalves(float high, float low) {
-    return (floatToHalf(high) << 16) | floatToHalf(low);
+  static long selectBySign(long a, long b, int c) {
+    return c >= 0 ? a : b;
   }
 
-  static float bfloatToFloat(int a) {
-    return Float.intBitsToFloat(a << 16);
+  /** -0 counts as positive, a NaN as negative. */
+  static long selectBySign(long a, long b, float c) {
+    return c >= 0 ? a : b;
   }
 
-  /** Rounds to nearest even; a NaN becomes the canonical 0x7fff. */
-  static int floatToBfloat(float a) {
-    int bits = Float.floatToRawIntBits(a);
-    return isNaN(a) ? 0x7FFF : (bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16;
+  static float selectBySign(float a, float b, int c) {
+    return c >= 0 ? a : b;
   }
 
-  static int floatsToBfloats(float high, float low) {
-    return (floatToBfloat(high) << 16) | floatToBfloat(low);
+  /** -0 counts as positive, a NaN as negative. */
+  static float selectBySign(float a, float b, float c) {
+    return c >= 0 ? a : b;
+  }
+
+  static double selectBySign(double a, double b, int c) {
+    return c >= 0 ? a : b;
+  }
+
+  /** -0 counts as positive, a NaN as negative. */
+  static double selectBySign(double a, double b, float c) {
+    return c >= 0 ? a : b;
+  }
+
+  // filters that modifiers put before or after a function
+
+  /** Subnormals become a zero of the same sign: {@code .ftz}. */
+  static float flush(float a) {
+    return Math.abs(a) < Float.MIN_NORMAL ? Math.copySign(0f, a) : a;
+  }
+
+  static int flushHalf(int a) {
+    return (a & 0x7C00) == 0 ? a & 0x8000 : a;
+  }
+
+  /** Clamps to [+0, 1] with NaN as +0: {@code .sat}. */
+  static float saturate(float a) {
+    return a > 0 ? Math.min(a, 1) : 0;
+  }
+
+  static double saturate(double a) {
+    return a > 0 ? Math.min(a, 1) : 0;
+  }
+
+  /** What is negative becomes +0, a NaN stays: {@code .relu}. */
+  static float relu(float a) {
+    return a <= 0 ? 0 : a;
+  }
+
+  static double relu(double a) {
+    return a <= 0 ? 0 : a;
+  }
+
+  static int lowHalf(int a) {
+    return a & 0xFFFF;
+  }
+
+  static int highHalf(int a) {
+    return a >>> 16;
+  }
+
+  static int lowByte(int a) {
+    return a & 0xFF;
+  }
+
+  static int highByte(int a) {
+    return (a >>> 8) & 0xFF;
+  }
+
+  static int packBytes(int low, int high) {
+    return (low & 0xFF) | ((high & 0xFF) << 8);
   }
 }

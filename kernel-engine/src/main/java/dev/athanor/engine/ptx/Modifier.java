@@ -7,7 +7,12 @@ import java.util.stream.Stream;
 
 /** One dotted word of an instruction, such as {@code .f32}, {@code .rn} or {@code .shared}. */
 public sealed interface Modifier
-    permits Type, Modifier.Rounding, Modifier.Comparison, Modifier.Space, Modifier.Word {
+    permits Type,
+        Modifier.Rounding,
+        Modifier.Comparison,
+        Modifier.Logic,
+        Modifier.Space,
+        Modifier.Word {
 
   /** The word without its dot. */
   String word();
@@ -21,7 +26,17 @@ public sealed interface Modifier
     RNI,
     RZI,
     RMI,
-    RPI;
+    RPI,
+    /** To nearest, ties away from zero. */
+    RNA;
+
+    /** Whether digits are rounded, and not to an integer. */
+    public boolean isOfDigits() {
+      return switch (this) {
+        case RN, RZ, RM, RP, RNA -> true;
+        case RNI, RZI, RMI, RPI -> false;
+      };
+    }
 
     @Override
     public String word() {
@@ -52,6 +67,18 @@ public sealed interface Modifier
     GEU,
     NUM,
     NAN;
+
+    @Override
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /** How a comparison is combined with a predicate. */
+  enum Logic implements Modifier {
+    AND,
+    OR,
+    XOR;
 
     @Override
     public String word() {
@@ -90,7 +117,12 @@ public sealed interface Modifier
   /** The enum constants by their words. */
   final class Known {
     private static final Map<String, Modifier> BY_WORD =
-        Stream.<Modifier[]>of(Type.values(), Rounding.values(), Comparison.values(), Space.values())
+        Stream.<Modifier[]>of(
+                Type.values(),
+                Rounding.values(),
+                Comparison.values(),
+                Logic.values(),
+                Space.values())
             .flatMap(Stream::of)
             .collect(Collectors.toUnmodifiableMap(Modifier::word, m -> m));
 

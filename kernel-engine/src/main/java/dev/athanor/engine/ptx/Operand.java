@@ -15,6 +15,10 @@ public sealed interface Operand
 
   /** A virtual register: a variable, not an SSA value, since PTX registers may be written again. */
   record Register(RegisterClass registerClass, String name) implements Operand {
+
+    /** The carry flag of each thread, which no instruction names (PTX ISA 9.7.2). */
+    public static final Register CARRY = new Register(RegisterClass.PRED, "CC.CF");
+
     @Override
     public String toString() {
       return name;

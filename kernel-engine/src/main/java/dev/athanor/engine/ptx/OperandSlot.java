@@ -10,10 +10,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * A place for an operand in a row of the table.
  *
- * @param name its letter in the PTX manual; {@code d} and {@code p} are results
+ * @param name its letter in the PTX manual; {@code d}, {@code p} and {@code q} are results
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
- *     n-th type written, or {@code type} for the operation type
+ *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
+ *     type} for the operation type
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
  *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say
  * @param allowed the literals that may stand there; empty = any that fits the type
@@ -48,6 +49,8 @@ public record OperandSlot(
     SYMBOL
   }
 
+  private static final Set<String> RESULTS = Set.of("d", "p", "q");
+
   // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16)
   private static final Pattern TEXT =
       Pattern.compile(
@@ -68,7 +71,7 @@ public record OperandSlot(
               case "label" -> Kind.LABEL;
               case "special" -> Kind.SPECIAL;
               case "symbol" -> Kind.SYMBOL;
-              default -> name.equals("d") || name.equals("p") ? Kind.RESULT : Kind.SOURCE;
+              default -> RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
             };
     var typeRule =
         switch (kind) {
@@ -119,7 +122,7 @@ public record OperandSlot(
     return switch (typeRule) {
       case "type" -> operation(modifiers);
       case "wide" -> operation(modifiers).wide();
-      case "0" -> modifiers.types().get(0);
+      case "0", "first" -> modifiers.types().get(0);
       case "1" -> modifiers.types().get(1);
       default -> (Type) Modifier.of(typeRule);
     };

@@ -11,16 +11,36 @@ public sealed interface Semantics {
 
   /**
    * Lane by lane and without memory: result {@code i} is the value of the lane function {@code
-   * functions[i]} of {@link LaneFunctions}, whose overload the row's types select.
+   * functions[i]} of {@link LaneFunctions}, whose overload the row's types select; {@code f>g}
+   * passes the value of {@code f} and the sources that are left to {@code g}. A row may also read
+   * and write the carry flag of the thread, as a last source and a last result that are not written
+   * out.
    */
-  record Pure(List<String> functions) implements Semantics {
+  record Pure(List<String> functions, boolean readsCarry, boolean writesCarry)
+      implements Semantics {
     public Pure {
       functions = List.copyOf(functions);
+    }
+
+    public Pure(List<String> functions) {
+      this(functions, false, false);
     }
   }
 
   /** All 32 lanes at once, from registers to registers. */
   record Warp(WarpFunction function) implements Semantics {}
+
+  /**
+   * From registers to registers, by those lanes of a warp that happen to execute it together; they
+   * wait for no others.
+   */
+  record Converged(WarpFunction function) implements Semantics {}
+
+  /**
+   * The lanes that its mask names wait for one another; their accesses before are seen by them
+   * after.
+   */
+  record WarpBarrier() implements Semantics {}
 
   /**
    * Reads memory at each lane's address: the result is one value or a vector of the operation type.

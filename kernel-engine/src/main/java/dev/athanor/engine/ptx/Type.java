@@ -24,6 +24,13 @@ public enum Type implements Modifier {
   BF16(RegisterClass.B16, Kind.FLOAT, 16),
   F16X2(RegisterClass.B32, Kind.PACKED, 32),
   BF16X2(RegisterClass.B32, Kind.PACKED, 32),
+  /** Eight bits with four of exponent; in a register it is only one of a pair. */
+  E4M3(RegisterClass.B16, Kind.FLOAT, 8),
+  E5M2(RegisterClass.B16, Kind.FLOAT, 8),
+  E4M3X2(RegisterClass.B16, Kind.PACKED, 16),
+  E5M2X2(RegisterClass.B16, Kind.PACKED, 16),
+  U16X2(RegisterClass.B32, Kind.PACKED, 32),
+  S16X2(RegisterClass.B32, Kind.PACKED, 32),
   TF32(RegisterClass.B32, Kind.FLOAT, 32),
   F32(RegisterClass.F32, Kind.FLOAT, 32),
   F64(RegisterClass.F64, Kind.FLOAT, 64);
@@ -81,6 +88,19 @@ public enum Type implements Modifier {
       case S32 -> S64;
       default ->
           throw new IllegalArgumentException("." + word() + " has no type of twice its width");
+    };
+  }
+
+  /** The type of each element of a packed type; another type is its own. */
+  public Type element() {
+    return switch (this) {
+      case F16X2 -> F16;
+      case BF16X2 -> BF16;
+      case E4M3X2 -> E4M3;
+      case E5M2X2 -> E5M2;
+      case U16X2 -> U16;
+      case S16X2 -> S16;
+      default -> this;
     };
   }
 

@@ -290,6 +290,7 @@ public final class Verifier {
     var flow = ControlFlow.of(kernel);
     var numbers = new HashMap<Register, Integer>();
     kernel.registers().forEach(r -> numbers.put(r, numbers.size()));
+    numbers.put(Register.CARRY, numbers.size());
     var written = new BitSet[body.size()];
     var pending = new ArrayList<Integer>();
     if (!body.isEmpty()) {
@@ -301,6 +302,7 @@ public final class Verifier {
       var after = (BitSet) written[at].clone();
       if (body.get(at) instanceof Instruction i) {
         i.writes().forEach(r -> after.set(number(numbers, r)));
+        i.form().implied(true).forEach(r -> after.set(number(numbers, r)));
       }
       for (int successor : flow.successors(at)) {
         if (written[successor] == null) {
@@ -317,7 +319,9 @@ public final class Verifier {
     }
     for (int at = 0; at < body.size(); at++) {
       if (written[at] != null && body.get(at) instanceof Instruction i) {
-        for (var register : new LinkedHashSet<>(i.reads())) {
+        var read = new LinkedHashSet<>(i.reads());
+        read.addAll(i.form().implied(false));
+        for (var register : read) {
           if (!written[at].get(number(numbers, register))) {
             fault(i, "reads " + register + ", which is not written on every way here");
           }

@@ -1,0 +1,40 @@
+package dev.athanor.engine.ptx;
+
+import static dev.athanor.engine.ptx.Row.row;
+import static dev.athanor.engine.ptx.Row.warp;
+
+import dev.athanor.engine.ptx.Semantics.Converged;
+import dev.athanor.engine.ptx.Semantics.WarpBarrier;
+import java.util.List;
+
+/** What the lanes of a warp do together (PTX ISA 9.7.9.6, 9.7.13). */
+final class WarpRows {
+
+  // spotless:off
+  static final List<Form> ALL =
+      List.of(
+          // shuffle, vote, match, reduction
+          warp("9.7.9.6",     "6.0", 70, "shfl.sync.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32, m:u32",        Collectives::shuffle),
+          warp("9.7.9.6",     "6.0", 70, "shfl.sync.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32, m:u32", Collectives::shuffle),
+          warp("9.7.13.9", "6.0", 30, "vote.sync.all.pred p:pred, a:pred, m:u32", Collectives::all),
+          warp("9.7.13.9", "6.0", 30, "vote.sync.<any>.pred p:pred, a:pred, m:u32", Collectives::any),
+          warp("9.7.13.9", "6.0", 30, "vote.sync.uni.pred p:pred, a:pred, m:u32", Collectives::uniform),
+          warp("9.7.13.9", "6.0", 30, "vote.sync.ballot.b32 d, a:pred, m:u32", Collectives::ballot),
+          warp("9.7.13.10", "6.0", 70, "match.<any>.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
+          warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
+          warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32|p:pred, a, m:u32", Collectives::match),
+          row("9.7.13.11", "6.2", 30, "activemask.b32 d", new Converged(Collectives::activeMask)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.add.<u32|s32> d, a, m:u32", Collectives.reduce(Integer::sum)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.min.s32 d, a, m:u32", Collectives.reduce(Math::min)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.max.s32 d, a, m:u32", Collectives.reduce(Math::max)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.min.u32 d, a, m:u32", Collectives.reduce(IntegerFunctions::minUnsigned)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.max.u32 d, a, m:u32", Collectives.reduce(IntegerFunctions::maxUnsigned)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.and.b32 d, a, m:u32", Collectives.reduce((a, b) -> a & b)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.or.b32 d, a, m:u32", Collectives.reduce((a, b) -> a | b)),
+          warp("9.7.13.12", "7.0", 80, "redux.sync.xor.b32 d, a, m:u32", Collectives.reduce((a, b) -> a ^ b)),
+          warp("9.7.13.14", "8.0", 90, "elect.sync d:b32|p:pred, m:u32", Collectives::elect),
+          row("9.7.13.2", "6.0", 30, "bar.warp.sync m:u32", new WarpBarrier()));
+  // spotless:on
+
+  private WarpRows() {}
+}
