@@ -5,6 +5,7 @@ import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
 import dev.athanor.service.cli.OpsCommand;
+import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
 import java.nio.file.Files;
@@ -30,7 +31,13 @@ import picocli.CommandLine.Spec;
     description = "GPU operations as a service for the JVM.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
-    subcommands = {BenchCommand.class, OpsCommand.class, VerifyCommand.class, VersionCommand.class},
+    subcommands = {
+      BenchCommand.class,
+      OpsCommand.class,
+      PtxCommand.class,
+      VerifyCommand.class,
+      VersionCommand.class
+    },
     synopsisSubcommandLabel = "COMMAND")
 public final class Athanor {
   private Athanor() {}

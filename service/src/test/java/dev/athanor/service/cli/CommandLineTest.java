@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.engine.ptx.Parser;
 import dev.athanor.service.Athanor;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -31,7 +34,7 @@ class CommandLineTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "serve", "ops", "verify", "bench", "version"})
+  @ValueSource(strings = {"", "serve", "ops", "ptx", "verify", "bench", "version"})
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
     assertThat(run.status()).isZero();
@@ -47,6 +50,13 @@ class CommandLineTest {
           serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
+          ptx frob | athanor ptx: there is no op "frob"; ops are matmul
+          ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
+          ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
+          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool
+          ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
+          ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
+          ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
           verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
           verify --suite isa | athanor verify: --suite isa: suites are ops
@@ -78,6 +88,49 @@ class CommandLineTest {
     assertThat(run.err())
         .matches("athanor: " + sentence + "; commands are bench, [a-z, ]+, verify, version\\R");
     assertThat(run.status()).isEqualTo(2);
+  }
+
+  private static Run ptx(String... options) {
+    var all = new ArrayList<>(List.of("ptx", "matmul", "--device", "emulator"));
+    all.addAll(List.of("--shape", "a=64,64", "--shape", "b=64,64"));
+    all.addAll(List.of(options));
+    var run = athanor(all.toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    return run;
+  }
+
+  @Test
+  void ptxIsTextThatTheParserReads() {
+    var text = ptx().out();
+    var kernel = Parser.parse(text, "matmul.ptx").kernels().getFirst();
+    assertThat(kernel.name()).isEqualTo("matmul_f32_32x32x16_nn");
+    var annotated = ptx("--annotate").out();
+    assertThat(annotated).containsPattern("fma.rn.f32 .*// CoresMatmul.java:\\d+ +\\d+ #+");
+    assertThat(Parser.parse(annotated, "matmul.ptx").toString()).isEqualTo(text);
+  }
+
+  @Test
+  void theExampleOfItsHelpRuns() {
+    var help = athanor("ptx", "--help").out().lines().filter(l -> l.contains("Example: "));
+    // picocli breaks long lines
+    var example = "ptx matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --stats";
+    assertThat(help).singleElement().asString().contains("athanor ptx matmul --shape a=64,64");
+    var run = athanor(example.split(" "));
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).contains("ldmatrix").contains("registers live");
+  }
+
+  @Test
+  void ptxIsAssembledAndCounted() {
+    var json = JSON.readTree(ptx("--json", "--assemble", "sm_80").out());
+    var kernel = json.get("kernels").get(0);
+    assertThat(kernel.get("mix").get("fma").asInt()).isGreaterThanOrEqualTo(256);
+    assertThat(kernel.get("assembled").get(0).get("spillStoreBytes").asInt()).isZero();
+    assertThat(kernel.get("assembled").get(0).get("blocksPerMultiprocessor").get("A100").asInt())
+        .isPositive();
+    assertThat(json.get("explanation").asString()).contains("CORES 64x64x16");
+    assertThat(ptx("--explain").out().strip()).isEqualTo(json.get("explanation").asString());
   }
 
   @Test
