@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Predicate;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -153,6 +154,11 @@ public final class Opcodes {
           warp("9.7.14.5.14", "7.0", 80, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d:f32*4, a:b32*4, b:b32*2, c:f32*4", TensorCore.BF16::m16n8k16));
   // spotless:on
 
+  private static final Pattern UNSUPPORTED =
+      Pattern.compile(
+          "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
+              + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
+
   private static final Map<String, List<Form>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(Form::mnemonic));
 
@@ -174,6 +180,11 @@ public final class Opcodes {
   public static Match find(String opcode, List<Operand> operands) {
     var words = opcode.split("\\.");
     var rows = BY_MNEMONIC.get(words[0]);
+    if (UNSUPPORTED.matcher(words[0]).matches()) {
+      throw new IllegalArgumentException(
+          words[0]
+              + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
+    }
     if (rows == null) {
       throw new IllegalArgumentException(
           "no instruction \"%s\"; the table has %s"

@@ -160,7 +160,12 @@ public final class Verifier {
           sharedArray(instruction, s);
         }
       }
-      case Operand.Immediate _, SpecialRegister _ -> {}
+      case Operand.Negation n -> check(instruction, slot, n.register());
+      case Operand.Immediate _,
+          Operand.Sink _,
+          Operand.Tile _,
+          Operand.Arguments _,
+          SpecialRegister _ -> {}
     }
   }
 
@@ -237,6 +242,10 @@ public final class Verifier {
           Operand.Address _,
           Operand.Vector _,
           Operand.Pair _,
+          Operand.Sink _,
+          Operand.Negation _,
+          Operand.Tile _,
+          Operand.Arguments _,
           SpecialRegister _ ->
           fault(
               instruction,
