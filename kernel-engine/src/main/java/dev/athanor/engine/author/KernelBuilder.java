@@ -290,7 +290,7 @@ public final class KernelBuilder {
    */
   Register pure(Type type, String opcode, Operand... sources) {
     var home = scope;
-    if (Stream.of(sources).flatMap(KernelBuilder::registersOf).noneMatch(variables::contains)) {
+    if (Stream.of(sources).flatMap(Operand::registers).noneMatch(variables::contains)) {
       // a thread has seven predicates at most, so they are not kept over a loop
       while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
         home = home.parent;
@@ -314,7 +314,7 @@ public final class KernelBuilder {
 
   private boolean knows(Scope home, Operand[] operands) {
     return Stream.of(operands)
-        .flatMap(KernelBuilder::registersOf)
+        .flatMap(Operand::registers)
         .allMatch(r -> home.isIn(homes.getOrDefault(r, home)));
   }
 
@@ -328,7 +328,8 @@ public final class KernelBuilder {
 
   private void emit(Scope home, @Nullable Guard guard, String opcode, List<Operand> operands) {
     for (var operand : operands) {
-      registersOf(operand)
+      operand
+          .registers()
           .filter(r -> !scope.isIn(homes.getOrDefault(r, scope)))
           .findFirst()
           .ifPresent(r -> {
@@ -338,16 +339,6 @@ public final class KernelBuilder {
           });
     }
     home.statements.add(Opcodes.instruction(opcode, operands, guard, here()));
-  }
-
-  private static Stream<Register> registersOf(Operand operand) {
-    return switch (operand) {
-      case Register r -> Stream.of(r);
-      case Operand.Address a -> registersOf(a.base());
-      case Operand.Vector v -> v.elements().stream().flatMap(KernelBuilder::registersOf);
-      case Operand.Pair p -> Stream.of(p.first(), p.second()).flatMap(KernelBuilder::registersOf);
-      case Immediate _, Operand.Symbol _, SpecialRegister _ -> Stream.empty();
-    };
   }
 
   /** The line of Java that is being executed outside of this package. */

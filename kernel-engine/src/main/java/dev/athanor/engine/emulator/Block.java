@@ -73,6 +73,20 @@ final class Block {
             case NCTAID_Y -> Arrays.fill(lanes, grid.y());
             case NCTAID_Z -> Arrays.fill(lanes, grid.z());
             case CTAID_X, CTAID_Y, CTAID_Z -> {} // begin fills them
+            case NWARPID -> Arrays.fill(lanes, warps);
+            case SMID -> {} // the one multiprocessor that there seems to be
+            case NSMID -> Arrays.fill(lanes, 1);
+            case LANEMASK_EQ -> Arrays.setAll(lanes, lane -> 1 << lane);
+            case LANEMASK_LT -> Arrays.setAll(lanes, lane -> (1 << lane) - 1);
+            case LANEMASK_LE -> Arrays.setAll(lanes, lane -> (2 << lane) - 1);
+            case LANEMASK_GT -> Arrays.setAll(lanes, lane -> -(2 << lane));
+            case LANEMASK_GE -> Arrays.setAll(lanes, lane -> -(1 << lane));
+            case TOTAL_SMEM_SIZE -> Arrays.fill(lanes, launch.sharedBytes());
+            case DYNAMIC_SMEM_SIZE ->
+                Arrays.fill(
+                    lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
+            default ->
+                throw new IllegalArgumentException("the emulator has no register " + register);
           }
         });
   }

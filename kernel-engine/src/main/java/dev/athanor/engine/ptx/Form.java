@@ -147,7 +147,9 @@ public record Form(
       case MEMORY -> given instanceof Operand.Address;
       case LITERAL -> given instanceof Operand.Immediate;
       case LABEL, SYMBOL -> given instanceof Operand.Symbol;
-      case SPECIAL -> given instanceof SpecialRegister;
+      case SPECIAL ->
+          given instanceof SpecialRegister s
+              && s.type().registerClass() == slot.type(chosen).registerClass();
     };
   }
 

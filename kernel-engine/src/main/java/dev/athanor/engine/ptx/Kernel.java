@@ -10,28 +10,96 @@ import java.util.stream.Stream;
  * An entry function.
  *
  * @param shared the arrays of shared memory, in the order in which they are laid out
- * @param maxThreads the greatest number of threads a block may have ({@code .maxntid}); 0 = not
- *     said
- * @param minBlocks how many blocks should at least fit on a multiprocessor ({@code .minnctapersm}),
- *     which bounds the registers; 0 = not said
+ * @param locals what each thread has for itself: local memory, and what it hands over in calls
+ * @param limits what it says of its launches
  * @param body the statements; falling off the end returns
  */
 public record Kernel(
     String name,
     List<Parameter> parameters,
     List<SharedArray> shared,
-    int maxThreads,
-    int minBlocks,
+    List<Variable> locals,
+    Limits limits,
     List<Statement> body) {
 
   public Kernel {
     parameters = List.copyOf(parameters);
     shared = List.copyOf(shared);
+    locals = List.copyOf(locals);
     body = List.copyOf(body);
   }
 
-  /** A scalar parameter; pointers are {@link Type#U64}. */
-  public record Parameter(String name, Type type) {}
+  /**
+   * A kernel without local variables.
+   *
+   * @param maxThreads the greatest number of threads a block may have; 0 = not said
+   * @param minBlocks how many blocks should at least fit on a multiprocessor; 0 = not said
+   */
+  public Kernel(
+      String name,
+      List<Parameter> parameters,
+      List<SharedArray> shared,
+      int maxThreads,
+      int minBlocks,
+      List<Statement> body) {
+    this(
+        name,
+        parameters,
+        shared,
+        List.of(),
+        Limits.NONE
+            .withMostThreads(maxThreads > 0 ? List.of(maxThreads, 1, 1) : List.of())
+            .withMinBlocks(minBlocks),
+        body);
+  }
+
+  /** The greatest number of threads a block may have; 0 = not said. */
+  public int maxThreads() {
+    return limits.maxThreads();
+  }
+
+  /**
+   * How many blocks should at least fit on a multiprocessor, which bounds the registers; 0 = not
+   * said.
+   */
+  public int minBlocks() {
+    return limits.minBlocks();
+  }
+
+  /**
+   * A parameter; pointers are {@link Type#U64}.
+   *
+   * @param alignment in bytes
+   * @param count the elements of an array; {@link Variable#SCALAR} when it is none
+   * @param inRegister whether it is handed over in a register, as only functions have it
+   */
+  public record Parameter(String name, Type type, int alignment, int count, boolean inRegister) {
+
+    /** A scalar. */
+    public Parameter(String name, Type type) {
+      this(name, type, type.bytes(), Variable.SCALAR, false);
+    }
+
+    public int bytes() {
+      return Math.max(1, count) * type.bytes();
+    }
+
+    /** The declaration. */
+    @Override
+    public String toString() {
+      return (inRegister ? ".reg ." + type.registerClass().word() : ".param ")
+          + (inRegister
+              ? ""
+              : (count == Variable.SCALAR && alignment == type.bytes()
+                      ? ""
+                      : ".align " + alignment + " ")
+                  + "."
+                  + type.word())
+          + " "
+          + name
+          + (count == Variable.SCALAR ? "" : "[" + count + "]");
+    }
+  }
 
   /**
    * An array in shared memory.

@@ -16,6 +16,8 @@ final class Lexer {
     WORD,
     NUMBER,
     PUNCTUATION,
+    /** Without its quotation marks. */
+    STRING,
     END
   }
 
@@ -30,52 +32,105 @@ final class Lexer {
     }
   }
 
-  private static final Pattern SPACE = Pattern.compile("\\s+|//[^\\n]*|(?s)/\\*.*?\\*/");
-  private static final Pattern WORD =
-      Pattern.compile("[A-Za-z_$%.][A-Za-z0-9_$.]*+(?:::[A-Za-z0-9_.]+)*+");
   private static final Pattern NUMBER =
       Pattern.compile(
-          "0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?"
-              + "|[0-9]+\\.[0-9]*(?:[eE][+-]?[0-9]+)?|[0-9]+U?");
-  private static final String PUNCTUATION = "{}[]()<>,;:@!|+-=";
+          "0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]++U?|0[bB][01]++U?"
+              + "|[0-9]++\\.[0-9]*+(?:[eE][+-]?[0-9]++)?|[0-9]++[eE][+-]?[0-9]++|[0-9]++U?");
+  private static final String PUNCTUATION = "{}[]()<>,;:@!|+-=*/&^~?";
+  private static final List<String> LONG = List.of("<<", ">>", "<=", ">=", "==", "!=", "&&", "||");
 
   private Lexer() {}
 
   static List<Token> tokens(String text, String file) {
     var tokens = new ArrayList<Token>();
-    var space = SPACE.matcher(text);
-    var word = WORD.matcher(text);
     var number = NUMBER.matcher(text);
     int line = 1;
     int lineStart = 0;
     for (int at = 0; at < text.length(); ) {
-      int end;
+      int end = space(text, at);
       var source = new Source(file, line, at - lineStart + 1);
-      if (space.region(at, text.length()).lookingAt()) {
-        end = space.end();
+      char c = text.charAt(at);
+      if (end == UNCLOSED) {
+        throw new PtxSyntaxException(source, "the comment is not closed; write */ at its end");
+      } else if (end > at) {
         for (int i = at; i < end; i++) {
           if (text.charAt(i) == '\n') {
             line++;
             lineStart = i + 1;
           }
         }
-      } else if (word.region(at, text.length()).lookingAt()) {
-        end = word.end();
-        tokens.add(new Token(Kind.WORD, word.group(), source));
+      } else if (c == '"') {
+        end = at + 1;
+        while (end < text.length() && text.charAt(end) != '"' && text.charAt(end) != '\n') {
+          end++;
+        }
+        if (end == text.length() || text.charAt(end) == '\n') {
+          throw new PtxSyntaxException(source, "the string is not closed; write \" at its end");
+        }
+        tokens.add(new Token(Kind.STRING, text.substring(at + 1, end), source));
+        end++;
+      } else if (isLetter(c) || "_$%.".indexOf(c) >= 0) {
+        end = word(text, at);
+        tokens.add(new Token(Kind.WORD, text.substring(at, end), source));
       } else if (number.region(at, text.length()).lookingAt()) {
         end = number.end();
         tokens.add(new Token(Kind.NUMBER, number.group(), source));
-      } else if (PUNCTUATION.indexOf(text.charAt(at)) >= 0) {
-        end = at + 1;
+      } else if (PUNCTUATION.indexOf(c) >= 0) {
+        int two = Math.min(text.length(), at + 2);
+        end = LONG.contains(text.substring(at, two)) ? two : at + 1;
         tokens.add(new Token(Kind.PUNCTUATION, text.substring(at, end), source));
       } else {
         throw new PtxSyntaxException(
-            source,
-            "the character \"%s\" has no place in PTX".formatted(text.substring(at, at + 1)));
+            source, "the character \"%s\" has no place in PTX".formatted(c));
       }
       at = end;
     }
     tokens.add(new Token(Kind.END, "", new Source(file, line, text.length() - lineStart + 1)));
     return tokens;
+  }
+
+  private static final int UNCLOSED = -1;
+
+  /** The end of the blank space or comment that begins here. */
+  private static int space(String text, int at) {
+    if (text.startsWith("//", at)) {
+      int end = text.indexOf('\n', at);
+      return end < 0 ? text.length() : end;
+    }
+    if (text.startsWith("/*", at)) {
+      int end = text.indexOf("*/", at + 2);
+      return end < 0 ? UNCLOSED : end + 2;
+    }
+    int end = at;
+    while (end < text.length() && Character.isWhitespace(text.charAt(end))) {
+      end++;
+    }
+    return end;
+  }
+
+  /** The end of the word that begins here; {@code ::} belongs to it where a letter follows. */
+  private static int word(String text, int at) {
+    int end = at + 1;
+    while (end < text.length()) {
+      char c = text.charAt(end);
+      if (isLetter(c) || isDigit(c) || "_$.".indexOf(c) >= 0) {
+        end++;
+      } else if (text.startsWith("::", end)
+          && end + 2 < text.length()
+          && (isLetter(text.charAt(end + 2)) || isDigit(text.charAt(end + 2)))) {
+        end += 3;
+      } else {
+        break;
+      }
+    }
+    return end;
+  }
+
+  private static boolean isLetter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+
+  private static boolean isDigit(char c) {
+    return c >= '0' && c <= '9';
   }
 }

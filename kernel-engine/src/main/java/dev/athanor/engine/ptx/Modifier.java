@@ -91,12 +91,18 @@ public sealed interface Modifier
     PARAM,
     GLOBAL,
     SHARED,
+    /** The shared memory of the thread's own block, which is what {@link #SHARED} means too. */
+    SHARED_CTA,
     LOCAL,
     CONST;
 
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT);
+      return this == SHARED_CTA ? "shared::cta" : name().toLowerCase(Locale.ROOT);
+    }
+
+    public boolean isShared() {
+      return this == SHARED || this == SHARED_CTA;
     }
   }
 

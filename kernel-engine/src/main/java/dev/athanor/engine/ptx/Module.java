@@ -3,14 +3,26 @@ package dev.athanor.engine.ptx;
 import java.util.List;
 import java.util.Optional;
 
-/** What a driver loads at once: a version, a target and kernels. */
-public record Module(Version version, Target target, List<Kernel> kernels) {
+/** What a driver loads at once: a version, a target, variables, device functions and kernels. */
+public record Module(
+    Version version,
+    Target target,
+    List<Variable> variables,
+    List<Function> functions,
+    List<Kernel> kernels) {
 
   /** The version that every driver since CUDA 11.4 reads. */
   public static final Version PORTABLE = new Version(7, 4);
 
   public Module {
+    variables = List.copyOf(variables);
+    functions = List.copyOf(functions);
     kernels = List.copyOf(kernels);
+  }
+
+  /** A module that has nothing but kernels. */
+  public Module(Version version, Target target, List<Kernel> kernels) {
+    this(version, target, List.of(), List.of(), kernels);
   }
 
   /**

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -79,6 +80,10 @@ public final class Opcodes {
               WarpRows.ALL)
           .flatMap(List::stream)
           .toList();
+  private static final Pattern UNSUPPORTED =
+      Pattern.compile(
+          "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
+              + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
 
   private static final Map<String, List<Form>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(Form::mnemonic));
@@ -101,6 +106,11 @@ public final class Opcodes {
   public static Match find(String opcode, List<Operand> operands) {
     var words = opcode.split("\\.");
     var rows = BY_MNEMONIC.get(words[0]);
+    if (UNSUPPORTED.matcher(words[0]).matches()) {
+      throw new IllegalArgumentException(
+          words[0]
+              + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
+    }
     if (rows == null) {
       throw new IllegalArgumentException(
           "no instruction \"%s\"; the table has %s"
@@ -131,12 +141,24 @@ public final class Opcodes {
     var match = find(opcode, operands);
     var typed = new ArrayList<Operand>();
     for (int i = 0; i < operands.size(); i++) {
-      typed.add(
-          operands.get(i) instanceof Operand.Immediate literal
-              ? match.form().operands().get(i).literal(literal, match.modifiers())
-              : operands.get(i));
+      typed.add(typed(operands.get(i), match.form().operands().get(i), match.modifiers()));
     }
     return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
+  }
+
+  private static Operand typed(Operand operand, OperandSlot slot, Modifiers modifiers) {
+    return switch (operand) {
+      case Operand.Immediate literal -> slot.literal(literal, modifiers);
+      case Operand.Vector vector ->
+          Operand.Vector.of(
+              vector.elements().stream()
+                  .map(element ->
+                      element instanceof Operand.Immediate literal
+                          ? slot.literal(literal, modifiers)
+                          : element)
+                  .toList());
+      default -> operand;
+    };
   }
 
   private static String complaint(

@@ -2,6 +2,7 @@ package dev.athanor.engine.ptx;
 
 import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What an instruction reads or writes (PTX ISA 6). */
 public sealed interface Operand
@@ -11,7 +12,26 @@ public sealed interface Operand
         Operand.Address,
         Operand.Vector,
         Operand.Pair,
+        Operand.Sink,
+        Operand.Negation,
+        Operand.Tile,
+        Operand.Arguments,
         SpecialRegister {
+
+  /** The registers in it, those of an address too. */
+  default Stream<Register> registers() {
+    return switch (this) {
+      case Register r -> Stream.of(r);
+      case Address a -> a.base().registers();
+      case Vector v -> v.elements().stream().flatMap(Operand::registers);
+      case Pair p -> Stream.concat(p.first().registers(), p.second().registers());
+      case Negation n -> Stream.of(n.register());
+      case Tile t ->
+          Stream.concat(t.map().registers(), t.coordinates().stream().flatMap(Operand::registers));
+      case Arguments a -> a.list().stream().flatMap(Operand::registers);
+      case Immediate _, Symbol _, Sink _, SpecialRegister _ -> Stream.empty();
+    };
+  }
 
   /** A virtual register: a variable, not an SSA value, since PTX registers may be written again. */
   record Register(RegisterClass registerClass, String name) implements Operand {
@@ -95,6 +115,48 @@ public sealed interface Operand
     @Override
     public String toString() {
       return first + "|" + second;
+    }
+  }
+
+  /** {@code _}: a result that nobody wants. */
+  record Sink() implements Operand {
+    @Override
+    public String toString() {
+      return "_";
+    }
+  }
+
+  /** {@code !p}: the opposite of a predicate. */
+  record Negation(Register register) implements Operand {
+    @Override
+    public String toString() {
+      return "!" + register;
+    }
+  }
+
+  /** {@code [map, {x, y}]}: where a tile of a tensor begins, the innermost coordinate first. */
+  record Tile(Operand map, List<Operand> coordinates) implements Operand {
+    public Tile {
+      coordinates = List.copyOf(coordinates);
+    }
+
+    @Override
+    public String toString() {
+      return coordinates.stream()
+          .map(Operand::toString)
+          .collect(Collectors.joining(", ", "[" + map + ", {", "}]"));
+    }
+  }
+
+  /** {@code (a, b)}: what a call hands over. */
+  record Arguments(List<Operand> list) implements Operand {
+    public Arguments {
+      list = List.copyOf(list);
+    }
+
+    @Override
+    public String toString() {
+      return list.stream().map(Operand::toString).collect(Collectors.joining(", ", "(", ")"));
     }
   }
 }

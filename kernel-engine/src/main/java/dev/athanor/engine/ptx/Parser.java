@@ -4,33 +4,43 @@ import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Lexer.Kind;
 import dev.athanor.engine.ptx.Lexer.Token;
-import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Reads PTX text. It knows PTX's punctuation and directives; all that it has to know of
- * instructions it asks of the table.
+ * instructions it asks of the table. Sections of debugging information and pragmas, which change no
+ * result, are read over.
  */
 public final class Parser {
 
-  private final List<Token> tokens;
-  private int next;
-  private final Map<String, SharedArray> dynamicShared = new HashMap<>();
+  /** Where the meaning of an instruction is looked up. */
+  interface Table {
+    Statement.Instruction instruction(
+        String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source);
+  }
 
-  // of the kernel that is being read
-  private final Map<String, RegisterClass> registers = new HashMap<>();
-  private final Map<String, Range> ranges = new HashMap<>();
-  private final List<SharedArray> shared = new ArrayList<>();
+  private final Tokens tokens;
+  private final Declarations declarations;
+  private final Table table;
+  private final Map<Integer, String> files = new HashMap<>();
+  private final Set<String> names = new HashSet<>();
+  private final Map<String, SharedArray> shared = new LinkedHashMap<>();
+  private final List<Variable> variables = new ArrayList<>();
+  private final Map<String, Function> functions = new LinkedHashMap<>();
+  private final List<Kernel> kernels = new ArrayList<>();
 
-  /** {@code .reg .b32 %r<12>}. */
-  private record Range(RegisterClass registerClass, int count) {}
-
-  private Parser(List<Token> tokens) {
-    this.tokens = tokens;
+  private Parser(List<Token> tokens, Table table) {
+    this.tokens = new Tokens(tokens);
+    this.declarations = new Declarations(this.tokens);
+    this.table = table;
   }
 
   /**
@@ -40,375 +50,141 @@ public final class Parser {
    * @throws PtxSyntaxException naming the place, what stands there and what would be legal
    */
   public static Module parse(String text, String file) {
-    return new Parser(Lexer.tokens(text, file)).module();
+    return parse(text, file, Opcodes::instruction);
+  }
+
+  /** Reads a module whose instructions are those of another table. */
+  static Module parse(String text, String file, Table table) {
+    return new Parser(Lexer.tokens(text, file), table).module();
   }
 
   private Module module() {
-    expectWord(".version");
-    var version = read(Version::of);
-    expectWord(".target");
-    var target = read(Target::of);
-    if (peek().text().equals(".address_size")) {
-      take();
-      var size = take();
+    tokens.expectWord(".version");
+    var version = tokens.read(Version::of);
+    tokens.expectWord(".target");
+    var target = tokens.read(Target::of);
+    while (tokens.takeIf(",")) {
+      tokens.name(); // debug and the like
+    }
+    if (tokens.takeIf(".address_size")) {
+      var size = tokens.take();
       if (!size.text().equals("64")) {
-        throw error(size, "addresses are 64 bits wide, not " + size.text());
+        throw Tokens.error(size, "addresses are 64 bits wide, not " + size.text());
       }
     }
-    var kernels = new ArrayList<Kernel>();
-    while (peek().kind() != Kind.END) {
-      var token = take();
-      switch (token.text()) {
-        case ".extern" -> dynamicArray();
-        case ".visible", ".weak" -> {
-          expectWord(".entry");
-          kernels.add(kernel());
-        }
-        case ".entry" -> kernels.add(kernel());
-        default -> throw expected(token, ".extern, .visible, .weak or .entry");
-      }
+    while (tokens.peek().kind() != Kind.END) {
+      definition();
     }
-    return new Module(version, target, kernels);
+    return new Module(version, target, variables, List.copyOf(functions.values()), kernels);
   }
 
-  private void dynamicArray() {
-    expectWord(".shared");
-    int alignment = alignment();
-    var type = type();
-    var name = name();
-    expect("[");
-    expect("]");
-    expect(";");
-    dynamicShared.put(
-        name, new SharedArray(name, Math.max(alignment, type.bytes()), SharedArray.DYNAMIC));
+  private void definition() {
+    var linkage =
+        switch (tokens.peek().text()) {
+          case ".extern", ".visible", ".weak", ".common" -> tokens.take().text().substring(1);
+          default -> "";
+        };
+    var token = tokens.take();
+    switch (token.text()) {
+      case ".entry" -> kernels.add(kernel());
+      case ".func" -> function(linkage);
+      case ".global", ".const", ".shared" -> {
+        var space = (Space) Modifier.of(token.text().substring(1));
+        do {
+          variable(declarations.variable(linkage, space, this::declare, name -> name));
+        } while (declarations.another());
+      }
+      case ".file" -> file();
+      case ".section" -> section();
+      case ".pragma" -> declarations.pragma();
+      default ->
+          throw Tokens.expected(
+              token, ".entry, .func, .global, .const, .shared, or .extern, .visible, .weak before");
+    }
+  }
+
+  private String declare(Token name) {
+    if (!names.add(name.text())) {
+      throw Tokens.error(name, name + " is declared twice");
+    }
+    return name.text();
+  }
+
+  private void variable(Variable variable) {
+    if (variable.space() == Space.SHARED) {
+      shared.put(variable.name(), sharedArray(variable));
+    } else {
+      variables.add(variable);
+    }
+  }
+
+  private SharedArray sharedArray(Variable variable) {
+    return new SharedArray(
+        variable.name(),
+        variable.alignment(),
+        variable.count() == Variable.OPEN ? SharedArray.DYNAMIC : declarations.size(variable));
+  }
+
+  private void file() {
+    int number = declarations.count();
+    files.put(number, tokens.take(Kind.STRING).text());
+    while (tokens.takeIf(",")) {
+      tokens.take(Kind.NUMBER);
+    }
+  }
+
+  private void section() {
+    tokens.take(Kind.WORD); // its name
+    tokens.expect("{");
+    for (int depth = 1; depth > 0; ) {
+      var token = tokens.take();
+      if (token.kind() == Kind.END) {
+        throw Tokens.expected(token, "\"}\"");
+      }
+      depth += token.is("{") ? 1 : token.is("}") ? -1 : 0;
+    }
   }
 
   private Kernel kernel() {
-    registers.clear();
-    ranges.clear();
-    shared.clear();
-    var name = name();
-    var parameters = new ArrayList<Parameter>();
-    if (peek().is("(")) {
-      take();
-      while (!peek().is(")")) {
-        if (!parameters.isEmpty()) {
-          expect(",");
-        }
-        expectWord(".param");
-        var type = type();
-        parameters.add(new Parameter(name(), type));
-      }
-      take();
+    var scopes = new Scopes(names);
+    var name = tokens.peek();
+    tokens.name();
+    declare(name);
+    var parameters = declarations.parameters(scopes);
+    return body(name.text(), parameters, declarations.limits(), scopes);
+  }
+
+  private void function(String linkage) {
+    var scopes = new Scopes(names);
+    var results = declarations.parameters(scopes);
+    var name = tokens.peek();
+    tokens.name();
+    var parameters = declarations.parameters(scopes);
+    boolean returns = !tokens.takeIf(".noreturn");
+    var known = functions.get(name.text());
+    if (known == null) {
+      declare(name);
+    } else if (known.isDefined() && tokens.peek().is("{")) {
+      throw Tokens.error(name, name + " is defined twice");
     }
-    int maxThreads = 0;
-    int minBlocks = 0;
-    while (!peek().is("{")) {
-      var directive = take();
-      switch (directive.text()) {
-        case ".maxntid" -> {
-          maxThreads = integer();
-          while (takeIf(",")) {
-            maxThreads = Math.multiplyExact(maxThreads, integer());
-          }
-        }
-        case ".minnctapersm" -> minBlocks = integer();
-        default -> throw expected(directive, ".maxntid, .minnctapersm or {");
-      }
+    if (tokens.takeIf(";")) {
+      var head = new Kernel(name.text(), parameters, List.of(), 0, 0, List.of());
+      functions.putIfAbsent(name.text(), new Function(linkage, results, head, false, returns));
+      return;
     }
-    expect("{");
-    var body = new ArrayList<Statement>();
-    while (!peek().is("}")) {
-      statement(body);
-    }
-    take();
-    var used = new ArrayList<>(shared);
-    dynamicShared.values().stream()
-        .filter(array -> mentions(body, array.name()))
-        .forEach(used::add);
-    return new Kernel(name, parameters, used, maxThreads, minBlocks, body);
+    var code = body(name.text(), parameters, declarations.limits(), scopes);
+    functions.put(name.text(), new Function(linkage, results, code, true, returns));
   }
 
-  private static boolean mentions(List<Statement> body, String symbol) {
-    return body.stream()
-        .filter(Statement.Instruction.class::isInstance)
-        .map(Statement.Instruction.class::cast)
-        .flatMap(i -> i.operands().stream())
-        .map(o -> o instanceof Operand.Address a ? a.base() : o)
-        .anyMatch(o -> o instanceof Operand.Symbol s && s.name().equals(symbol));
-  }
-
-  private void statement(List<Statement> body) {
-    var token = take();
-    switch (token.text()) {
-      case ".reg" -> declareRegisters();
-      case ".shared" -> declareShared();
-      case "@" -> {
-        boolean negated = peek().is("!");
-        if (negated) {
-          take();
-        }
-        var predicate = register(take());
-        if (predicate.registerClass() != RegisterClass.PRED) {
-          throw error(
-              token,
-              "a guard is a predicate, but "
-                  + predicate
-                  + " is a ."
-                  + predicate.registerClass().word()
-                  + " register");
-        }
-        body.add(instruction(take(), new Statement.Guard(predicate, negated)));
-      }
-      default -> {
-        if (token.kind() == Kind.WORD && peek().is(":")) {
-          take();
-          body.add(new Statement.Label(token.text(), token.source()));
-        } else {
-          body.add(instruction(token, null));
-        }
-      }
-    }
-  }
-
-  private void declareRegisters() {
-    var registerClass = type().registerClass();
-    do {
-      var name = take();
-      if (name.kind() != Kind.WORD) {
-        throw expected(name, "the name of a register");
-      }
-      if (peek().is("<")) {
-        take();
-        ranges.put(name.text(), new Range(registerClass, integer()));
-        expect(">");
-      } else {
-        registers.put(name.text(), registerClass);
-      }
-    } while (takeIf(","));
-    expect(";");
-  }
-
-  private void declareShared() {
-    int alignment = alignment();
-    var type = type();
-    var name = name();
-    expect("[");
-    int count = integer();
-    expect("]");
-    expect(";");
-    shared.add(
-        new SharedArray(
-            name, Math.max(alignment, type.bytes()), Math.multiplyExact(count, type.bytes())));
-  }
-
-  private int alignment() {
-    if (!peek().text().equals(".align")) {
-      return 1;
-    }
-    take();
-    var token = peek();
-    int alignment = integer();
-    if (Integer.bitCount(alignment) != 1) {
-      throw error(token, "an alignment is a power of two, not " + alignment);
-    }
-    return alignment;
-  }
-
-  private Statement.Instruction instruction(Token opcode, Statement.@Nullable Guard guard) {
-    if (opcode.kind() != Kind.WORD || opcode.text().startsWith(".")) {
-      throw expected(opcode, "an instruction, a label, .reg, .shared or }");
-    }
-    var operands = new ArrayList<Operand>();
-    if (!peek().is(";")) {
-      do {
-        operands.add(operand());
-      } while (takeIf(","));
-    }
-    expect(";");
-    try {
-      return Opcodes.instruction(opcode.text(), operands, guard, opcode.source());
-    } catch (IllegalArgumentException e) {
-      throw error(opcode, String.valueOf(e.getMessage()));
-    }
-  }
-
-  private Operand operand() {
-    var first = single();
-    return takeIf("|") ? new Operand.Pair(first, single()) : first;
-  }
-
-  private Operand single() {
-    var token = take();
-    return switch (token.text()) {
-      case "{" -> {
-        var elements = new ArrayList<Operand>();
-        do {
-          elements.add(single());
-        } while (takeIf(","));
-        expect("}");
-        yield new Operand.Vector(elements);
-      }
-      case "[" -> {
-        var base = take();
-        var name = base.text();
-        var operand = isRegister(name) ? register(base) : symbol(base);
-        long offset =
-            takeIf("+")
-                ? Long.parseLong(take(Kind.NUMBER).text())
-                : takeIf("-") ? -Long.parseLong(take(Kind.NUMBER).text()) : 0;
-        expect("]");
-        yield new Operand.Address(operand, offset);
-      }
-      case "-" -> Literals.negate(literal(take(Kind.NUMBER)));
-      default -> {
-        if (token.kind() == Kind.NUMBER) {
-          yield literal(token);
-        }
-        var special = SpecialRegister.of(token.text());
-        yield special.isPresent()
-            ? special.get()
-            : token.text().startsWith("%") || isRegister(token.text())
-                ? register(token)
-                : symbol(token);
-      }
-    };
-  }
-
-  private static Operand.Immediate literal(Token token) {
-    try {
-      return Literals.parse(token.text());
-    } catch (NumberFormatException e) {
-      throw error(token, token + " is too large for a literal of 64 bits");
-    }
-  }
-
-  private Operand.Symbol symbol(Token token) {
-    if (token.kind() != Kind.WORD || token.text().startsWith(".")) {
-      throw expected(token, "an operand");
-    }
-    return new Operand.Symbol(token.text());
-  }
-
-  private boolean isRegister(String name) {
-    return find(name) != null;
-  }
-
-  private Register register(Token token) {
-    var registerClass = find(token.text());
-    if (registerClass == null) {
-      throw error(token, "the register " + token.text() + " is not declared");
-    }
-    return new Register(registerClass, token.text());
-  }
-
-  private @Nullable RegisterClass find(String name) {
-    var single = registers.get(name);
-    if (single != null) {
-      return single;
-    }
-    int digits = name.length();
-    while (digits > 0 && Character.isDigit(name.charAt(digits - 1))) {
-      digits--;
-    }
-    // the digits that count may be fewer than there are: in %r12 the prefix can be %r or %r1
-    for (int at = digits; at < name.length(); at++) {
-      var range = ranges.get(name.substring(0, at));
-      var number = name.substring(at);
-      if (range != null
-          && number.length() < 10
-          && (number.equals("0") || !number.startsWith("0"))
-          && Integer.parseInt(number) < range.count()) {
-        return range.registerClass();
-      }
-    }
-    return null;
-  }
-
-  // tokens
-
-  private Token peek() {
-    return tokens.get(next);
-  }
-
-  private Token take() {
-    var token = tokens.get(next);
-    if (token.kind() != Kind.END) {
-      next++;
-    }
-    return token;
-  }
-
-  private Token take(Kind kind) {
-    var token = take();
-    if (token.kind() != kind) {
-      throw expected(token, "a " + kind.name().toLowerCase(java.util.Locale.ROOT));
-    }
-    return token;
-  }
-
-  private boolean takeIf(String punctuation) {
-    boolean there = peek().is(punctuation);
-    if (there) {
-      take();
-    }
-    return there;
-  }
-
-  private void expect(String punctuation) {
-    var token = take();
-    if (!token.is(punctuation)) {
-      throw expected(token, "\"" + punctuation + "\"");
-    }
-  }
-
-  private void expectWord(String word) {
-    var token = take();
-    if (!token.text().equals(word)) {
-      throw expected(token, word);
-    }
-  }
-
-  private String name() {
-    var token = take();
-    if (token.kind() != Kind.WORD || token.text().startsWith(".") || token.text().startsWith("%")) {
-      throw expected(token, "a name");
-    }
-    return token.text();
-  }
-
-  private int integer() {
-    var token = take(Kind.NUMBER);
-    try {
-      return Integer.parseInt(token.text());
-    } catch (NumberFormatException e) {
-      throw expected(token, "an integer");
-    }
-  }
-
-  private Type type() {
-    var token = take();
-    if (token.text().startsWith(".")
-        && Modifier.of(token.text().substring(1)) instanceof Type type) {
-      return type;
-    }
-    throw expected(token, "a type such as .b32");
-  }
-
-  private <T> T read(java.util.function.Function<String, T> reader) {
-    var token = take();
-    try {
-      return reader.apply(token.text());
-    } catch (IllegalArgumentException e) {
-      throw error(token, String.valueOf(e.getMessage()));
-    }
-  }
-
-  private static PtxSyntaxException expected(Token got, String right) {
-    return error(got, "expected " + right + ", got " + got);
-  }
-
-  private static PtxSyntaxException error(Token at, String problem) {
-    return new PtxSyntaxException(at.source(), problem);
+  private Kernel body(String name, List<Parameter> parameters, Limits limits, Scopes scopes) {
+    tokens.expect("{");
+    scopes.open(tokens, tokens.position());
+    var body = new BodyParser(tokens, declarations, table, files, scopes);
+    body.statements();
+    scopes.close();
+    var used = new ArrayList<>(body.shared().stream().map(this::sharedArray).toList());
+    var mentioned = body.symbols();
+    shared.values().stream().filter(array -> mentioned.contains(array.name())).forEach(used::add);
+    return new Kernel(name, parameters, used, body.locals(), limits, body.body());
   }
 }

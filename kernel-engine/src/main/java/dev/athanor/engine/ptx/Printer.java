@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Writes a module as PTX text. Printing, parsing and printing again gives the same text. */
 public final class Printer {
@@ -21,7 +22,7 @@ public final class Printer {
     out.append(".version ").append(module.version());
     out.append("\n.target ").append(module.target());
     out.append("\n.address_size 64\n");
-    module.kernels().stream()
+    Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
         .flatMap(kernel -> kernel.shared().stream())
         .filter(SharedArray::isDynamic)
         .distinct()
@@ -29,25 +30,67 @@ public final class Printer {
             out.append(
                 "\n.extern .shared .align %d .b8 %s[];\n"
                     .formatted(array.alignment(), array.name())));
+    // variables may hold the addresses of functions, and functions call one another
+    module.functions().forEach(f -> out.append(head(f)).append(";\n"));
+    module.variables().forEach(v -> out.append('\n').append(v).append('\n'));
+    module.functions().stream()
+        .filter(Function::isDefined)
+        .forEach(f -> out.append(head(f)).append('\n').append(body(f.code())));
     module.kernels().forEach(kernel -> out.append(print(kernel)));
     return out.toString();
+  }
+
+  private static String head(Function function) {
+    return "\n%s.func %s%s%s%s"
+        .formatted(
+            function.linkage().isEmpty() ? "" : "." + function.linkage() + " ",
+            function.results().isEmpty() ? "" : "(" + list(function.results()) + ") ",
+            function.name(),
+            "(" + list(function.code().parameters()) + ")",
+            function.returns() ? "" : " .noreturn");
+  }
+
+  private static String list(List<Kernel.Parameter> parameters) {
+    return parameters.stream().map(Kernel.Parameter::toString).collect(Collectors.joining(", "));
   }
 
   private static String print(Kernel kernel) {
     var out = new StringBuilder();
     out.append("\n.visible .entry ").append(kernel.name()).append('(');
     out.append(
-        kernel.parameters().stream()
-            .map(p -> "\n    .param ." + p.type().word() + " " + p.name())
-            .collect(Collectors.joining(",")));
+        kernel.parameters().stream().map(p -> "\n    " + p).collect(Collectors.joining(",")));
     out.append("\n)\n");
-    if (kernel.maxThreads() > 0) {
-      out.append(".maxntid ").append(kernel.maxThreads()).append(", 1, 1\n");
+    limits(kernel.limits(), out);
+    return out.append(body(kernel)).toString();
+  }
+
+  private static void limits(Limits limits, StringBuilder out) {
+    three(".maxntid", limits.mostThreads(), out);
+    three(".reqntid", limits.threads(), out);
+    number(".minnctapersm", limits.minBlocks(), out);
+    number(".maxnreg", limits.maxRegisters(), out);
+    out.append(limits.explicitCluster() ? ".explicitcluster\n" : "");
+    three(".reqnctapercluster", limits.cluster(), out);
+    number(".maxclusterrank", limits.maxClusterRank(), out);
+  }
+
+  private static void three(String directive, List<Integer> sizes, StringBuilder out) {
+    if (!sizes.isEmpty()) {
+      out.append(
+          sizes.stream()
+              .map(String::valueOf)
+              .collect(Collectors.joining(", ", directive + " ", "\n")));
     }
-    if (kernel.minBlocks() > 0) {
-      out.append(".minnctapersm ").append(kernel.minBlocks()).append('\n');
+  }
+
+  private static void number(String directive, int number, StringBuilder out) {
+    if (number > 0) {
+      out.append(directive).append(' ').append(number).append('\n');
     }
-    out.append("{\n");
+  }
+
+  private static String body(Kernel kernel) {
+    var out = new StringBuilder("{\n");
     for (var array : kernel.shared()) {
       if (!array.isDynamic()) {
         out.append(
@@ -55,6 +98,7 @@ public final class Printer {
                 .formatted(array.alignment(), array.name(), array.bytes()));
       }
     }
+    kernel.locals().forEach(v -> out.append("    ").append(v).append('\n'));
     declarations(kernel).forEach(line -> out.append("    ").append(line).append('\n'));
     for (var statement : kernel.body()) {
       out.append(statement instanceof Statement.Label ? "" : "    ").append(statement).append('\n');
@@ -69,7 +113,12 @@ public final class Printer {
   private static List<String> declarations(Kernel kernel) {
     var byPrefix = new TreeMap<String, List<Operand.Register>>();
     var single = new ArrayList<Operand.Register>();
+    var given =
+        kernel.parameters().stream().map(Kernel.Parameter::name).collect(Collectors.toSet());
     for (var register : kernel.registers()) {
+      if (given.contains(register.name())) {
+        continue;
+      }
       var m = NUMBERED.matcher(register.name());
       if (m.matches()) {
         byPrefix.computeIfAbsent(m.group(1), _ -> new ArrayList<>()).add(register);

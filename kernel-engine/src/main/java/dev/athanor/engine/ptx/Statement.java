@@ -71,17 +71,7 @@ public sealed interface Statement {
       return java.util.stream.IntStream.range(0, operands.size())
           .filter(i -> form.operands().get(i).isResult() == results)
           .mapToObj(operands::get)
-          .flatMap(Instruction::registersOf);
-    }
-
-    private static Stream<Operand.Register> registersOf(Operand operand) {
-      return switch (operand) {
-        case Operand.Register r -> Stream.of(r);
-        case Operand.Address a -> registersOf(a.base());
-        case Operand.Vector v -> v.elements().stream().flatMap(Instruction::registersOf);
-        case Operand.Pair p -> Stream.of(p.first(), p.second()).flatMap(Instruction::registersOf);
-        case Operand.Immediate _, Operand.Symbol _, SpecialRegister _ -> Stream.empty();
-      };
+          .flatMap(Operand::registers);
     }
 
     @Override

@@ -158,14 +158,23 @@ public final class Verifier {
           sharedArray(instruction, s);
         }
       }
-      case Operand.Immediate _, SpecialRegister _ -> {}
+      case Operand.Negation n -> check(instruction, slot, n.register());
+      case Operand.Immediate _,
+          Operand.Sink _,
+          Operand.Tile _,
+          Operand.Arguments _,
+          SpecialRegister _ -> {}
     }
   }
 
   private void checkElement(Instruction instruction, OperandSlot slot, Operand element) {
+    boolean packed =
+        instruction.form().semantics() instanceof Semantics.Pure
+            && slot.kind() == OperandSlot.Kind.SOURCE
+            && element instanceof Operand.Immediate;
     if (element instanceof Register) {
       check(instruction, slot, element);
-    } else {
+    } else if (!packed) {
       fault(
           instruction,
           "operand %s must be %s, got %s in it"
@@ -235,6 +244,10 @@ public final class Verifier {
           Operand.Address _,
           Operand.Vector _,
           Operand.Pair _,
+          Operand.Sink _,
+          Operand.Negation _,
+          Operand.Tile _,
+          Operand.Arguments _,
           SpecialRegister _ ->
           fault(
               instruction,

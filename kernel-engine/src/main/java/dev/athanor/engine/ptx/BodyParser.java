@@ -1,0 +1,282 @@
+package dev.athanor.engine.ptx;
+
+import dev.athanor.engine.ptx.Lexer.Kind;
+import dev.athanor.engine.ptx.Lexer.Token;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Operand.Register;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Reads the statements of one kernel or function. */
+final class BodyParser {
+
+  private final Tokens tokens;
+  private final Declarations declarations;
+  private final Expressions expressions;
+  private final Parser.Table table;
+  private final Map<Integer, String> files;
+  private final Scopes scopes;
+  private final List<Statement> body = new ArrayList<>();
+  private final List<Variable> shared = new ArrayList<>();
+  private final List<Variable> locals = new ArrayList<>();
+  private final Set<String> symbols = new HashSet<>();
+  private @Nullable Source origin;
+
+  BodyParser(
+      Tokens tokens,
+      Declarations declarations,
+      Parser.Table table,
+      Map<Integer, String> files,
+      Scopes scopes) {
+    this.tokens = tokens;
+    this.declarations = declarations;
+    this.expressions = declarations.expressions();
+    this.table = table;
+    this.files = files;
+    this.scopes = scopes;
+  }
+
+  List<Statement> body() {
+    return body;
+  }
+
+  /** The variables in shared memory. */
+  List<Variable> shared() {
+    return shared;
+  }
+
+  /** The variables that each thread has for itself. */
+  List<Variable> locals() {
+    return locals;
+  }
+
+  /** The names that operands mention. */
+  Set<String> symbols() {
+    return symbols;
+  }
+
+  /** Reads up to the brace that closes the scope. */
+  void statements() {
+    tokens.enter();
+    while (!tokens.takeIf("}")) {
+      statement();
+    }
+    tokens.leave();
+  }
+
+  private void statement() {
+    var token = tokens.take();
+    switch (token.text()) {
+      case ".reg" -> registers();
+      case ".shared" -> variables(Space.SHARED, shared);
+      case ".local", ".param" -> variables((Space) Modifier.of(token.text().substring(1)), locals);
+      case ".pragma" -> declarations.pragma();
+      case ".loc" -> location();
+      case ".callprototype", ".calltargets", ".branchtargets" ->
+          throw Tokens.error(
+              token,
+              token.text()
+                  + " is not supported: a call names its function, and a branch its label");
+      case "{" -> {
+        scopes.open(tokens, tokens.position());
+        statements();
+        scopes.close();
+      }
+      case "@" -> {
+        boolean negated = tokens.takeIf("!");
+        var predicate = register(tokens.take());
+        if (predicate.registerClass() != RegisterClass.PRED) {
+          throw Tokens.error(
+              token,
+              "a guard is a predicate, but "
+                  + predicate
+                  + " is a ."
+                  + predicate.registerClass().word()
+                  + " register");
+        }
+        body.add(instruction(tokens.take(), new Statement.Guard(predicate, negated)));
+      }
+      default -> {
+        if (token.kind() == Kind.WORD && tokens.peek().is(":")) {
+          tokens.take();
+          body.add(new Statement.Label(scopes.symbol(token.text()), token.source().from(origin)));
+        } else {
+          body.add(instruction(token, null));
+        }
+      }
+    }
+  }
+
+  private void registers() {
+    if (tokens.peek().text().matches("\\.v[24]")) {
+      throw Tokens.error(tokens.peek(), "a vector of registers is not supported; declare each");
+    }
+    var registerClass = tokens.type().registerClass();
+    do {
+      var name = tokens.take();
+      if (name.kind() != Kind.WORD) {
+        throw Tokens.expected(name, "the name of a register");
+      }
+      if (tokens.takeIf("<")) {
+        scopes.range(name.text(), registerClass, declarations.count());
+        tokens.expect(">");
+      } else {
+        scopes.register(name.text(), registerClass);
+      }
+    } while (declarations.another());
+  }
+
+  private void variables(Space space, List<Variable> to) {
+    do {
+      to.add(declarations.variable("", space, scopes::declare, scopes::symbol));
+    } while (declarations.another());
+  }
+
+  /** {@code .loc 1 20 7, function_name …, inlined_at 1 30 9}. */
+  private void location() {
+    var file = tokens.take(Kind.NUMBER);
+    var line = tokens.take(Kind.NUMBER);
+    var column = tokens.take(Kind.NUMBER);
+    while (tokens.takeIf(",")) {
+      tokens.take(Kind.WORD);
+      while (tokens.peek().kind() == Kind.NUMBER
+          || tokens.peek().is("+")
+          || tokens.peek().text().startsWith("$")) {
+        if (tokens.peek().kind() == Kind.WORD && tokens.at(tokens.position() + 1).is(":")) {
+          break; // a label, which is the next statement
+        }
+        tokens.take();
+      }
+    }
+    var name = files.getOrDefault(number(file), "file " + file.text());
+    origin = new Source(name, number(line), number(column));
+  }
+
+  private static int number(Token token) {
+    try {
+      return Integer.parseInt(token.text());
+    } catch (NumberFormatException e) {
+      throw Tokens.expected(token, "an integer");
+    }
+  }
+
+  private Statement.Instruction instruction(Token opcode, Statement.@Nullable Guard guard) {
+    if (opcode.kind() != Kind.WORD || opcode.text().startsWith(".")) {
+      throw Tokens.expected(
+          opcode, "an instruction, a label, .reg, .shared, .local, .param, { or }");
+    }
+    boolean call = opcode.text().equals("call") || opcode.text().startsWith("call.");
+    var operands = new ArrayList<Operand>();
+    if (!tokens.peek().is(";")) {
+      do {
+        operands.add(call && tokens.takeIf("(") ? arguments() : operand());
+      } while (tokens.takeIf(","));
+    }
+    tokens.expect(";");
+    try {
+      return table.instruction(opcode.text(), operands, guard, opcode.source().from(origin));
+    } catch (IllegalArgumentException e) {
+      throw Tokens.error(opcode, String.valueOf(e.getMessage()));
+    }
+  }
+
+  private Operand arguments() {
+    var list = new ArrayList<Operand>();
+    while (!tokens.takeIf(")")) {
+      if (!list.isEmpty()) {
+        tokens.expect(",");
+      }
+      list.add(single());
+    }
+    return new Operand.Arguments(list);
+  }
+
+  private Operand operand() {
+    var first = single();
+    return tokens.takeIf("|") ? new Operand.Pair(first, single()) : first;
+  }
+
+  private Operand single() {
+    if (Expressions.begins(tokens.peek())) {
+      return expressions.value();
+    }
+    var token = tokens.take();
+    return switch (token.text()) {
+      case "{" -> new Operand.Vector(elements());
+      case "[" -> address();
+      case "!" -> new Operand.Negation(register(tokens.take()));
+      case "_" -> new Operand.Sink();
+      default -> {
+        var register = scopes.find(token.text());
+        if (register != null) {
+          yield register;
+        }
+        var special = SpecialRegister.of(token.text());
+        if (special.isPresent()) {
+          yield special.get();
+        }
+        yield token.text().startsWith("%") ? register(token) : symbol(token);
+      }
+    };
+  }
+
+  /** The operands up to the brace that closes a vector. */
+  private List<Operand> elements() {
+    tokens.enter();
+    var elements = new ArrayList<Operand>();
+    do {
+      elements.add(single());
+    } while (tokens.takeIf(","));
+    tokens.expect("}");
+    tokens.leave();
+    return elements;
+  }
+
+  private Operand address() {
+    var base = tokens.take();
+    var register = scopes.find(base.text());
+    var operand = register != null ? register : symbol(base);
+    if (tokens.takeIf(",")) {
+      tokens.expect("{");
+      var tile = new Operand.Tile(operand, elements());
+      tokens.expect("]");
+      return tile;
+    }
+    long offset = 0;
+    var sign = tokens.peek();
+    if (sign.is("+") || sign.is("-")) {
+      tokens.take();
+      var value = expressions.value();
+      if (value.type().kind() == Type.Kind.FLOAT) {
+        throw Tokens.error(sign, "an offset counts bytes, got " + value);
+      }
+      offset = sign.is("-") ? -value.bits() : value.bits();
+    }
+    tokens.expect("]");
+    return new Operand.Address(operand, offset);
+  }
+
+  private Operand.Symbol symbol(Token token) {
+    if (token.kind() != Kind.WORD || token.text().startsWith(".")) {
+      throw Tokens.expected(token, "an operand");
+    }
+    if (token.text().startsWith("%") && !scopes.isSymbol(token.text())) {
+      throw Tokens.error(token, "the register " + token.text() + " is not declared");
+    }
+    var name = scopes.symbol(token.text());
+    symbols.add(name);
+    return new Operand.Symbol(name);
+  }
+
+  private Register register(Token token) {
+    var register = scopes.find(token.text());
+    if (register == null) {
+      throw Tokens.error(token, "the register " + token.text() + " is not declared");
+    }
+    return register;
+  }
+}

@@ -1,0 +1,65 @@
+package dev.athanor.engine.ptx;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The files under {@code ptx-samples}: what nvcc made of our CUDA sources, and PTX of our own. */
+public final class Samples {
+
+  private static final Path ROOT = Path.of("src/test/resources/ptx-samples");
+
+  private Samples() {}
+
+  /** Their names, {@code k01_saxpy.sm_80.ptx}. */
+  static List<String> names() {
+    try (var walk = Files.walk(ROOT)) {
+      return walk.filter(f -> f.toString().endsWith(".ptx"))
+          .map(f -> ROOT.relativize(f).toString())
+          .sorted()
+          .toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** The text of one. */
+  public static String text(String name) {
+    try {
+      return Files.readString(ROOT.resolve(name));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /**
+   * The table, and for what it lacks a row that takes just these operands. So the grammar can be
+   * tested before all instructions are there.
+   */
+  static Statement.Instruction anyInstruction(
+      String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
+    try {
+      return Opcodes.instruction(opcode, operands, guard, source);
+    } catch (IllegalArgumentException missing) {
+      var slots = new ArrayList<String>();
+      for (int i = 0; i < operands.size(); i++) {
+        slots.add(Character.toString('a' + i) + ":b32");
+      }
+      var words = opcode.split("\\.");
+      var row =
+          Form.of(
+              "",
+              new Form.Since(new Version(1, 0), new Target(20, false)),
+              opcode + (slots.isEmpty() ? "" : " " + String.join(", ", slots)),
+              _ -> true,
+              new Semantics.Exit());
+      var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
+      return new Statement.Instruction(row, new Modifiers(modifiers), operands, guard, source);
+    }
+  }
+}
