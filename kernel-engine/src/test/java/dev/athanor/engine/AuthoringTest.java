@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Verifier;
+import java.util.Locale;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -103,6 +104,34 @@ class AuthoringTest {
           x.storeWhere(k.thread().lt(k.integer(1)), i, k.real(Type.F32, 1));
         });
     assertThat(Module.of(kernel).toString()).contains("st.global.f32 [%rd0+40]");
+  }
+
+  /** Where people write other digits, PTX still has its own. */
+  @Test
+  void theTextIsTheSameInEveryLocale() {
+    var before = Locale.getDefault(Locale.Category.FORMAT);
+    var plain = Module.of(withEverything()).toString();
+    try {
+      Locale.setDefault(Locale.Category.FORMAT, Locale.forLanguageTag("ar-EG-u-nu-arab"));
+      assertThat("%d".formatted(7)).as("the locale has other digits").isNotEqualTo("7");
+      assertThat(Module.of(withEverything()).toString()).isEqualTo(plain);
+    } finally {
+      Locale.setDefault(Locale.Category.FORMAT, before);
+    }
+  }
+
+  private static Kernel withEverything() {
+    return build(k -> {
+      var x = k.pointer("x", Type.F32);
+      var tile = k.shared(Type.F32, 4, 8, 12);
+      var ring = k.dynamicShared().at(k.integer(64), Type.F16, 8, 64);
+      ring.copyAsync(k.thread(), k.integer(8), 16, x, k.thread().times(4), k.integer(16));
+      k.commitCopies();
+      k.awaitCopies(0);
+      k.barrier();
+      var quad = tile.load(4, k.thread().rem(4), k.integer(4));
+      x.storeWhere(k.thread().lt(k.integer(3)), k.thread().times(4), quad);
+    });
   }
 
   private static Kernel build(Consumer<KernelBuilder> author) {

@@ -28,8 +28,11 @@ public final class Printer {
         .distinct()
         .forEach(array ->
             out.append(
-                "\n.extern .shared .align %d .b8 %s[];\n"
-                    .formatted(array.alignment(), array.name())));
+                "\n.extern .shared .align "
+                    + array.alignment()
+                    + " .b8 "
+                    + array.name()
+                    + "[];\n"));
     // variables may hold the addresses of functions, and functions call one another
     module.functions().forEach(f -> out.append(head(f)).append(";\n"));
     module.variables().forEach(v -> out.append('\n').append(v).append('\n'));
@@ -94,8 +97,10 @@ public final class Printer {
     for (var array : kernel.shared()) {
       if (!array.isDynamic()) {
         out.append(
-            "    .shared .align %d .b8 %s[%d];\n"
-                .formatted(array.alignment(), array.name(), array.bytes()));
+            "    .shared .align "
+                + array.alignment()
+                + (" .b8 " + array.name())
+                + ("[" + array.bytes() + "];\n"));
       }
     }
     kernel.locals().forEach(v -> out.append("    ").append(v).append('\n'));
@@ -143,7 +148,7 @@ public final class Printer {
     });
     var lines = new ArrayList<String>();
     ranges.forEach((prefix, e) ->
-        lines.add(".reg .%s %s<%d>;".formatted(e.getKey().word(), prefix, e.getValue())));
+        lines.add(".reg ." + e.getKey().word() + " " + prefix + "<" + e.getValue() + ">;"));
     single.stream()
         .sorted(Comparator.comparing(Operand.Register::name))
         .forEach(r -> lines.add(".reg .%s %s;".formatted(r.registerClass().word(), r.name())));
