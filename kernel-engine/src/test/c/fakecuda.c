@@ -37,10 +37,13 @@ static size_t total(void) {
 
 /* Counts the call, and answers what it must fail with, or 0. */
 static int begin(const char *name, int in_context) {
+    static char counting;
+    while (__atomic_test_and_set(&counting, __ATOMIC_ACQUIRE)) {}
     int i = 0;
     while (i < counts && strcmp(counted[i], name)) i++;
     if (i == counts) strcpy(counted[counts++], name);
     calls[i]++;
+    __atomic_clear(&counting, __ATOMIC_RELEASE);
     if (in_context && !current) return INVALID_CONTEXT;
     if (sticky) return sticky;
     if (fail_code && !strcmp(name, fail_name)) {
@@ -258,13 +261,15 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     Function *f = function;
     if (!stream || extra) return INVALID_VALUE;
     if ((int)shared > (f->dynamic_limit >= 0 ? f->dynamic_limit : 49152 - f->static_shared)) return INVALID_VALUE;
-    last = (Launch){.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .count = f->count};
-    strcpy(last.name, f->name);
-    for (int i = 0; i < f->count; i++) memcpy(&last.values[i], params[i], f->sizes[i]);
+    /* Several threads launch at once: each works on its own, and one of them is the last. */
+    Launch launch = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .count = f->count};
+    strcpy(launch.name, f->name);
+    for (int i = 0; i < f->count; i++) memcpy(&launch.values[i], params[i], f->sizes[i]);
     if (!strncmp(f->name, "set_bytes", 9)) {
-        OWNED(last.values[0], last.values[1]);
-        memset((void *)last.values[0], (int)last.values[2], last.values[1]);
+        OWNED(launch.values[0], launch.values[1]);
+        memset((void *)launch.values[0], (int)launch.values[2], launch.values[1]);
     }
+    last = launch;
     if (!strncmp(f->name, "trap", 4)) sticky = ILLEGAL_ADDRESS;
     return 0;
 }
