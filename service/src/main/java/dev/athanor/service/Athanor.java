@@ -4,6 +4,7 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
+import dev.athanor.service.cli.EmulateCommand;
 import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.VerifyCommand;
@@ -33,6 +34,7 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class,
     subcommands = {
       BenchCommand.class,
+      EmulateCommand.class,
       OpsCommand.class,
       PtxCommand.class,
       VerifyCommand.class,

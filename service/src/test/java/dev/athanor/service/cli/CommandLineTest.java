@@ -34,7 +34,7 @@ class CommandLineTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "serve", "ops", "ptx", "verify", "bench", "version"})
+  @ValueSource(strings = {"", "serve", "ops", "ptx", "emulate", "verify", "bench", "version"})
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
     assertThat(run.status()).isZero();
