@@ -2,6 +2,7 @@ package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
@@ -15,6 +16,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -110,7 +112,7 @@ public final class Verifier {
   }
 
   private void check(Instruction instruction) {
-    var since = instruction.form().since();
+    var since = instruction.since();
     if (since.version().compareTo(module.version()) > 0) {
       fault(
           instruction,
@@ -154,7 +156,7 @@ public final class Verifier {
         if (slot.kind() == OperandSlot.Kind.LABEL && !labels.contains(s.name())) {
           fault(
               instruction, "goes to %s, which is no label; the labels are %s".formatted(s, labels));
-        } else if (slot.kind() == OperandSlot.Kind.SYMBOL) {
+        } else if (slot.kind() == OperandSlot.Kind.SYMBOL && !isVariable(s.name())) {
           sharedArray(instruction, s);
         }
       }
@@ -205,41 +207,23 @@ public final class Verifier {
   private void checkAddress(Instruction instruction, OperandSlot slot, Operand.Address address) {
     switch (address.base()) {
       case Register r -> {
-        boolean shared = inShared(instruction, slot);
+        var space = space(instruction, slot);
+        boolean small = space != null && space != Space.GLOBAL;
         if (r.registerClass() != RegisterClass.B64
-            && !(shared && r.registerClass() == RegisterClass.B32)) {
+            && !(small && r.registerClass() == RegisterClass.B32)) {
           fault(
               instruction,
-              "an address in %s memory is a %s register, got %s, a .%s register"
+              "%s is a %s register, got %s, a .%s register"
                   .formatted(
-                      shared ? "shared" : "global",
-                      shared ? ".b32 or .b64" : ".b64",
+                      space == null
+                          ? "a generic address"
+                          : "an address in " + space.word() + " memory",
+                      small ? ".b32 or .b64" : ".b64",
                       r,
                       r.registerClass().word()));
         }
       }
-      case Operand.Symbol s -> {
-        if (instruction.modifiers().has("param")) {
-          kernel.parameters().stream()
-              .filter(p -> p.name().equals(s.name()))
-              .findFirst()
-              .ifPresentOrElse(
-                  p -> checkRange(instruction, address, p.type().bytes()),
-                  () ->
-                      fault(
-                          instruction,
-                          "reads %s, which is no parameter; the parameters are %s"
-                              .formatted(
-                                  s, kernel.parameters().stream().map(Parameter::name).toList())));
-        } else if (inShared(instruction, slot)) {
-          var array = sharedArray(instruction, s);
-          if (array != null && !array.isDynamic()) {
-            checkRange(instruction, address, array.bytes());
-          }
-        } else {
-          fault(instruction, "names " + s + ", but there are no variables in global memory");
-        }
-      }
+      case Operand.Symbol s -> checkSymbol(instruction, space(instruction, slot), s, address);
       case Operand.Immediate _,
           Operand.Address _,
           Operand.Vector _,
@@ -257,11 +241,54 @@ public final class Verifier {
     }
   }
 
-  /** The destination of {@code cp.async} is shared, its source global. */
-  private static boolean inShared(Instruction instruction, OperandSlot slot) {
+  /** The space of an address; null = generic. Of {@code cp.async} it differs by operand. */
+  private static @Nullable Space space(Instruction instruction, OperandSlot slot) {
     return instruction.form().semantics() instanceof Semantics.AsyncCopy
-        ? slot.name().equals("d")
-        : instruction.modifiers().has("shared");
+        ? slot.name().equals("d") ? Space.SHARED : Space.GLOBAL
+        : instruction.modifiers().find(Space.class).orElse(null);
+  }
+
+  private void checkSymbol(
+      Instruction instruction, @Nullable Space space, Operand.Symbol symbol, Operand.Address at) {
+    if (space == Space.PARAM) {
+      kernel.parameters().stream()
+          .filter(p -> p.name().equals(symbol.name()))
+          .findFirst()
+          .ifPresentOrElse(
+              p -> checkRange(instruction, at, p.bytes()),
+              () ->
+                  fault(
+                      instruction,
+                      "reads %s, which is no parameter; the parameters are %s"
+                          .formatted(
+                              symbol, kernel.parameters().stream().map(Parameter::name).toList())));
+    } else if (space != null && space.isShared()) {
+      var array = sharedArray(instruction, symbol);
+      if (array != null && !array.isDynamic()) {
+        checkRange(instruction, at, array.bytes());
+      }
+    } else {
+      var in = space == null ? Space.GLOBAL : space;
+      var variables = in == Space.LOCAL ? kernel.locals() : module.variables();
+      var found =
+          variables.stream()
+              .filter(v -> v.space() == in && v.name().equals(symbol.name()))
+              .findFirst();
+      if (found.isEmpty()) {
+        fault(
+            instruction,
+            "names %s, but there is no such variable in %s memory".formatted(symbol, in.word()));
+      } else if (found.get().count() != Variable.OPEN) {
+        checkRange(instruction, at, found.get().bytes());
+      }
+    }
+  }
+
+  private boolean isVariable(String name) {
+    return Stream.of(module.variables(), kernel.locals())
+            .flatMap(List::stream)
+            .anyMatch(v -> v.name().equals(name))
+        || kernel.parameters().stream().anyMatch(p -> p.name().equals(name));
   }
 
   private @Nullable SharedArray sharedArray(Instruction instruction, Operand.Symbol symbol) {
@@ -275,7 +302,7 @@ public final class Verifier {
     return found.orElse(null);
   }
 
-  private void checkRange(Instruction instruction, Operand.Address address, int bytes) {
+  private void checkRange(Instruction instruction, Operand.Address address, long bytes) {
     var type = instruction.modifiers().type();
     if (type.isEmpty()) {
       return;

@@ -40,7 +40,7 @@ public final class TableWalk {
       }
     }
     for (var instruction : spellings()) {
-      var since = instruction.form().since();
+      var since = instruction.since();
       if (since.version().compareTo(version) <= 0 && target.runs(since.target())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
@@ -62,12 +62,23 @@ public final class TableWalk {
     var kernel =
         new Kernel(
             "walk",
-            List.of(new Kernel.Parameter("parameter", Type.U64)),
+            List.of(new Kernel.Parameter("parameter", Type.B8, 16, 16, false)),
             List.of(new Kernel.SharedArray("array", 16, 4096)),
-            256,
-            1,
+            List.of(variable(Modifier.Space.LOCAL, "own")),
+            Limits.NONE.withMostThreads(List.of(256, 1, 1)),
             body);
-    return new Module(version, target, List.of(kernel));
+    return new Module(
+        version,
+        target,
+        List.of(
+            variable(Modifier.Space.GLOBAL, "variable"),
+            variable(Modifier.Space.CONST, "constant")),
+        List.of(),
+        List.of(kernel));
+  }
+
+  private static Variable variable(Modifier.Space space, String name) {
+    return new Variable("", space, 16, Type.B32, name, 4, List.of());
   }
 
   private static Instruction initial(Register register) {
@@ -107,15 +118,26 @@ public final class TableWalk {
                   ? new Operand.Symbol("parameter")
                   : form.semantics() instanceof Semantics.AsyncCopy
                       ? new Register(RegisterClass.B64, "%rd0")
-                      : new Register(
-                          modifiers.has("shared") ? RegisterClass.B32 : RegisterClass.B64,
-                          modifiers.has("shared") ? "%r0" : "%rd0"),
+                      : modifiers
+                              .find(Modifier.Space.class)
+                              .filter(Modifier.Space::isShared)
+                              .isPresent()
+                          ? new Register(RegisterClass.B32, "%r0")
+                          : new Register(RegisterClass.B64, "%rd0"),
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
               slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
       case LABEL -> new Operand.Symbol(LABEL);
-      case SYMBOL -> new Operand.Symbol("array");
+      case SYMBOL ->
+          new Operand.Symbol(
+              modifiers.has("global")
+                  ? "variable"
+                  : modifiers.has("const")
+                      ? "constant"
+                      : modifiers.has("local")
+                          ? "own"
+                          : modifiers.has("param") ? "parameter" : "array");
       case SPECIAL -> SpecialRegister.TID_X;
     };
   }
