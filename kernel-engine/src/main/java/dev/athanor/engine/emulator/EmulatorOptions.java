@@ -13,6 +13,8 @@ import java.util.List;
  * @param patience after how many jumps backward, within which no thread of a block stored anything,
  *     passed a barrier or ended, the block is said to hang
  * @param observers who watches launches
+ * @param blocks the most blocks of a launch that are run, those with the lowest numbers; where a
+ *     grid has more, its results are not complete
  */
 public record EmulatorOptions(
     Target target,
@@ -20,7 +22,8 @@ public record EmulatorOptions(
     long memoryBytes,
     AsyncTiming asyncTiming,
     long patience,
-    List<Observer.Factory> observers) {
+    List<Observer.Factory> observers,
+    long blocks) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
@@ -34,7 +37,8 @@ public record EmulatorOptions(
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
           1L << 26,
-          List.of());
+          List.of(),
+          Long.MAX_VALUE);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {
@@ -49,6 +53,9 @@ public record EmulatorOptions(
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
     }
+    if (blocks < 1) {
+      throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
+    }
     if (workers < 1) {
       throw new IllegalArgumentException("workers must be at least 1, got " + workers);
     }
@@ -58,26 +65,37 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        newTarget, workers, memoryBytes, asyncTiming, patience, observers, blocks);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, newWorkers, memoryBytes, asyncTiming, patience, observers, blocks);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, newMemoryBytes, asyncTiming, patience, observers, blocks);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, newAsyncTiming, patience, observers, blocks);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newPatience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, newPatience, observers, blocks);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, patience, newObservers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, newObservers, blocks);
+  }
+
+  public EmulatorOptions withBlocks(long newBlocks) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, observers, newBlocks);
   }
 }

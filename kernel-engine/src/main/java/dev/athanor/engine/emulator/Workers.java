@@ -32,7 +32,7 @@ final class Workers implements AutoCloseable {
   void run(LaunchedKernel launch) {
     var work = new Work(launch);
     List<Future<?>> parts = new ArrayList<>();
-    for (long i = Math.min(count, launch.grid().count()); i > 0; i--) {
+    for (long i = Math.min(count, launch.blocks()); i > 0; i--) {
       parts.add(threads.submit(work));
     }
     for (var part : parts) {
@@ -85,7 +85,7 @@ final class Workers implements AutoCloseable {
     @Override
     public void run() {
       var runner = new BlockRunner(launch, this::isCancelled);
-      long blocks = launch.grid().count();
+      long blocks = launch.blocks();
       for (long block = next.getAndIncrement();
           block < blocks && !isCancelled(block);
           block = next.getAndIncrement()) {
