@@ -169,6 +169,11 @@ public record Gpu(
     return name.replaceAll("[ _-]", "").toUpperCase(Locale.ROOT);
   }
 
+  /** The most shared memory that a block may ask for. */
+  public int sharedBytesPerBlock() {
+    return sharedBytes - SHARED_RESERVED;
+  }
+
   /**
    * How many blocks of a kernel a multiprocessor holds.
    *

@@ -16,9 +16,10 @@ public final class Sectors {
   public static final int LINE = 128;
 
   private static final int LANES = 32;
-  private static final int SIZE_BITS = 8;
+  private static final int LARGEST = 128;
 
-  private final long[] pieces = new long[LANES];
+  private final long[] starts = new long[LANES];
+  private final long[] numbers = new long[LANES * (LARGEST / SECTOR + 1)];
 
   /**
    * What a request touches.
@@ -39,42 +40,45 @@ public final class Sectors {
   /**
    * What one request touches.
    *
-   * @param addresses the byte where each of the 32 lanes begins, below 2^55
-   * @param sizes the bytes of each lane, at most 128; 0 = it touches nothing
+   * @param addresses the byte where each of the 32 lanes begins
+   * @param bytes of each lane, at most {@value #LARGEST}
    * @param mask the lanes that take part, lane 0 in the lowest bit
    */
-  public Touched of(long[] addresses, int[] sizes, int mask) {
+  public Touched of(long[] addresses, int bytes, int mask) {
     int count = 0;
     boolean ascending = true;
     for (int left = mask; left != 0; left &= left - 1) {
-      int lane = Integer.numberOfTrailingZeros(left);
-      if (sizes[lane] > 0) {
-        long piece = addresses[lane] << SIZE_BITS | sizes[lane];
-        ascending &= count == 0 || piece >= pieces[count - 1];
-        pieces[count++] = piece;
-      }
+      long start = addresses[Integer.numberOfTrailingZeros(left)];
+      ascending &= count == 0 || start >= starts[count - 1];
+      starts[count++] = start;
     }
     if (!ascending) {
-      Arrays.sort(pieces, 0, count);
+      Arrays.sort(starts, 0, count);
     }
     int sectors = 0;
     int lines = 0;
-    int bytes = 0;
+    int unique = 0;
     long sector = -1;
     long line = -1;
     long done = 0; // where what has been counted ends
     for (int i = 0; i < count; i++) {
-      long from = pieces[i] >>> SIZE_BITS;
-      long end = from + (pieces[i] & (1 << SIZE_BITS) - 1);
+      long from = starts[i];
+      long end = from + bytes;
       long lastSector = (end - 1) / SECTOR;
-      sectors += (int) Math.max(0, lastSector - Math.max(sector, from / SECTOR - 1));
-      sector = Math.max(sector, lastSector);
+      for (sector = Math.max(sector, from / SECTOR - 1); sector < lastSector; ) {
+        numbers[sectors++] = ++sector;
+      }
       long lastLine = (end - 1) / LINE;
       lines += (int) Math.max(0, lastLine - Math.max(line, from / LINE - 1));
       line = Math.max(line, lastLine);
-      bytes += (int) Math.max(0, end - Math.max(done, from));
+      unique += (int) Math.max(0, end - Math.max(done, from));
       done = Math.max(done, end);
     }
-    return new Touched(sectors, lines, Math.ceilDiv(bytes, SECTOR), bytes);
+    return new Touched(sectors, lines, Math.ceilDiv(unique, SECTOR), unique);
+  }
+
+  /** The number of sector {@code i} of those of the last request; its address is 32 times that. */
+  long number(int i) {
+    return numbers[i];
   }
 }

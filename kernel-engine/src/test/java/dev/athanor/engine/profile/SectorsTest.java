@@ -16,9 +16,7 @@ class SectorsTest {
   private Touched load(int bytes, int mask, IntToLongFunction address) {
     var addresses = new long[32];
     Arrays.setAll(addresses, address);
-    var sizes = new int[32];
-    Arrays.fill(sizes, bytes);
-    return sectors.of(addresses, sizes, mask);
+    return sectors.of(addresses, bytes, mask);
   }
 
   @Test
@@ -56,10 +54,6 @@ class SectorsTest {
   void onlyActiveLanesAndTheirBytesCount() {
     assertThat(load(4, 0x8000_0001, lane -> 4L * lane)).isEqualTo(new Touched(2, 1, 1, 8));
     assertThat(load(4, 0, lane -> 4L * lane)).isEqualTo(new Touched(0, 0, 0, 0));
-    var sizes = new int[32];
-    sizes[3] = 16;
-    sizes[4] = 6;
-    assertThat(sectors.of(new long[32], sizes, -1)).isEqualTo(new Touched(1, 1, 1, 16));
   }
 
   @Test
@@ -70,19 +64,18 @@ class SectorsTest {
       long base = random.nextLong(1L << 48);
       int range = 1 << random.nextInt(2, 14);
       var addresses = new long[32];
-      var sizes = new int[32];
+      int size = random.nextInt(1, 129);
       for (int lane = 0; lane < 32; lane++) {
         addresses[lane] = base + random.nextInt(range);
-        sizes[lane] = random.nextInt(17);
       }
       int mask = random.nextInt();
       var bytes = new TreeSet<Long>();
       for (int lane = 0; lane < 32; lane++) {
-        for (int i = 0; i < sizes[lane] && (mask >>> lane & 1) != 0; i++) {
+        for (int i = 0; i < size && (mask >>> lane & 1) != 0; i++) {
           bytes.add(addresses[lane] + i);
         }
       }
-      assertThat(sectors.of(addresses, sizes, mask))
+      assertThat(sectors.of(addresses, size, mask))
           .as("seed %d, round %d", seed, round)
           .isEqualTo(
               new Touched(
