@@ -5,6 +5,7 @@ import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
 import dev.athanor.service.cli.OpsCommand;
+import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
@@ -34,6 +35,7 @@ import picocli.CommandLine.Spec;
     subcommands = {
       BenchCommand.class,
       OpsCommand.class,
+      ProfileCommand.class,
       PtxCommand.class,
       VerifyCommand.class,
       VersionCommand.class

@@ -13,6 +13,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * How fast a GPU could run a launch at best: for each of its resources, the time that the launch
@@ -100,9 +101,14 @@ public record Roofline(
     lines = List.copyOf(lines);
   }
 
-  /** What bounds the time: the first of the bounds. */
+  /** The resource that takes longest, by an estimate perhaps. */
   public Bound limiter() {
     return bounds.getFirst();
+  }
+
+  /** Of what is known for certain the bound that takes longest, if there is any. */
+  public Optional<Bound> certain() {
+    return bounds.stream().filter(bound -> !bound.estimate()).findFirst();
   }
 
   /**
