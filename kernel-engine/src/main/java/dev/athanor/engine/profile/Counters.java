@@ -2,7 +2,11 @@ package dev.athanor.engine.profile;
 
 import dev.athanor.engine.emulator.Observer;
 import dev.athanor.engine.emulator.Touch;
+import dev.athanor.engine.profile.Banks.Wavefronts;
+import dev.athanor.engine.profile.Sectors.Touched;
 import dev.athanor.engine.ptx.Modifier.Space;
+import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What one worker sees. Everything is counted in arrays by the number of the instruction, and added
@@ -28,8 +32,12 @@ final class Counters implements Observer {
 
   private final Banks banks = new Banks();
   private final Sectors sectors = new Sectors();
+  private final List<Latest<Wavefronts>> latestShared;
+  private final List<Latest<Request>> latestGlobal;
   private final long[] addresses = new long[LANES];
+  private final int warps;
   private int number;
+  private int warp;
 
   /** Requests of each instruction in one space. */
   static final class Requests {
@@ -56,7 +64,15 @@ final class Counters implements Observer {
     }
   }
 
-  Counters(int instructions) {
+  /** What a request in global memory touches, with the numbers of its sectors. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  private record Request(Touched touched, long[] numbers) {}
+
+  /**
+   * @param warps of a block
+   */
+  Counters(int instructions, int warps) {
+    this.warps = warps;
     executed = new long[instructions];
     active = new long[instructions];
     split = new long[instructions];
@@ -67,6 +83,10 @@ final class Counters implements Observer {
     globalLines = new long[instructions];
     globalUnique = new long[instructions];
     localBytes = new long[instructions];
+    latestShared =
+        Stream.generate(Latest<Wavefronts>::new).limit((long) instructions * warps).toList();
+    latestGlobal =
+        Stream.generate(Latest<Request>::new).limit((long) instructions * warps).toList();
   }
 
   @Override
@@ -88,6 +108,7 @@ final class Counters implements Observer {
 
   @Override
   public void touch(Touch touch) {
+    warp = touch.warp();
     int inShared = 0;
     int inGlobal = 0;
     int inLocal = 0;
@@ -113,7 +134,12 @@ final class Counters implements Observer {
   }
 
   private void shared(int bytes, int mask, boolean atomic) {
-    var wavefronts = banks.of(addresses, bytes, mask, atomic);
+    var latest = latestShared.get(number * warps + warp);
+    var wavefronts = latest.cost(addresses, mask);
+    if (wavefronts == null) {
+      wavefronts = banks.of(addresses, bytes, mask, atomic);
+      latest.keep(addresses, mask, wavefronts);
+    }
     shared.count[number]++;
     shared.bytes[number] += (long) bytes * Integer.bitCount(mask);
     shared.actual[number] += wavefronts.actual();
@@ -123,15 +149,24 @@ final class Counters implements Observer {
   }
 
   private void global(int bytes, int mask) {
-    var touched = sectors.of(addresses, bytes, mask);
+    var latest = latestGlobal.get(number * warps + warp);
+    var request = latest.cost(addresses, mask);
+    long further = 0;
+    if (request == null) {
+      request = new Request(sectors.of(addresses, bytes, mask), sectors.numbers());
+      latest.keep(addresses, mask, request);
+    } else {
+      further = latest.shift(addresses) / Sectors.SECTOR;
+    }
+    var touched = request.touched;
     global.count[number]++;
     global.bytes[number] += (long) bytes * Integer.bitCount(mask);
     global.actual[number] += touched.sectors();
     global.ideal[number] += touched.ideal();
     globalLines[number] += touched.lines();
     globalUnique[number] += touched.bytes();
-    for (int i = 0; i < touched.sectors(); i++) {
-      footprint.add(sectors.number(i));
+    for (long sector : request.numbers) {
+      footprint.add(sector + further);
     }
   }
 

@@ -18,7 +18,7 @@ public final class Profiler implements Observer.Factory {
 
   @Override
   public Observer observe(Observer.Observed launch) {
-    var counters = new Counters(launch.instructions().size());
+    var counters = counters(launch);
     synchronized (launches) {
       launches
           .computeIfAbsent(launch.number(), _ -> new Launch(launch, new ArrayList<>()))
@@ -35,8 +35,13 @@ public final class Profiler implements Observer.Factory {
     }
   }
 
+  private static Counters counters(Observer.Observed launch) {
+    int warps = (int) Math.ceilDiv(launch.block().count(), 32);
+    return new Counters(launch.instructions().size(), warps);
+  }
+
   private static Profile profile(Launch launch) {
-    var sum = new Counters(launch.observed.instructions().size());
+    var sum = counters(launch.observed);
     launch.workers.forEach(sum::add);
     return Profile.of(launch.observed, sum);
   }

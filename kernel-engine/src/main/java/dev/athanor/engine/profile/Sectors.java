@@ -19,6 +19,7 @@ public final class Sectors {
   private static final int LARGEST = 128;
 
   private final long[] starts = new long[LANES];
+  private int touched;
   private final long[] numbers = new long[LANES * (LARGEST / SECTOR + 1)];
 
   /**
@@ -74,11 +75,12 @@ public final class Sectors {
       unique += (int) Math.max(0, end - Math.max(done, from));
       done = Math.max(done, end);
     }
+    touched = sectors;
     return new Touched(sectors, lines, Math.ceilDiv(unique, SECTOR), unique);
   }
 
-  /** The number of sector {@code i} of those of the last request; its address is 32 times that. */
-  long number(int i) {
-    return numbers[i];
+  /** The numbers of the sectors of the last request; their addresses are 32 times these. */
+  long[] numbers() {
+    return Arrays.copyOf(numbers, touched);
   }
 }
