@@ -12,9 +12,11 @@ import java.util.List;
  * @param asyncTiming when asynchronous copies happen
  * @param patience after how many jumps backward, within which no thread of a block stored anything,
  *     passed a barrier or ended, the block is said to hang
+ * @param schedule in which order threads go on
+ * @param seed of what is random; launches with one worker are alike for one seed
  * @param observers who watches launches
- * @param blocks the most blocks of a launch that are run, those with the lowest numbers; where a
- *     grid has more, its results are not complete
+ * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
+ *     clusters; where a grid has more, its results are not complete
  */
 public record EmulatorOptions(
     Target target,
@@ -22,6 +24,8 @@ public record EmulatorOptions(
     long memoryBytes,
     AsyncTiming asyncTiming,
     long patience,
+    Schedule schedule,
+    long seed,
     List<Observer.Factory> observers,
     long blocks) {
 
@@ -37,6 +41,8 @@ public record EmulatorOptions(
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
           1L << 26,
+          Schedule.CONVERGING,
+          0,
           List.of(),
           Long.MAX_VALUE);
 
@@ -66,36 +72,46 @@ public record EmulatorOptions(
 
   public EmulatorOptions withTarget(Target newTarget) {
     return new EmulatorOptions(
-        newTarget, workers, memoryBytes, asyncTiming, patience, observers, blocks);
+        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
     return new EmulatorOptions(
-        target, newWorkers, memoryBytes, asyncTiming, patience, observers, blocks);
+        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
     return new EmulatorOptions(
-        target, workers, newMemoryBytes, asyncTiming, patience, observers, blocks);
+        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, newAsyncTiming, patience, observers, blocks);
+        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, newPatience, observers, blocks);
+        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, newObservers, blocks);
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers, blocks);
+  }
+
+  public EmulatorOptions withSchedule(Schedule newSchedule) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers, blocks);
+  }
+
+  public EmulatorOptions withSeed(long newSeed) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers, blocks);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, observers, newBlocks);
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, newBlocks);
   }
 }

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * One run of a program.
  *
  * @param number of the launch on its device, from 0
+ * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
@@ -19,15 +20,11 @@ record LaunchedKernel(
     Program program,
     Dim3 grid,
     Dim3 block,
+    Dim3 cluster,
     int sharedBytes,
     Memory parameters,
     GlobalMemory.Snapshot memory,
     EmulatorOptions options) {
-
-  /** How many blocks are run. */
-  long blocks() {
-    return Math.min(grid.count(), options.blocks());
-  }
 
   /** Who watches one worker; null = nobody. */
   @Nullable Observer observer() {
@@ -49,6 +46,7 @@ record LaunchedKernel(
         program,
         Dim3.of(1),
         Dim3.of(32),
+        Dim3.of(1),
         0,
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
         new GlobalMemory.Snapshot(List.of(), List.of()),

@@ -69,13 +69,15 @@ public record OperandSlot(
             : switch (rule) {
               case "literal" -> Kind.LITERAL;
               case "label" -> Kind.LABEL;
-              case "special" -> Kind.SPECIAL;
+              case "special", "special64", "specialpred" -> Kind.SPECIAL;
               case "symbol" -> Kind.SYMBOL;
               default -> RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
             };
     var typeRule =
         switch (kind) {
-          case LITERAL, SPECIAL -> "u32";
+          case LITERAL -> "u32";
+          case SPECIAL ->
+              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
           case LABEL, SYMBOL, MEMORY -> "u64";
           case RESULT, SOURCE -> rule;
         };
