@@ -6,6 +6,7 @@ import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
 import dev.athanor.service.cli.EmulateCommand;
 import dev.athanor.service.cli.OpsCommand;
+import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
@@ -36,6 +37,7 @@ import picocli.CommandLine.Spec;
       BenchCommand.class,
       EmulateCommand.class,
       OpsCommand.class,
+      ProfileCommand.class,
       PtxCommand.class,
       VerifyCommand.class,
       VersionCommand.class

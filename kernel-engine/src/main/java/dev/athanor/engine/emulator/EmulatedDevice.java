@@ -17,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 
 /**
@@ -36,6 +37,7 @@ public final class EmulatedDevice implements Device {
   private final Workers workers;
   private final Map<Module, Map<String, Program>> programs = new ConcurrentHashMap<>();
   private final Map<Module, Variables> variables = new ConcurrentHashMap<>();
+  private final AtomicLong launches = new AtomicLong();
   private volatile boolean closed;
 
   public EmulatedDevice() {
@@ -173,6 +175,7 @@ public final class EmulatedDevice implements Device {
     launch.check(capability);
     workers.run(
         new LaunchedKernel(
+            launches.getAndIncrement(),
             loaded.program,
             launch.grid(),
             launch.block(),
