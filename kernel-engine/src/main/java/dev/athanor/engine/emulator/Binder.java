@@ -80,6 +80,8 @@ final class Binder {
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
+      case Semantics.Call _, Semantics.IndexedBranch _ ->
+          throw new IllegalArgumentException("a call has to be inlined first");
     };
   }
 
@@ -134,15 +136,18 @@ final class Binder {
           "%s is no parameter; the kernel has %s".formatted(address.base(), names));
     }
     var type = instruction.modifiers().type().orElseThrow();
+    var results = spread(instruction.operands().get(0)).toList();
     if (address.offset() < 0
-        || address.offset() + type.bytes() > kernel.parameters().get(index).type().bytes()) {
+        || address.offset() + (long) results.size() * type.bytes()
+            > kernel.parameters().get(index).bytes()) {
       throw new IllegalArgumentException(
           "%s lies outside parameter %s".formatted(address, names.get(index)));
     }
     return new Step.LoadParameter(
         block,
         (long) LaunchedKernel.PARAMETER_BYTES * index + address.offset(),
-        Cells.of(type, source(instruction.operands().get(0), type)));
+        results.stream().map(r -> Cells.of(type, source(r, type))).toList(),
+        type.bytes());
   }
 
   private Step access(Instruction instruction, int address, int value, boolean load) {

@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Verifier;
@@ -100,8 +101,8 @@ public final class EmulatedDevice implements Device {
     }
     try {
       Verifier.verify(module);
-      var program = new Program(code);
-      var other = programs.putIfAbsent(code, program);
+      var program = new Program(new Inliner(module).kernel(kernel));
+      var other = programs.putIfAbsent(program.kernel(), program);
       return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
     } catch (IllegalArgumentException e) {
       var failed = new DeviceException.LoadFailed(kernel, String.valueOf(e.getMessage()));

@@ -47,6 +47,7 @@ final class Program {
           }
         }
         case Instruction instruction -> instructions.add(instruction);
+        case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
     // falling off the end returns

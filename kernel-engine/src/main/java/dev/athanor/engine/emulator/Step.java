@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
 
 /** What an instruction does to the lanes of a block, bound to the registers of a worker. */
 interface Step {
@@ -39,13 +40,15 @@ interface Step {
     }
   }
 
-  /** A kernel parameter. */
-  record LoadParameter(Block block, long offset, Cells result) implements Step {
+  /** A kernel parameter, or the {@code size} bytes of each element of a vector. */
+  record LoadParameter(Block block, long offset, List<Cells> results, int size) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int lane = 32 * first; lane < 32 * end; lane++) {
         if (block.isActive(lane)) {
-          result.load(block.parameters, offset, lane);
+          for (int i = 0; i < results.size(); i++) {
+            results.get(i).load(block.parameters, offset + (long) i * size, lane);
+          }
         }
       }
     }

@@ -146,7 +146,8 @@ public record Form(
       case SOURCE -> given instanceof Operand.Register || given instanceof Operand.Immediate;
       case MEMORY -> given instanceof Operand.Address;
       case LITERAL -> given instanceof Operand.Immediate;
-      case LABEL, SYMBOL -> given instanceof Operand.Symbol;
+      case LABEL, SYMBOL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
+      case ARGUMENTS -> given instanceof Operand.Arguments;
       case SPECIAL ->
           given instanceof SpecialRegister s
               && s.type().registerClass() == slot.type(chosen).registerClass();

@@ -37,7 +37,6 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
           pure("9.7.9.20",    "2.0", 20, "cvta.to.<global|shared>.u64 d, a",                                  "identity"),
-          row( "9.7.9.8",     "1.0", 20, "ld.param.mem d, [a]",                                               new Load()),
           row( "9.7.9.8",     "1.0", 20, "ld.<global|shared>{.<v2|v4>}.mem d*vec, [a]",                       Opcodes::atMost16Bytes, new Load()),
           row( "9.7.9.9",     "3.1", 32, "ld.global.nc{.<v2|v4>}.mem d*vec, [a]",                             Opcodes::atMost16Bytes, new Load()),
           row( "9.7.9.11",    "1.0", 20, "st.<global|shared>{.<v2|v4>}.mem [a], b*vec",                       Opcodes::atMost16Bytes, new Store()),
@@ -77,7 +76,8 @@ public final class Opcodes {
               HalfRows.ALL,
               ComparisonRows.ALL,
               ConversionRows.ALL,
-              WarpRows.ALL)
+              WarpRows.ALL,
+              FunctionRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
@@ -184,7 +184,7 @@ public final class Opcodes {
   }
 
   /** A vector access moves at most 16 bytes. */
-  private static boolean atMost16Bytes(Modifiers modifiers) {
+  static boolean atMost16Bytes(Modifiers modifiers) {
     return modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16;
   }
 }

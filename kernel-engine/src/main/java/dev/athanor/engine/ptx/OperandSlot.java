@@ -45,8 +45,14 @@ public record OperandSlot(
     LITERAL,
     LABEL,
     SPECIAL,
-    /** The name of a variable, standing for its address. */
-    SYMBOL
+    /** The name of a variable or function, standing for its address. */
+    SYMBOL,
+    /** The name of a function that is called. */
+    FUNCTION,
+    /** {@code (a, b)}: what a call hands over, or gets back. */
+    ARGUMENTS,
+    /** The name of a prototype or of a list of targets. */
+    TARGETS
   }
 
   private static final Set<String> RESULTS = Set.of("d", "p", "q");
@@ -71,12 +77,15 @@ public record OperandSlot(
               case "label" -> Kind.LABEL;
               case "special" -> Kind.SPECIAL;
               case "symbol" -> Kind.SYMBOL;
+              case "function" -> Kind.FUNCTION;
+              case "arguments" -> Kind.ARGUMENTS;
+              case "targets" -> Kind.TARGETS;
               default -> RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
             };
     var typeRule =
         switch (kind) {
           case LITERAL, SPECIAL -> "u32";
-          case LABEL, SYMBOL, MEMORY -> "u64";
+          case LABEL, SYMBOL, MEMORY, FUNCTION, ARGUMENTS, TARGETS -> "u64";
           case RESULT, SOURCE -> rule;
         };
     var allowed = new ArrayList<Long>();
@@ -97,7 +106,7 @@ public record OperandSlot(
   }
 
   boolean isResult() {
-    return kind == Kind.RESULT;
+    return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && RESULTS.contains(name));
   }
 
   /**
@@ -155,7 +164,10 @@ public record OperandSlot(
               : "one of the literals " + new java.util.TreeSet<>(allowed);
       case LABEL -> "a label";
       case SPECIAL -> "a special register such as %tid.x";
-      case SYMBOL -> "the name of a variable";
+      case SYMBOL -> "the name of a variable or function";
+      case FUNCTION -> "the name of a function";
+      case ARGUMENTS -> name.equals("d") ? "(results)" : "(arguments)";
+      case TARGETS -> "the name of a prototype or of a list of targets";
     };
   }
 
