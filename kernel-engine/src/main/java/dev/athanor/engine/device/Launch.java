@@ -1,6 +1,8 @@
 package dev.athanor.engine.device;
 
+import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
+import dev.athanor.engine.ptx.Variable;
 import java.util.List;
 
 /**
@@ -57,13 +59,18 @@ public record Launch(
           "%d arguments, the kernel takes %d".formatted(arguments.size(), parameters.size()));
     }
     for (int i = 0; i < parameters.size(); i++) {
-      if (!arguments.get(i).fits(parameters.get(i).type())) {
+      if (!arguments.get(i).fits(parameters.get(i))) {
         throw refused(
-            "%s for parameter %s, which is .%s"
-                .formatted(
-                    arguments.get(i), parameters.get(i).name(), parameters.get(i).type().word()));
+            "%s for parameter %s, which is %s"
+                .formatted(arguments.get(i), parameters.get(i).name(), type(parameters.get(i))));
       }
     }
+  }
+
+  private static String type(Parameter parameter) {
+    return "."
+        + parameter.type().word()
+        + (parameter.count() == Variable.SCALAR ? "" : "[" + parameter.count() + "]");
   }
 
   private IllegalArgumentException refused(String got) {

@@ -1,30 +1,65 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.List;
 
 /** A load or a store, of one register a lane or of a vector. */
 final class Access implements Step {
+
+  /** The words of accesses that other threads may wait for (PTX ISA 8.3). */
+  private static final List<String> STRONG = List.of("volatile", "relaxed", "acquire", "release");
 
   private final Block block;
   private final Addresses addresses;
   private final Cells[] elements;
   private final int size;
   private final boolean load;
+  private final boolean strong;
+  private final Touch touch;
 
   /**
    * @param elements the registers, in the order of their places in memory
    * @param size the bytes of one
    */
-  Access(Block block, Addresses addresses, Cells[] elements, int size, boolean load) {
+  Access(
+      Block block,
+      Instruction instruction,
+      Addresses addresses,
+      Cells[] elements,
+      int size,
+      boolean load) {
     this.block = block;
     this.addresses = addresses;
     this.elements = elements;
     this.size = size;
     this.load = load;
+    this.strong = STRONG.stream().anyMatch(instruction.modifiers()::has);
+    this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
   }
 
   @Override
   public void execute(int first, int end, boolean whole) {
+    if (strong) {
+      VarHandle.fullFence();
+    }
+    if (!load) {
+      block.progress();
+    }
+    if (block.observer != null) {
+      for (int warp = first; warp < end; warp++) {
+        some(warp, block.active[warp]);
+      }
+    } else {
+      gang(first, end);
+    }
+    if (strong) {
+      VarHandle.fullFence();
+    }
+  }
+
+  private void gang(int first, int end) {
     int warp = first;
     while (warp < end) {
       int stop = warp;
@@ -80,16 +115,20 @@ final class Access implements Step {
   }
 
   private void some(int warp, int mask) {
-    int bytes = size * elements.length;
-    addresses.check(warp, mask, bytes);
+    if (mask == 0) {
+      return;
+    }
+    addresses.resolve(warp, mask, size * elements.length, touch);
+    block.observe(touch);
     for (int left = mask; left != 0; left &= left - 1) {
-      int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
-      long offset = addresses.offset(lane, bytes, bytes);
+      int in = Integer.numberOfTrailingZeros(left);
+      var segment = touch.memory(in).segment();
       for (int i = 0; i < elements.length; i++) {
+        long offset = touch.offsets[in] + (long) i * size;
         if (load) {
-          elements[i].load(addresses.segment(), offset + (long) i * size, lane);
+          elements[i].load(segment, offset, 32 * warp + in);
         } else {
-          elements[i].store(addresses.segment(), offset + (long) i * size, lane);
+          elements[i].store(segment, offset, 32 * warp + in);
         }
       }
     }

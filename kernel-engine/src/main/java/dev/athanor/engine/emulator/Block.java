@@ -1,15 +1,20 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What the steps of a worker see of the block that they execute. */
 final class Block {
+
+  /** How far clocks go on from one look to the next. */
+  private static final int TICK = 32;
 
   final Registers registers;
 
@@ -23,8 +28,19 @@ final class Block {
   final long[] scratch;
 
   final MemorySegment shared;
-  final MemorySegment parameters;
+  final Memory sharedMemory;
+  final Memory parameterMemory;
+  final Memory constants;
+  final Memory localMemory;
+
+  /** The local memory of one thread. */
+  final int localBytes;
+
   final GlobalMemory.Snapshot memory;
+
+  /** Who watches; null = nobody. */
+  final @Nullable Observer observer;
+
   final Target target;
   final AsyncCopies copies;
 
@@ -32,8 +48,14 @@ final class Block {
   private final Dim3 grid;
   private final Dim3 shape;
   private long number;
+  private long progress;
+  private long ticks;
 
-  Block(LaunchedKernel launch, Registers registers) {
+  /**
+   * @param observer who watches; null = nobody
+   */
+  Block(LaunchedKernel launch, Registers registers, @Nullable Observer observer) {
+    this.observer = observer;
     this.registers = registers;
     int warps = registers.warps();
     this.active = new int[warps];
@@ -43,7 +65,14 @@ final class Block {
         Arena.ofAuto()
             .allocate(Math.max(1, launch.sharedBytes()), 256)
             .asSlice(0, launch.sharedBytes());
-    this.parameters = launch.parameters();
+    this.sharedMemory = new Memory.Small(Space.SHARED, shared);
+    this.parameterMemory = launch.parameters();
+    this.constants = launch.program().variables().constants();
+    this.localBytes = Math.ceilDiv(launch.program().kernel().localBytes(), 16) * 16;
+    long locals = 32L * warps * localBytes;
+    this.localMemory =
+        new Memory.Small(
+            Space.LOCAL, Arena.ofAuto().allocate(Math.max(1, locals), 16).asSlice(0, locals));
     this.memory = launch.memory();
     this.target = launch.options().target();
     this.copies = new AsyncCopies(this, launch.options().asyncTiming());
@@ -53,6 +82,9 @@ final class Block {
     registers
         .special()
         .forEach((register, kept) -> {
+          if (kept.storage() != Storage.INT) {
+            return; // 64 bits and predicates: zero, or set as they are read
+          }
           int[] lanes = kept.ints();
           switch (register) {
             case TID_X, TID_Y, TID_Z, LANEID, WARPID ->
@@ -85,8 +117,18 @@ final class Block {
             case DYNAMIC_SMEM_SIZE ->
                 Arrays.fill(
                     lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
-            default ->
-                throw new IllegalArgumentException("the emulator has no register " + register);
+            case CLOCK, CLOCK_HI, GLOBALTIMER_LO, GLOBALTIMER_HI -> {} // set as they are read
+            case ENVREG1, ENVREG2 -> {}
+            // without clusters each block is one
+            case NCLUSTERID_X -> Arrays.fill(lanes, grid.x());
+            case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y());
+            case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z());
+            case CLUSTER_NCTAID_X, CLUSTER_NCTAID_Y, CLUSTER_NCTAID_Z, CLUSTER_NCTARANK ->
+                Arrays.fill(lanes, 1);
+            case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z, CLUSTER_CTARANK -> {}
+            case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {} // begin fills them
+            case GRIDID, CLOCK64, GLOBALTIMER, IS_EXPLICIT_CLUSTER ->
+                throw new IllegalStateException(register + " has no 32 bits");
           }
         });
   }
@@ -96,7 +138,12 @@ final class Block {
     number = block;
     registers.poison();
     GlobalMemory.poison(shared);
+    GlobalMemory.poison(localMemory.segment());
     copies.clear();
+    ticks = 0;
+    if (observer != null) {
+      observer.begin(block);
+    }
     int threads = (int) shape.count();
     for (int warp = 0; warp < live.length; warp++) {
       int lanes = Math.min(32, threads - 32 * warp);
@@ -105,8 +152,14 @@ final class Block {
     registers
         .special()
         .forEach((register, kept) -> {
+          if (kept.storage() != Storage.INT) {
+            return;
+          }
           int[] lanes = kept.ints();
           switch (register) {
+            case CLUSTERID_X -> Arrays.fill(lanes, blockX());
+            case CLUSTERID_Y -> Arrays.fill(lanes, blockY());
+            case CLUSTERID_Z -> Arrays.fill(lanes, blockZ());
             case CTAID_X -> Arrays.fill(lanes, blockX());
             case CTAID_Y -> Arrays.fill(lanes, blockY());
             case CTAID_Z -> Arrays.fill(lanes, blockZ());
@@ -125,6 +178,29 @@ final class Block {
 
   private int blockZ() {
     return (int) (number / grid.x() / grid.y());
+  }
+
+  /** Takes note that something has changed for which others may wait. */
+  void progress() {
+    progress++;
+  }
+
+  /** Grows when something changes for which others may wait. */
+  long progressed() {
+    return progress;
+  }
+
+  /** Lets who watches see what is about to be touched. */
+  void observe(Touch touch) {
+    if (observer != null) {
+      observer.touch(touch);
+    }
+  }
+
+  /** The time, which goes on with each look at it, so that runs are alike. */
+  long tick() {
+    ticks += TICK;
+    return ticks;
   }
 
   boolean isActive(int lane) {

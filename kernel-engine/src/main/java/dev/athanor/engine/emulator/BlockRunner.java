@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -21,24 +22,28 @@ final class BlockRunner {
   /** Jumps backward after which others come first. */
   private static final int PATIENCE = 4096;
 
-  private static final int BARRIERS = 16;
   private static final int NOWHERE = Integer.MAX_VALUE;
 
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
-  private final int[] arrived = new int[BARRIERS];
-
-  /** How many warps a barrier waits for; 0 = all that live. */
-  private final int[] expected = new int[BARRIERS];
-
+  private final Barriers barriers = new Barriers();
+  private final @Nullable Observer observer;
+  private final long patience;
   private final LongPredicate cancelled;
+
+  /** What had changed when threads last began to go round loops, and how often since. */
+  private long progressed;
+
+  private long idleRounds;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
    */
   BlockRunner(LaunchedKernel launch, LongPredicate cancelled) {
-    this.block = new Block(launch, launch.program().registers(launch.block()));
+    this.observer = launch.observer();
+    this.patience = launch.options().patience();
+    this.block = new Block(launch, launch.program().registers(launch.block()), observer);
     this.code = launch.program().bind(block);
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
@@ -58,9 +63,8 @@ final class BlockRunner {
       warp.fragments.clear();
       warp.fragments.add(new Fragment(0, block.live[warp.index]));
     }
-    for (int i = 0; i < BARRIERS; i++) {
-      arrived[i] = 0;
-    }
+    barriers.clear();
+    idleRounds = 0;
     while (!cancelled.test(number)) {
       var next = next();
       if (next != null) {
@@ -68,6 +72,9 @@ final class BlockRunner {
       } else if (!renew()) {
         if (isAnyLeft()) {
           throw deadlock();
+        }
+        if (observer != null) {
+          observer.end();
         }
         return;
       }
@@ -96,6 +103,14 @@ final class BlockRunner {
       for (var fragment : warp.fragments) {
         any |= fragment.spent && fragment.wait == Wait.NONE;
         fragment.spent = false;
+      }
+    }
+    if (any) {
+      boolean idle = block.progressed() == progressed;
+      idleRounds = idle ? idleRounds + 1 : 0;
+      progressed = block.progressed();
+      if (idleRounds * PATIENCE >= patience) {
+        throw livelock();
       }
     }
     return any;
@@ -163,6 +178,9 @@ final class BlockRunner {
     int backward = 0;
     while (pc < limit) {
       var op = code[pc];
+      if (observer != null && op.kind != Op.Kind.COLLECTIVE) {
+        announce(observer, op, pc, first, end);
+      }
       switch (op.kind) {
         case STRAIGHT -> {
           execute(op, first, end, whole);
@@ -199,6 +217,9 @@ final class BlockRunner {
             return;
           }
           check(op, first, end);
+          if (observer != null) {
+            announce(observer, op, pc, first, end);
+          }
           op.step.execute(first, end, true);
           pc++;
         }
@@ -213,6 +234,12 @@ final class BlockRunner {
       }
     }
     move(pc, fragment, first, end, whole);
+  }
+
+  private void announce(Observer to, Op op, int pc, int first, int end) {
+    for (int warp = first; warp < end; warp++) {
+      to.execute(pc, warp, block.active[warp], op.chosen(warp, block.active[warp]));
+    }
   }
 
   private static final int NOBODY = 0;
@@ -305,7 +332,8 @@ final class BlockRunner {
         warps[warp].exited(fragment);
       }
     }
-    for (int barrier = 0; barrier < BARRIERS; barrier++) {
+    block.progress();
+    for (int barrier = 0; barrier < Barriers.COUNT; barrier++) {
       release(barrier);
     }
   }
@@ -329,6 +357,9 @@ final class BlockRunner {
     }
     if ((step.needed(warp.index, chosen) & ~chosen) == 0) {
       block.active[warp.index] = chosen;
+      if (observer != null) {
+        observer.execute(pc, warp.index, all, chosen);
+      }
       step.execute(warp.index, warp.index + 1, whole && chosen == all);
       return;
     }
@@ -345,7 +376,7 @@ final class BlockRunner {
     if (chosen != EVERYBODY) {
       return chosen == NOBODY;
     }
-    if (!whole || op.barrier().threads() != null) {
+    if (!whole || op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
       return false;
     }
     for (int warp = 0; warp < warps.length; warp++) {
@@ -356,13 +387,17 @@ final class BlockRunner {
         return false;
       }
     }
-    return arrived[number(op, first)] == 0;
+    if (barriers.arrived(number(op, first)) != 0) {
+      return false;
+    }
+    block.progress();
+    return true;
   }
 
   private int number(Op op, int warp) {
     int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
     int number = op.barrier().number().ints()[lane];
-    if (number < 0 || number >= BARRIERS) {
+    if (number < 0 || number >= Barriers.COUNT) {
       throw block.fault(
           lane, op.instruction, "there is no barrier %d, only 0 to 15".formatted(number));
     }
@@ -385,19 +420,45 @@ final class BlockRunner {
         continue;
       }
       int number = number(op, warp);
-      int count = count(op, warp);
-      if (arrived[number] > 0 && expected[number] != count) {
+      come(op, fragment, warp, number, chosen);
+      release(number);
+    }
+  }
+
+  /** A warp comes to a barrier. */
+  private void come(Op op, Fragment fragment, int warp, int number, int chosen) {
+    var barrier = op.barrier();
+    int lane = 32 * warp + Integer.numberOfTrailingZeros(chosen);
+    int count = count(op, warp);
+    if (barriers.arrived(number) > 0) {
+      if (barriers.expected(number) != count) {
         throw block.fault(
-            32 * warp + Integer.numberOfTrailingZeros(chosen),
+            lane,
             op.instruction,
             "waits for %s, but others at barrier %d wait for %s"
-                .formatted(threads(count), number, threads(expected[number])));
+                .formatted(threads(count), number, threads(barriers.expected(number))));
       }
-      expected[number] = count;
-      arrived[number]++;
+      if (barriers.reduces(number) != barrier.kind().reduces()) {
+        throw block.fault(
+            lane,
+            op.instruction,
+            "%s a predicate, but others at barrier %d %s"
+                .formatted(
+                    barrier.kind().reduces() ? "combines" : "does not combine",
+                    number,
+                    barriers.reduces(number) ? "do" : "do not"));
+      }
+    }
+    int holding = 0;
+    if (barrier.predicate() != null) {
+      holding = Integer.bitCount(barrier.predicate().ints()[warp] & chosen);
+    }
+    barriers.arrive(number, count, barrier.kind(), holding, Integer.bitCount(chosen));
+    if (barrier.kind() == BarrierKind.ARRIVE) {
+      fragment.pc++;
+    } else {
       warps[warp].barrier = number;
       fragment.wait = Wait.BARRIER;
-      release(number);
     }
   }
 
@@ -420,28 +481,67 @@ final class BlockRunner {
     return count / 32;
   }
 
-  /** Opens a barrier if everybody has come. */
+  /** Lets those go on that wait at a barrier, if everybody has come. */
   private void release(int number) {
-    if (arrived[number] == 0) {
+    int living = 0;
+    for (int live : block.live) {
+      living += live != 0 ? 1 : 0;
+    }
+    if (!barriers.opens(number, living)) {
       return;
     }
-    int wanted = expected[number];
-    if (wanted == 0) {
-      for (int live : block.live) {
-        wanted += live != 0 ? 1 : 0;
-      }
-    }
-    if (arrived[number] < wanted) {
-      return;
-    }
-    arrived[number] = 0;
+    block.progress();
     for (var warp : warps) {
       var fragment = warp.isWhole() ? warp.fragments.getFirst() : null;
       if (fragment != null && fragment.wait == Wait.BARRIER && warp.barrier == number) {
+        learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
         fragment.wait = Wait.NONE;
         fragment.pc++;
       }
     }
+  }
+
+  /** Hands out what the threads at a barrier combined. */
+  private void learn(Op.Barrier barrier, int warp, int mask, int number) {
+    if (barrier.result() == null) {
+      return;
+    }
+    int result = barriers.result(number, barrier.kind());
+    for (int left = mask; left != 0; left &= left - 1) {
+      barrier.result().set(32 * warp + Integer.numberOfTrailingZeros(left), result);
+    }
+  }
+
+  /** All go round loops, and nothing changes: says where. */
+  private Fault livelock() {
+    List<String> reports = new ArrayList<>();
+    for (var warp : warps) {
+      for (var fragment : warp.fragments) {
+        int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
+        reports.add(
+            block.report(
+                lane,
+                code[fragment.pc].instruction,
+                fragment.wait == Wait.NONE
+                    ? "goes round a loop with lanes 0x%08x for ever; no thread stored anything,"
+                            .formatted(fragment.mask)
+                        + " passed a barrier or ended in %d jumps backward"
+                            .formatted(idleRounds * PATIENCE)
+                    : waiting(warp, fragment)));
+      }
+    }
+    return new Fault(reports);
+  }
+
+  private String waiting(Warp warp, Fragment fragment) {
+    return fragment.wait == Wait.BARRIER
+        ? "waits for ever at barrier %d, to which %d of %s came"
+            .formatted(
+                warp.barrier,
+                32 * barriers.arrived(warp.barrier),
+                threads(barriers.expected(warp.barrier)))
+        : "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
+            .formatted(fragment.mask, block.live[warp.index]);
   }
 
   /** Nobody can go on: says who waits where. */
@@ -450,14 +550,7 @@ final class BlockRunner {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
-        var what =
-            fragment.wait == Wait.BARRIER
-                ? "waits for ever at barrier %d, to which %d of %s came"
-                    .formatted(
-                        warp.barrier, 32 * arrived[warp.barrier], threads(expected[warp.barrier]))
-                : "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
-                    .formatted(fragment.mask, block.live[warp.index]);
-        reports.add(block.report(lane, code[fragment.pc].instruction, what));
+        reports.add(block.report(lane, code[fragment.pc].instruction, waiting(warp, fragment)));
       }
     }
     return new Fault(reports);

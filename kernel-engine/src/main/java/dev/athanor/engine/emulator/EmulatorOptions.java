@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.Target;
+import java.util.List;
 
 /**
  * How the emulator is set up.
@@ -9,9 +10,17 @@ import dev.athanor.engine.ptx.Target;
  * @param workers how many blocks run at once
  * @param memoryBytes the memory of the device
  * @param asyncTiming when asynchronous copies happen
+ * @param patience after how many jumps backward, within which no thread of a block stored anything,
+ *     passed a barrier or ended, the block is said to hang
+ * @param observers who watches launches
  */
 public record EmulatorOptions(
-    Target target, int workers, long memoryBytes, AsyncTiming asyncTiming) {
+    Target target,
+    int workers,
+    long memoryBytes,
+    AsyncTiming asyncTiming,
+    long patience,
+    List<Observer.Factory> observers) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
@@ -23,7 +32,9 @@ public record EmulatorOptions(
           Target.SM_90,
           Runtime.getRuntime().availableProcessors(),
           2 * Runtime.getRuntime().maxMemory(),
-          AsyncTiming.LAZY);
+          AsyncTiming.LAZY,
+          1L << 26,
+          List.of());
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {
@@ -34,6 +45,10 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions {
+    observers = List.copyOf(observers);
+    if (patience < 1) {
+      throw new IllegalArgumentException("patience must be at least 1, got " + patience);
+    }
     if (workers < 1) {
       throw new IllegalArgumentException("workers must be at least 1, got " + workers);
     }
@@ -43,18 +58,26 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming);
+    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, patience, observers);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming);
+    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, patience, observers);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming);
+    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, patience, observers);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming);
+    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, patience, observers);
+  }
+
+  public EmulatorOptions withPatience(long newPatience) {
+    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newPatience, observers);
+  }
+
+  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
+    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, patience, newObservers);
   }
 }

@@ -13,13 +13,16 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
 final class Program {
 
   private final Kernel kernel;
+  private final Variables variables;
   private final Set<SpecialRegister> special;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
@@ -27,10 +30,12 @@ final class Program {
   /**
    * Decodes a kernel.
    *
+   * @param variables those of its module
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
-  Program(Kernel kernel) {
+  Program(Kernel kernel, Variables variables) {
     this.kernel = kernel;
+    this.variables = variables;
     this.special =
         kernel
             .instructions()
@@ -53,11 +58,39 @@ final class Program {
     // falling off the end returns
     var end = Opcodes.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
-    bind(new Block(LaunchedKernel.trial(this), registers(Dim3.of(32)))); // to hear complaints now
+    bind(
+        new Block(
+            LaunchedKernel.trial(this), registers(Dim3.of(32)), null)); // to hear complaints now
   }
 
   Kernel kernel() {
     return kernel;
+  }
+
+  Variables variables() {
+    return variables;
+  }
+
+  List<Instruction> instructions() {
+    return instructions;
+  }
+
+  /**
+   * The address of a variable, array or parameter in its state space.
+   *
+   * @throws IllegalArgumentException when there is none of this name
+   */
+  long address(String name) {
+    var own =
+        Stream.of(kernel.sharedOffset(name), kernel.localOffset(name), kernel.parameterOffset(name))
+            .filter(OptionalInt::isPresent)
+            .findFirst();
+    if (own.isPresent()) {
+      return own.get().getAsInt();
+    }
+    return variables
+        .address(name)
+        .orElseThrow(() -> new IllegalArgumentException("there is no variable " + name));
   }
 
   /** Registers for blocks of this shape. */
@@ -69,7 +102,7 @@ final class Program {
 
   /** The instructions, to be executed in a block. */
   Op[] bind(Block block) {
-    var binder = new Binder(kernel, labels, block);
+    var binder = new Binder(this, labels, block);
     return instructions.stream().map(binder::bind).toArray(Op[]::new);
   }
 }

@@ -1,6 +1,8 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 
 /** What an instruction does to the lanes of a block, bound to the registers of a worker. */
@@ -40,15 +42,44 @@ interface Step {
     }
   }
 
-  /** A kernel parameter, or the {@code size} bytes of each element of a vector. */
-  record LoadParameter(Block block, long offset, List<Cells> results, int size) implements Step {
+  /** A step that reads a clock. */
+  record Timed(Block block, List<Lanes> clocks, Step step) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
-        if (block.isActive(lane)) {
-          for (int i = 0; i < results.size(); i++) {
-            results.get(i).load(block.parameters, offset + (long) i * size, lane);
-          }
+      long now = block.tick();
+      for (var clock : clocks) {
+        for (int lane = 32 * first; lane < 32 * end; lane++) {
+          clock.set(lane, now);
+        }
+      }
+      step.execute(first, end, whole);
+    }
+  }
+
+  /** Orders accesses; in a block they are in order anyway. */
+  record Fence() implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      VarHandle.fullFence();
+    }
+  }
+
+  /** Changes nothing. */
+  record NoEffect() implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {}
+  }
+
+  /** Stops the kernel. */
+  record Trap(Block block, Instruction instruction) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          throw block.fault(
+              32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
+              instruction,
+              "stops the kernel");
         }
       }
     }

@@ -109,7 +109,7 @@ final class BodyVerifier {
   }
 
   private void check(Instruction instruction) {
-    var since = instruction.form().since();
+    var since = instruction.since();
     if (since.version().compareTo(module.version()) > 0) {
       fault(
           instruction,
@@ -249,10 +249,7 @@ final class BodyVerifier {
         && registerClass.bits() > type.bits();
   }
 
-  /**
-   * The state space of the n-th address of an instruction; null when any or when that is not
-   * written.
-   */
+  /** The state space of the n-th address of an instruction; null = generic. */
   private static @Nullable Space space(Instruction instruction, int address) {
     var written =
         instruction.modifiers().list().stream()
@@ -269,14 +266,16 @@ final class BodyVerifier {
       Instruction instruction, Operand.Address address, @Nullable Space space) {
     switch (address.base()) {
       case Register r -> {
-        boolean narrow = space == Space.SHARED || space == Space.LOCAL || space == Space.CONST;
+        boolean narrow = space != null && space != Space.GLOBAL;
         if (r.registerClass() != RegisterClass.B64
             && !(narrow && r.registerClass() == RegisterClass.B32)) {
           fault(
               instruction,
-              "an address in %s memory is a %s register, got %s, a .%s register"
+              "%s is a %s register, got %s, a .%s register"
                   .formatted(
-                      space == null ? "generic" : space.word(),
+                      space == null
+                          ? "a generic address"
+                          : "an address in " + space.word() + " memory",
                       narrow ? ".b32 or .b64" : ".b64",
                       r,
                       r.registerClass().word()));
@@ -284,14 +283,12 @@ final class BodyVerifier {
       }
       case Operand.Symbol s -> {
         var place = names.place(s.name());
-        if (place.isEmpty() || (space != null && place.get().space() != space)) {
+        var in = space == null ? Space.GLOBAL : space;
+        if (place.isEmpty() || place.get().space() != in) {
           fault(
               instruction,
               "names %s, which is no variable in %s memory; there are %s"
-                  .formatted(
-                      s,
-                      space == null ? "any" : space.word(),
-                      space == null ? names.all() : names.in(space)));
+                  .formatted(s, in.word(), names.in(in)));
         } else {
           checkRange(instruction, address, place.get());
         }
@@ -308,7 +305,7 @@ final class BodyVerifier {
   private void checkRange(Instruction instruction, Operand.Address address, Names.Place place) {
     int size =
         switch (instruction.form().semantics()) {
-          case Semantics.Load _, Semantics.Store _ ->
+          case Semantics.Load _, Semantics.Store _, Semantics.Atomic _ ->
               instruction.modifiers().type().map(Type::bytes).orElse(0)
                   * instruction.modifiers().vectorLength();
           case Semantics.AsyncCopy _ ->

@@ -48,6 +48,7 @@ public final class ControlFlow {
         boolean leaves =
             !targets.isEmpty()
                 || instruction.form().semantics() instanceof Semantics.Exit
+                || instruction.form().semantics() instanceof Semantics.Trap
                 || ends.test(instruction);
         goesOn = !leaves || instruction.guard() != null;
       }

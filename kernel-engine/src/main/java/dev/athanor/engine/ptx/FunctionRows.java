@@ -5,14 +5,13 @@ import static dev.athanor.engine.ptx.Row.row;
 import dev.athanor.engine.ptx.Semantics.*;
 import java.util.List;
 
-/** Calls, what they hand over, and branches by number (PTX ISA 9.7.9.8, 9.7.9.11, 9.7.12). */
+/** Calls, what they hand over, and branches by number (PTX ISA 9.7.9.11, 9.7.12). */
 final class FunctionRows {
 
   // spotless:off
   static final List<Form> ALL =
       List.of(
-          row("9.7.9.8", "1.0", 20, "ld.param{.<v2|v4>}.mem d*vec, [a]", Opcodes::atMost16Bytes, new Load()),
-          row("9.7.9.11", "2.0", 20, "st.param{.<v2|v4>}.mem [a], b*vec", Opcodes::atMost16Bytes, new Store()),
+          row("9.7.9.11", "2.0", 20, "st.param{.<v2|v4>}.mem [a], b*vec", MemoryRows::fits, new Store()),
 
           row("9.7.12.4", "6.0", 30, "brx.idx{.uni} a:u32, t:targets", new IndexedBranch()),
 

@@ -104,6 +104,11 @@ public sealed interface Statement {
       operands = List.copyOf(operands);
     }
 
+    /** The first version and target that have it. */
+    public Form.Since since() {
+      return form.since(modifiers);
+    }
+
     /** The mnemonic with its modifiers: {@code fma.rn.f32}. */
     public String opcode() {
       return form.mnemonic() + modifiers;

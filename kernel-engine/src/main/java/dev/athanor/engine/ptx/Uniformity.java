@@ -87,8 +87,10 @@ final class Uniformity {
     return found;
   }
 
+  /** {@code bar.warp.sync} waits for the lanes that it names, wherever they are. */
   private static boolean needsWarp(Instruction i) {
-    return i.form().semantics() instanceof Semantics.Barrier || i.modifiers().has("aligned");
+    return (i.form().mnemonic().equals("bar") && !i.modifiers().has("warp"))
+        || i.modifiers().has("aligned");
   }
 
   /** The first varying branch that decides whether a statement is executed. */
@@ -320,6 +322,7 @@ final class Uniformity {
           (reads && !evensOut(i, state)) || i.operands().stream().anyMatch(Uniformity::differs);
       case Semantics.Load _ -> reads;
       case Semantics.Warp _ -> !answersAlike(i, state);
+      case Semantics.Barrier _ -> false;
       default -> true;
     };
   }

@@ -9,7 +9,6 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceCompatibilityKit;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.LoadedKernel.Origin;
-import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
@@ -25,15 +24,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   @Test
   void everySpellingOfTheTableIsUnderstood() {
     try (var device = new EmulatedDevice()) {
-      // what calls hand over needs local memory
-      var walk =
-          TableWalk.module(
-              new Version(7, 8),
-              Target.SM_90,
-              i ->
-                  !(i.form().semantics() instanceof Semantics.Call)
-                      && !(i.form().semantics() instanceof Semantics.IndexedBranch)
-                      && !i.opcode().startsWith("st.param"));
+      var walk = TableWalk.module(new Version(7, 8), Target.SM_90);
       assertThat(device.load(walk, "walk").origin()).isEqualTo(Origin.COMPILED);
     }
   }

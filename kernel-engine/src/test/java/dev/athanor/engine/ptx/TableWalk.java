@@ -4,7 +4,6 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Predicate;
 
 /** Every legal spelling of every row of the table, as instructions. */
 public final class TableWalk {
@@ -37,11 +36,6 @@ public final class TableWalk {
    * before.
    */
   public static Module module(Version version, Target target) {
-    return module(version, target, _ -> true);
-  }
-
-  /** The same with those instructions only that somebody wants. */
-  public static Module module(Version version, Target target, Predicate<Instruction> wanted) {
     var body = new ArrayList<Statement>();
     for (boolean gives : List.of(false, true)) {
       for (boolean takes : List.of(false, true)) {
@@ -61,10 +55,8 @@ public final class TableWalk {
       }
     }
     for (var instruction : spellings()) {
-      var since = instruction.form().since();
-      if (since.version().compareTo(version) <= 0
-          && target.runs(since.target())
-          && wanted.test(instruction)) {
+      var since = instruction.since();
+      if (since.version().compareTo(version) <= 0 && target.runs(since.target())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
                 || instruction.form().semantics() instanceof Semantics.IndexedBranch
@@ -88,10 +80,20 @@ public final class TableWalk {
             "walk",
             parameters(true, "parameter"),
             List.of(new Kernel.SharedArray("array", 16, 4096)),
-            List.of(variable("given"), variable("result")),
-            Limits.NONE.withMostThreads(List.of(256, 1, 1)).withMinBlocks(1),
+            List.of(
+                variable(Modifier.Space.LOCAL, "own"),
+                variable(Modifier.Space.PARAM, "given"),
+                variable(Modifier.Space.PARAM, "result")),
+            Limits.NONE.withMostThreads(List.of(256, 1, 1)),
             body);
-    return new Module(version, target, List.of(), functions(), List.of(kernel));
+    return new Module(
+        version,
+        target,
+        List.of(
+            variable(Modifier.Space.GLOBAL, "variable"),
+            variable(Modifier.Space.CONST, "constant")),
+        functions(),
+        List.of(kernel));
   }
 
   private static String suffix(boolean gives, boolean takes) {
@@ -104,9 +106,8 @@ public final class TableWalk {
         : List.of();
   }
 
-  private static Variable variable(String name) {
-    return new Variable(
-        "", Modifier.Space.PARAM, HANDED_OVER, Type.B8, name, HANDED_OVER, List.of());
+  private static Variable variable(Modifier.Space space, String name) {
+    return new Variable("", space, HANDED_OVER, Type.B8, name, HANDED_OVER, List.of());
   }
 
   /** A function of each shape of calls. */
@@ -175,15 +176,26 @@ public final class TableWalk {
                       form.semantics() instanceof Semantics.Store ? "given" : "parameter")
                   : form.semantics() instanceof Semantics.AsyncCopy
                       ? new Register(RegisterClass.B64, "%rd0")
-                      : new Register(
-                          modifiers.has("shared") ? RegisterClass.B32 : RegisterClass.B64,
-                          modifiers.has("shared") ? "%r0" : "%rd0"),
+                      : modifiers
+                              .find(Modifier.Space.class)
+                              .filter(Modifier.Space::isShared)
+                              .isPresent()
+                          ? new Register(RegisterClass.B32, "%r0")
+                          : new Register(RegisterClass.B64, "%rd0"),
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
               slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
       case LABEL -> new Operand.Symbol(LABEL);
-      case SYMBOL -> new Operand.Symbol("array");
+      case SYMBOL ->
+          new Operand.Symbol(
+              modifiers.has("global")
+                  ? "variable"
+                  : modifiers.has("const")
+                      ? "constant"
+                      : modifiers.has("local")
+                          ? "own"
+                          : modifiers.has("param") ? "parameter" : "array");
       case FUNCTION -> new Operand.Symbol("function" + suffix(form));
       case ARGUMENTS ->
           new Operand.Arguments(
