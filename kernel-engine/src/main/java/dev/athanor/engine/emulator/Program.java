@@ -33,8 +33,8 @@ final class Program {
    * @param variables those of its module
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
-  Program(Kernel kernel, Variables variables) {
-    this.kernel = kernel;
+  Program(Kernel given, Variables variables) {
+    this.kernel = Normalizer.normal(given);
     this.variables = variables;
     this.special =
         kernel

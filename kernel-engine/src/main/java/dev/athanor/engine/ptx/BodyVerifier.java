@@ -222,7 +222,7 @@ final class BodyVerifier {
             && element instanceof Operand.Immediate;
     if (element instanceof Register) {
       check(instruction, slot, element);
-    } else if (!literal) {
+    } else if (!literal && !(slot.isResult() && element instanceof Operand.Sink)) {
       fault(
           instruction,
           "operand %s must be %s, got %s in it"

@@ -4,6 +4,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** Every legal spelling of every row of the table, as instructions. */
 public final class TableWalk {
@@ -27,8 +28,28 @@ public final class TableWalk {
             form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN));
       }
+      negated(form).ifPresent(all::add);
     }
     return all;
+  }
+
+  /** The first spelling of a row with all predicates that it reads negated, if it reads any. */
+  private static Optional<Instruction> negated(Form form) {
+    var modifiers = form.everyModifiers().getFirst();
+    var operands = new ArrayList<Operand>();
+    for (var slot : form.operands()) {
+      var operand = operand(form, slot, modifiers);
+      operands.add(
+          slot.kind() == OperandSlot.Kind.SOURCE
+                  && operand instanceof Register r
+                  && r.registerClass() == RegisterClass.PRED
+              ? new Operand.Negation(r)
+              : operand);
+    }
+    return operands.stream().anyMatch(Operand.Negation.class::isInstance)
+        ? Optional.of(
+            Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN))
+        : Optional.empty();
   }
 
   /**
