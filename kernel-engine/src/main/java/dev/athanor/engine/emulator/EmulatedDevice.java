@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
@@ -84,16 +85,12 @@ public final class EmulatedDevice implements Device {
   @Override
   public LoadedKernel load(Module module, String kernel) {
     checkOpen();
-    var code =
-        module
-            .kernel(kernel)
-            .orElseThrow(() ->
-                new DeviceException.LoadFailed(
-                    kernel,
-                    "the module has "
-                        + module.kernels().stream()
-                            .map(Kernel::name)
-                            .collect(Collectors.joining(", "))));
+    if (module.kernel(kernel).isEmpty()) {
+      throw new DeviceException.LoadFailed(
+          kernel,
+          "the module has "
+              + module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", ")));
+    }
     if (!options.target().runs(module.target())) {
       throw new DeviceException.LoadFailed(
           kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
@@ -105,8 +102,11 @@ public final class EmulatedDevice implements Device {
     }
     try {
       Verifier.verify(module);
+      var inliner = new Inliner(module);
       var program =
-          new Program(code, variables.computeIfAbsent(module, _ -> new Variables(module, memory)));
+          new Program(
+              inliner.kernel(kernel),
+              variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
       var other = ofModule.putIfAbsent(kernel, program);
       return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
     } catch (IllegalArgumentException e) {
