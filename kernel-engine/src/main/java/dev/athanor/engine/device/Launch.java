@@ -1,6 +1,5 @@
 package dev.athanor.engine.device;
 
-import dev.athanor.engine.ptx.Limits;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Limits;
@@ -121,7 +120,8 @@ public record Launch(
   /** The only block and the only cluster that the kernel may say it has. */
   private void checkShape(Limits limits) {
     if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
-      throw refused("a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
+      throw refused(
+          "a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
     }
     for (int i = 0; i < limits.cluster().size(); i++) {
       if (extents(grid).get(i) % limits.cluster().get(i) != 0) {

@@ -113,8 +113,7 @@ final class Normalizer {
     return low;
   }
 
-  private Register result(
-      Instruction given, Type type, Register wide, List<Statement> behind) {
+  private Register result(Instruction given, Type type, Register wide, List<Statement> behind) {
     boolean loads = given.form().semantics() instanceof Semantics.Load;
     int bits = wide.registerClass().bits();
     if (bits <= type.registerClass().bits() || (bits == 32 && !loads)) {

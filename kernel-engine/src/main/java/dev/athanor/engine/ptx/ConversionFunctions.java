@@ -218,7 +218,9 @@ final class ConversionFunctions {
   /** The greatest finite number in the place of greater ones. */
   static int toTf32Finite(float a, Rounding rounding) {
     int rounded = toTf32(a, rounding);
-    return isNaN(a) ? 0x7FFF_FFFF : (rounded & 0x7F80_0000) == 0x7F80_0000 ? (rounded & 0x8000_0000) | 0x7F7F_E000 : rounded;
+    return isNaN(a)
+        ? 0x7FFF_FFFF
+        : (rounded & 0x7F80_0000) == 0x7F80_0000 ? (rounded & 0x8000_0000) | 0x7F7F_E000 : rounded;
   }
 
   static int toTf32Relu(float a, Rounding rounding) {

@@ -35,8 +35,7 @@ class LaunchTest {
   }
 
   private static void check(String directive, String block, int blocks) {
-    var text =
-        ".version 8.0\n.target sm_90\n.visible .entry k()\n" + directive + "\n{ ret; }\n";
+    var text = ".version 8.0\n.target sm_90\n.visible .entry k()\n" + directive + "\n{ ret; }\n";
     var extents = block.split(", ");
     try (var device = new EmulatedDevice()) {
       new Launch(

@@ -255,8 +255,7 @@ public final class RandomKernels {
     }
     int slots = (shared ? OWN : BYTES) / (length * bytes);
     var address =
-        new Address(
-            shared ? own : load ? in : out, (long) random.nextInt(slots) * length * bytes);
+        new Address(shared ? own : load ? in : out, (long) random.nextInt(slots) * length * bytes);
     var elements = new ArrayList<Operand>();
     var free = new ArrayList<>(registers(registerClass));
     for (int i = 0; i < length; i++) {
@@ -303,8 +302,7 @@ public final class RandomKernels {
         yield Operand.Vector.of(elements);
       }
       case Register _ when slot.isResult() -> register(slot, modifiers, List.of());
-      case Operand.Negation _ ->
-          new Operand.Negation(any(registers(RegisterClass.PRED)));
+      case Operand.Negation _ -> new Operand.Negation(any(registers(RegisterClass.PRED)));
       case Register _ ->
           slot.takesLiteral(modifiers) && random.nextInt(4) == 0
               ? literal(slot, modifiers)

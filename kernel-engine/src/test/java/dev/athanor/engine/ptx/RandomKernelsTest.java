@@ -27,8 +27,7 @@ class RandomKernelsTest {
       try {
         var again = Parser.parse(text, "random-" + seed + ".ptx");
         assertThat(again).hasToString(text);
-        assertThat(again.kernels().getFirst().body())
-            .isEqualTo(module.kernels().getFirst().body());
+        assertThat(again.kernels().getFirst().body()).isEqualTo(module.kernels().getFirst().body());
         Verifier.verify(again);
         assertThat(assembler.assemble(text, module.target()).cubin()).isNotEmpty();
       } catch (IllegalArgumentException
