@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
@@ -26,6 +27,7 @@ final class Block {
   final MemorySegment parameters;
   final GlobalMemory.Snapshot memory;
   final Target target;
+  final Arithmetic arithmetic;
   final AsyncCopies copies;
 
   private final String kernel;
@@ -46,6 +48,7 @@ final class Block {
     this.parameters = launch.parameters();
     this.memory = launch.memory();
     this.target = launch.options().target();
+    this.arithmetic = launch.options().arithmetic();
     this.copies = new AsyncCopies(this, launch.options().asyncTiming());
     this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();

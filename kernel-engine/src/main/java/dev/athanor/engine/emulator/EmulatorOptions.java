@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 
 /**
@@ -9,21 +10,23 @@ import dev.athanor.engine.ptx.Target;
  * @param workers how many blocks run at once
  * @param memoryBytes the memory of the device
  * @param asyncTiming when asynchronous copies happen
+ * @param arithmetic how closely the sums of matrix instructions follow the hardware
  */
 public record EmulatorOptions(
-    Target target, int workers, long memoryBytes, AsyncTiming asyncTiming) {
+    Target target, int workers, long memoryBytes, AsyncTiming asyncTiming, Arithmetic arithmetic) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
-   * the Java heap may take. Where nothing else was set the heap may take a quarter of the machine
-   * or container.
+   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
+   * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
+   * the machine or container.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
           Target.SM_90,
           Runtime.getRuntime().availableProcessors(),
           2 * Runtime.getRuntime().maxMemory(),
-          AsyncTiming.LAZY);
+          AsyncTiming.LAZY,
+          Arithmetic.EXACT);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {
@@ -43,18 +46,22 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming);
+    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, arithmetic);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming);
+    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, arithmetic);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming);
+    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, arithmetic);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming);
+    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, arithmetic);
+  }
+
+  public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
+    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newArithmetic);
   }
 }

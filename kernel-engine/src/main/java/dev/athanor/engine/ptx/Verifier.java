@@ -261,7 +261,11 @@ public final class Verifier {
   private static boolean inShared(Instruction instruction, OperandSlot slot) {
     return instruction.form().semantics() instanceof Semantics.AsyncCopy
         ? slot.name().equals("d")
-        : instruction.modifiers().has("shared");
+        : instruction
+            .modifiers()
+            .find(Modifier.Space.class)
+            .filter(Modifier.Space::isShared)
+            .isPresent();
   }
 
   private @Nullable SharedArray sharedArray(Instruction instruction, Operand.Symbol symbol) {
