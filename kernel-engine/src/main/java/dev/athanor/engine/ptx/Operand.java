@@ -90,7 +90,8 @@ public sealed interface Operand
   record Address(Operand base, long offset) implements Operand {
     @Override
     public String toString() {
-      return "[" + base + (offset == 0 ? "" : offset > 0 ? "+" + offset : offset) + "]";
+      // the manual has only base+offset: ptxas refuses [%rd0-4]
+      return "[" + base + (offset == 0 ? "" : "+" + offset) + "]";
     }
   }
 

@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Parser;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -55,22 +58,21 @@ class WmmaTest {
       String layoutC,
       String layoutD,
       int padding) {
-    var sizes = shape.substring(1).split("[nk]");
-    int m = Integer.parseInt(sizes[0]);
-    int n = Integer.parseInt(sizes[1]);
-    int k = Integer.parseInt(sizes[2]);
+    var sizes = MatrixShape.of(new Modifiers(List.of(Modifier.of(shape))));
+    int m = sizes.m();
+    int n = sizes.n();
+    int k = sizes.k();
     long seed = System.nanoTime();
     var random = new Random(seed);
     var a = new Matrix(m, k, type, layoutA, padding).fill(random);
     var b = new Matrix(k, n, type, layoutB, padding).fill(random);
     var c = new Matrix(m, n, typeC, layoutC, padding).fill(random);
     var d = new Matrix(m, n, typeD, layoutD, padding);
-    var count = registers.split(" ");
-    int countD = typeD.equals("f16") ? 4 : type.equals("f16") ? 8 : Integer.parseInt(count[0]);
+    int countD = typeD.equals("f16") ? 4 : type.equals("f16") ? 8 : digit(registers, 0);
     var text = new StringBuilder();
-    var listA = list(text, "a", type, Integer.parseInt(count[1]));
-    var listB = list(text, "b", type, Integer.parseInt(count[2]));
-    var listC = list(text, "c", typeC, Integer.parseInt(count[3]));
+    var listA = list(text, "a", type, digit(registers, 1));
+    var listB = list(text, "b", type, digit(registers, 2));
+    var listC = list(text, "c", typeC, digit(registers, 3));
     var listD = list(text, "d", typeD, countD);
     var types =
         type.equals("f16") ? typeD + "." + typeC : typeD + "." + type + "." + type + "." + typeC;
@@ -197,6 +199,10 @@ class WmmaTest {
         a,
         a,
         a);
+  }
+
+  private static int digit(String text, int word) {
+    return Character.digit(text.charAt(2 * word), 10);
   }
 
   /** Declares registers and answers them in braces. */

@@ -9,13 +9,13 @@ import java.math.RoundingMode;
  *
  * @param smallestA the smallest exponent of a normal number among the first factors
  */
-record SlowTensorCore(int fraction, Format format, int smallestA, int smallestB) {
+public record SlowTensorCore(int fraction, Format format, int smallestA, int smallestB) {
 
   private static final BigDecimal TWO = BigDecimal.valueOf(2);
   private static final int ZERO = -126;
 
   /** The format of a sum. */
-  enum Format {
+  public enum Format {
     F32(23, -126, 128, RoundingMode.DOWN),
     E8M13(13, -126, 128, RoundingMode.DOWN),
     F16(10, -14, 16, RoundingMode.HALF_EVEN);
@@ -34,7 +34,7 @@ record SlowTensorCore(int fraction, Format format, int smallestA, int smallestB)
   }
 
   /** The sum of a block of products and c. */
-  double add(double[] a, double[] b, double c) {
+  public double add(double[] a, double[] b, double c) {
     double plain = c;
     int greatest = exponent(c, format.smallest);
     for (int k = 0; k < a.length; k++) {
