@@ -43,8 +43,7 @@ public class MatrixKernelBenchmark {
 
   @Setup
   public void load() {
-    device =
-        new EmulatedDevice(EmulatorOptions.DEFAULT.withWorkers(1).withArithmetic(arithmetic));
+    device = new EmulatedDevice(EmulatorOptions.DEFAULT.withWorkers(1).withArithmetic(arithmetic));
     stream = device.openStream();
     var text =
         """

@@ -44,8 +44,7 @@ public class MatrixProductBenchmark {
   /** Makes registers of small numbers, whichever their type. */
   @Setup
   public void fill() {
-    var words =
-        Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();
+    var words = Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();
     var modifiers =
         Opcodes.all().stream()
             .filter(row -> row.mnemonic().equals("mma"))

@@ -51,21 +51,21 @@ public final class DotProducts {
   }
 
   private void exact(NumberTile a, NumberTile b, float[] sums) {
+    var exponentsA = a.exponents();
+    var exponentsB = b.exponents();
     widen(a.values(), wideA);
     widen(b.values(), wideB);
     for (int k = 0; k < shape.k(); k += core.depth()) {
       for (int row = 0; row < shape.m(); row++) {
         for (int column = 0; column < shape.n(); column += 4) {
-          block(a, b, row, column, k, sums);
+          block(exponentsA, exponentsB, row, column, k, sums);
         }
       }
     }
   }
 
   /** A block of products for four neighbours of a row. */
-  private void block(NumberTile a, NumberTile b, int row, int column, int k, float[] sums) {
-    var exponentsA = a.exponents();
-    var exponentsB = b.exponents();
+  private void block(int[] exponentsA, int[] exponentsB, int row, int column, int k, float[] sums) {
     int n = shape.n();
     int at = row * n + column;
     int firstA = row * shape.k() + k;

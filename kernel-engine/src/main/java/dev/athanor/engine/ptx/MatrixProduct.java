@@ -129,10 +129,10 @@ enum MatrixProduct implements WarpFunction {
     @Override
     public void apply(Call call, int[][] sources, int[][] results) {
       for (int register = 0; register < a.registers(); register++) {
-        formatA.unpack(sources[register], a.indices, a.at(register), numbersA);
+        formatA.unpack(sources[register], a.indices, a.at(register), numbersA.values());
       }
       for (int register = 0; register < b.registers(); register++) {
-        formatB.unpack(sources[a.words() + register], b.indices, b.at(register), numbersB);
+        formatB.unpack(sources[a.words() + register], b.indices, b.at(register), numbersB.values());
       }
       read(sources, a.words() + b.words());
       products.add(numbersA, numbersB, sums, call.arithmetic());
@@ -140,29 +140,33 @@ enum MatrixProduct implements WarpFunction {
     }
 
     private void read(int[][] sources, int first) {
-      int next = 0;
       for (int register = 0; register < c.registers(); register++) {
-        for (int word : sources[first + register]) {
-          if (c.tile.bits() == 32) {
-            sums[c.indices[next++]] = Float.intBitsToFloat(word);
-          } else {
-            sums[c.indices[next++]] = Float.float16ToFloat((short) word);
-            sums[c.indices[next++]] = Float.float16ToFloat((short) (word >>> 16));
+        var words = sources[first + register];
+        if (c.tile.bits() == 16) {
+          NumberFormat.F16.unpack(words, c.indices, c.at(register), sums);
+        } else {
+          int at = c.at(register);
+          for (int word : words) {
+            sums[c.indices[at++]] = Float.intBitsToFloat(word);
           }
         }
       }
     }
 
     private void write(int[][] results) {
-      int next = 0;
       for (int register = 0; register < d.registers(); register++) {
         var words = results[register];
-        for (int lane = 0; lane < Fragment.LANES; lane++) {
-          float sum = sums[d.indices[next++]];
-          words[lane] =
-              d.tile.bits() == 32
-                  ? Float.isNaN(sum) ? CANONICAL_NAN : Float.floatToRawIntBits(sum)
-                  : half(sum) | half(sums[d.indices[next++]]) << 16;
+        int at = d.at(register);
+        if (d.tile.bits() == 16) {
+          for (int lane = 0; lane < Fragment.LANES; lane++) {
+            int low = half(sums[d.indices[at++]]);
+            words[lane] = low | half(sums[d.indices[at++]]) << 16;
+          }
+        } else {
+          for (int lane = 0; lane < Fragment.LANES; lane++) {
+            float sum = sums[d.indices[at++]];
+            words[lane] = Float.isNaN(sum) ? CANONICAL_NAN : Float.floatToRawIntBits(sum);
+          }
         }
       }
     }

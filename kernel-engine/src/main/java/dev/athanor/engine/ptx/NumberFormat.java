@@ -63,33 +63,33 @@ public enum NumberFormat {
    * Decodes registers.
    *
    * @param words one register of some lanes
-   * @param indices where in the tile their elements go, from {@code at} on
+   * @param indices where among the values their elements go, from {@code at} on
    */
-  void unpack(int[] words, int[] indices, int at, NumberTile tile) {
+  void unpack(int[] words, int[] indices, int at, float[] values) {
     int next = at;
     switch (this) { // one loop for each, so that each can be compiled to straight code
       case F16 -> {
         for (int word : words) {
-          tile.set(indices[next++], Float.float16ToFloat((short) word));
-          tile.set(indices[next++], Float.float16ToFloat((short) (word >>> 16)));
+          values[indices[next++]] = Float.float16ToFloat((short) word);
+          values[indices[next++]] = Float.float16ToFloat((short) (word >>> 16));
         }
       }
       case BF16 -> {
         for (int word : words) {
-          tile.set(indices[next++], Float.intBitsToFloat(word << 16));
-          tile.set(indices[next++], Float.intBitsToFloat(word & 0xFFFF_0000));
+          values[indices[next++]] = Float.intBitsToFloat(word << 16);
+          values[indices[next++]] = Float.intBitsToFloat(word & 0xFFFF_0000);
         }
       }
       case TF32 -> {
         for (int word : words) {
-          tile.set(indices[next++], Float.intBitsToFloat(word & TF32_MASK));
+          values[indices[next++]] = Float.intBitsToFloat(word & TF32_MASK);
         }
       }
       case E4M3, E5M2 -> {
         var bytes = this == E4M3 ? E4M3_VALUES : E5M2_VALUES;
         for (int word : words) {
           for (int shift = 0; shift < 32; shift += bits) {
-            tile.set(indices[next++], bytes[(word >>> shift) & 0xFF]);
+            values[indices[next++]] = bytes[(word >>> shift) & 0xFF];
           }
         }
       }

@@ -27,7 +27,6 @@ public final class NumberTile {
     this.values = new float[rows * columns];
     this.exponents = new int[rows * columns];
     this.exponentOfField = exponentOfField(smallestExponent);
-    Arrays.fill(exponents, ZERO_EXPONENT);
   }
 
   /**
@@ -42,17 +41,16 @@ public final class NumberTile {
     return all;
   }
 
-  /** Sets the element with a row-major index. */
-  public void set(int index, float value) {
-    values[index] = value;
-    exponents[index] = exponentOfField[(Float.floatToRawIntBits(value) >>> 23) & 0xFF];
-  }
-
-  float[] values() {
+  /** The elements, row-major, for reading and writing. */
+  public float[] values() {
     return values;
   }
 
+  /** The exponents of the elements as they are now. */
   int[] exponents() {
+    for (int i = 0; i < exponents.length; i++) {
+      exponents[i] = exponentOfField[(Float.floatToRawIntBits(values[i]) >>> 23) & 0xFF];
+    }
     return exponents;
   }
 }

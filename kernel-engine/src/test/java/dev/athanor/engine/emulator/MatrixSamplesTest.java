@@ -104,8 +104,7 @@ class MatrixSamplesTest {
     var values = new short[count];
     for (int i = 0; i < count; i++) {
       values[i] =
-          Float.floatToFloat16(
-              (float) Math.scalb(random.nextGaussian(), random.nextInt(12) - 6));
+          Float.floatToFloat16((float) Math.scalb(random.nextGaussian(), random.nextInt(12) - 6));
     }
     return values;
   }
