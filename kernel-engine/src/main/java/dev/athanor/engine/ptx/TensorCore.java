@@ -66,10 +66,10 @@ public record TensorCore(int fraction, int depth, Sum sum) {
   }
 
   public TensorCore {
-    // terms are less than 4 times a unit of the greatest exponent; a sum is exact in a double
+    // so many terms of less than 2^42 are added exactly in a long
     if (depth < 1 || fraction < 1 || fraction > 40) {
       throw new IllegalArgumentException(
-          "a block has at least 1 product of at most 40 fraction bits, got %d of %d"
+          "a block has at least 1 product, of which at most 40 fraction bits are kept, got %d and %d"
               .formatted(depth, fraction));
     }
   }
