@@ -94,7 +94,7 @@ public final class Conformance {
   private void compare(List<Probe> batch, BiConsumer<Finding, Optional<Golden>> each) {
     var module = Probe.module(batch, device.capability().target());
     try {
-      device.load(module, "probe0");
+      device.load(module, Probe.kernelName(0));
     } catch (DeviceException.LoadFailed e) {
       if (batch.size() == 1) {
         each.accept(
@@ -107,7 +107,7 @@ public final class Conformance {
     }
     try (var emulator = emulator()) {
       for (int i = 0; i < batch.size(); i++) {
-        compare(batch.get(i), module, "probe" + i, emulator, each);
+        compare(batch.get(i), module, Probe.kernelName(i), emulator, each);
       }
     }
   }

@@ -90,7 +90,7 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
   private Finding check(Probe probe, Target target, EmulatedDevice emulator) {
     var values = new Values(probe, seed);
     var sources = values.draw();
-    var kernel = emulator.load(Probe.module(List.of(probe), target), "probe0");
+    var kernel = emulator.load(Probe.module(List.of(probe), target), Probe.kernelName(0));
     var ours = new Run(emulator).of(probe, kernel, values.threads(), sources);
     if (!answers.isEmpty()) {
       if (answers.size() != ours.length) {

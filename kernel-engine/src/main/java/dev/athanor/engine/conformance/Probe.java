@@ -174,17 +174,21 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return new Body(this).kernel(name);
   }
 
-  /** One module of several probes, each in a kernel named {@code probeN}. */
+  /** One module of several probes, each in the kernel that its number gives the name. */
   static Module module(List<Probe> probes, Target target) {
     var kernels = new ArrayList<Kernel>();
     for (int i = 0; i < probes.size(); i++) {
-      kernels.add(probes.get(i).kernel("probe" + i));
+      kernels.add(probes.get(i).kernel(kernelName(i)));
     }
     var version =
         kernels.stream()
             .map(kernel -> Module.of(kernel).version())
             .reduce(oldest(target), (a, b) -> a.compareTo(b) >= 0 ? a : b);
     return new Module(version, target, kernels);
+  }
+
+  static String kernelName(int number) {
+    return "probe" + number;
   }
 
   /** A version that has the target. */
