@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -21,6 +22,7 @@ final class Access implements Step {
 
   /**
    * @param elements the registers, in the order of their places in memory
+   * @param values the same registers
    * @param size the bytes of one
    */
   Access(
@@ -28,6 +30,7 @@ final class Access implements Step {
       Instruction instruction,
       Addresses addresses,
       Cells[] elements,
+      List<Lanes> values,
       int size,
       boolean load) {
     this.block = block;
@@ -37,6 +40,7 @@ final class Access implements Step {
     this.load = load;
     this.strong = STRONG.stream().anyMatch(instruction.modifiers()::has);
     this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
+    this.touch.values = values;
   }
 
   @Override
@@ -48,14 +52,30 @@ final class Access implements Step {
       block.progress();
     }
     if (block.observer != null) {
-      for (int warp = first; warp < end; warp++) {
-        some(warp, block.active[warp]);
-      }
+      watched(first, end);
     } else {
       gang(first, end);
     }
     if (strong) {
       VarHandle.fullFence();
+    }
+  }
+
+  /** As {@link #gang}, telling who watches of each warp. */
+  private void watched(int first, int end) {
+    for (int warp = first; warp < end; warp++) {
+      int bytes = size * elements.length;
+      if (block.active[warp] != -1
+          || addresses.offsets(32 * warp, 32 * warp + 32, bytes) == Addresses.Pattern.UNSURE) {
+        some(warp, block.active[warp]);
+        continue;
+      }
+      touch.fill(warp, addresses.memory(), block.scratch, bytes);
+      block.observe(touch);
+      scattered(addresses.segment(), 32 * warp, 32 * warp + 32);
+      if (strong) {
+        block.observed(touch);
+      }
     }
   }
 
@@ -131,6 +151,9 @@ final class Access implements Step {
           elements[i].store(segment, offset, 32 * warp + in);
         }
       }
+    }
+    if (strong) {
+      block.observed(touch);
     }
   }
 }

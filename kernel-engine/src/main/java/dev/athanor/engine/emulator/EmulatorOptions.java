@@ -13,6 +13,7 @@ import java.util.List;
  * @param patience after how many jumps backward, within which no thread of a block stored anything,
  *     passed a barrier or ended, the block is said to hang
  * @param observers who watches launches
+ * @param sanitize what is looked for in launches; a launch in which something is found fails
  */
 public record EmulatorOptions(
     Target target,
@@ -20,7 +21,8 @@ public record EmulatorOptions(
     long memoryBytes,
     AsyncTiming asyncTiming,
     long patience,
-    List<Observer.Factory> observers) {
+    List<Observer.Factory> observers,
+    Sanitize sanitize) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
@@ -34,7 +36,8 @@ public record EmulatorOptions(
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
           1L << 26,
-          List.of());
+          List.of(),
+          Sanitize.OFF);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {
@@ -42,6 +45,15 @@ public record EmulatorOptions(
     EAGER,
     /** Within the wait for it. Shows a wait that is missing. */
     LAZY
+  }
+
+  /** What is looked for beyond what stops a kernel anyway. */
+  public enum Sanitize {
+    OFF,
+    /** Bytes that nobody has written, addresses that leave their variable, misused barriers. */
+    MEMORY,
+    /** That, and accesses that nothing orders. */
+    FULL
   }
 
   public EmulatorOptions {
@@ -58,26 +70,37 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        newTarget, workers, memoryBytes, asyncTiming, patience, observers, sanitize);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, newWorkers, memoryBytes, asyncTiming, patience, observers, sanitize);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, newMemoryBytes, asyncTiming, patience, observers, sanitize);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, newAsyncTiming, patience, observers, sanitize);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newPatience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, newPatience, observers, sanitize);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, patience, newObservers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, newObservers, sanitize);
+  }
+
+  public EmulatorOptions withSanitize(Sanitize newSanitize) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, observers, newSanitize);
   }
 }

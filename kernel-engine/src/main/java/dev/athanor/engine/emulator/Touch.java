@@ -1,7 +1,10 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +29,12 @@ public final class Touch {
   int mask;
   int bytes;
 
+  /** How many bytes each lane touches, where that differs; null = {@link #bytes}. */
+  int @Nullable [] lengths;
+
+  /** What lanes store, an element each; null = they load, or it does not matter. */
+  @Nullable List<Lanes> values;
+
   Touch(Instruction instruction, Kind kind) {
     this.instruction = instruction;
     this.kind = kind;
@@ -49,9 +58,37 @@ public final class Touch {
     return mask;
   }
 
-  /** How many bytes each lane touches, at a multiple of which they begin. */
+  /** How many bytes a lane touches at most, at a multiple of which they begin. */
   public int bytes() {
     return bytes;
+  }
+
+  /** How many bytes a lane touches. */
+  public int bytes(int lane) {
+    return lengths == null ? bytes : lengths[lane];
+  }
+
+  /** Whether two lanes store the same. */
+  boolean agree(int lane, int other) {
+    var stored = values;
+    if (stored == null) {
+      return false;
+    }
+    for (var value : stored) {
+      if (value.bits(32 * warp + lane) != value.bits(32 * warp + other)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Fills in one memory in which all lanes touch what lies from their offsets on. */
+  void fill(int ofWarp, Memory memory, long[] from, int count) {
+    warp = ofWarp;
+    mask = -1;
+    bytes = count;
+    Arrays.fill(memories, memory);
+    System.arraycopy(from, 32 * ofWarp, offsets, 0, 32);
   }
 
   /** The memory that a lane touches; an object for each buffer, block and so on. */
