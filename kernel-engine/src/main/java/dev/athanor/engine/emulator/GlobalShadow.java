@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who touched the buffers in a launch: for each cell its last writer and two readers, of different
+ * Who touched the buffers in a launch: for each cell its last writers and two readers, of different
  * blocks if there are such. Cells are words, and smaller where smaller accesses are made. Several
  * workers use it.
  */
@@ -28,6 +28,11 @@ final class GlobalShadow {
     long[] marks = new long[(PAGE >> 2) * SLOTS];
     int[] blocks = new int[marks.length];
 
+    /** The last strong writer, which a plain one does not hide, nor it a plain one. */
+    long @Nullable [] strong;
+
+    int @Nullable [] strongBlocks;
+
     /** Makes the cells smaller. */
     void split(int newShift) {
       int parts = 1 << (shift - newShift);
@@ -39,6 +44,16 @@ final class GlobalShadow {
         int from = i / SLOTS / parts * SLOTS + i % SLOTS;
         marks[i] = oldMarks[from];
         blocks[i] = oldBlocks[from];
+      }
+      if (strong != null && strongBlocks != null) {
+        var wasStrong = strong;
+        var wasIn = strongBlocks;
+        strong = new long[wasStrong.length * parts];
+        strongBlocks = new int[strong.length];
+        for (int i = 0; i < strong.length; i++) {
+          strong[i] = wasStrong[i / parts];
+          strongBlocks[i] = wasIn[i / parts];
+        }
       }
       shift = newShift;
     }
@@ -124,6 +139,10 @@ final class GlobalShadow {
     long[] marks = page.marks;
     int[] blocks = page.blocks;
     look(marks[at + WRITER], blocks[at + WRITER], mark, block, seen, judge, true);
+    if (page.strong != null && page.strongBlocks != null) {
+      int cell = at / SLOTS;
+      look(page.strong[cell], page.strongBlocks[cell], mark, block, seen, judge, true);
+    }
     long last = marks[at + READER];
     int lastBlock = blocks[at + READER];
     if (last == mark && lastBlock == block) {
@@ -153,10 +172,23 @@ final class GlobalShadow {
     long[] marks = page.marks;
     int[] blocks = page.blocks;
     look(marks[at + WRITER], blocks[at + WRITER], mark, block, seen, judge, true);
+    if (page.strong != null && page.strongBlocks != null) {
+      int cell = at / SLOTS;
+      look(page.strong[cell], page.strongBlocks[cell], mark, block, seen, judge, true);
+    }
     look(marks[at + READER], blocks[at + READER], mark, block, seen, judge, false);
     look(marks[at + OTHER_READER], blocks[at + OTHER_READER], mark, block, seen, judge, false);
-    marks[at + WRITER] = mark;
-    blocks[at + WRITER] = block;
+    if (Mark.strength(mark) == Mark.WEAK) {
+      marks[at + WRITER] = mark;
+      blocks[at + WRITER] = block;
+      return;
+    }
+    if (page.strong == null || page.strongBlocks == null) {
+      page.strong = new long[marks.length / SLOTS];
+      page.strongBlocks = new int[page.strong.length];
+    }
+    page.strong[at / SLOTS] = mark;
+    page.strongBlocks[at / SLOTS] = block;
   }
 
   /** Lets two accesses be judged, unless they are plainly in order. */

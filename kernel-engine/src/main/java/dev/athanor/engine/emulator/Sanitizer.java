@@ -377,7 +377,9 @@ final class Sanitizer implements Observer {
       int warp = Mark.warp(before);
       int other = Mark.lane(before);
       if (same && warp == touch.warp && isSameMoment(before, other)) {
-        return touch.agree(lane, other) ? null : Kind.LANES_COLLIDE;
+        return touch.kind() == Touch.Kind.ATOMIC || touch.agree(lane, other)
+            ? null
+            : Kind.LANES_COLLIDE;
       }
       if (clocks.knows(touch.warp, lane, where, warp, other, Mark.time(before))) {
         return null;

@@ -1,9 +1,10 @@
 package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Who touched the shared memory of a worker's blocks: for each cell its last writer, and for each
+ * Who touched the shared memory of a worker's blocks: for each cell its last writers, and for each
  * warp the lanes that read it last. Cells are words, and smaller where smaller accesses are made.
  */
 final class SharedShadow {
@@ -15,14 +16,27 @@ final class SharedShadow {
   private final class Page {
     int shift = 2;
     long[] written = new long[PAGE >> 2];
+
+    /** The last strong writer, which a plain one does not hide, nor it a plain one. */
+    long @Nullable [] strong;
+
     int[] readTimes = new int[(PAGE >> 2) * warps];
     int[] readLanes = new int[readTimes.length];
     long[] readMarks = new long[readTimes.length];
+
+    long[] strong() {
+      if (strong == null) {
+        strong = new long[written.length];
+      }
+      return strong;
+    }
 
     /** Makes the cells smaller. */
     void split(int newShift) {
       int parts = 1 << (shift - newShift);
       var oldWritten = written;
+      var oldStrong = strong;
+      strong = oldStrong == null ? null : new long[oldStrong.length * parts];
       var oldTimes = readTimes;
       var oldLanes = readLanes;
       var oldMarks = readMarks;
@@ -32,6 +46,9 @@ final class SharedShadow {
       readMarks = new long[readTimes.length];
       for (int i = 0; i < written.length; i++) {
         written[i] = oldWritten[i / parts];
+        if (oldStrong != null && strong != null) {
+          strong[i] = oldStrong[i / parts];
+        }
         System.arraycopy(oldTimes, i / parts * warps, readTimes, i * warps, warps);
         System.arraycopy(oldLanes, i / parts * warps, readLanes, i * warps, warps);
         System.arraycopy(oldMarks, i / parts * warps, readMarks, i * warps, warps);
@@ -91,6 +108,9 @@ final class SharedShadow {
       if (writer != 0 && isNews(writer, mark, seen)) {
         judge.judge(writer, block, true);
       }
+      if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
+        judge.judge(page.strong[cell], block, true);
+      }
       int at = cell * warps + warp;
       if (page.readTimes[at] != time) {
         page.readTimes[at] = time;
@@ -117,6 +137,9 @@ final class SharedShadow {
       if (writer != 0 && isNews(writer, mark, seen)) {
         judge.judge(writer, block, true);
       }
+      if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
+        judge.judge(page.strong[cell], block, true);
+      }
       int at = cell * warps;
       for (int other = 0; other < warps; other++) {
         if (page.readTimes[at + other] > seen[other]) {
@@ -126,7 +149,11 @@ final class SharedShadow {
           }
         }
       }
-      page.written[cell] = mark;
+      if (Mark.strength(mark) == Mark.WEAK) {
+        page.written[cell] = mark;
+      } else {
+        page.strong()[cell] = mark;
+      }
     }
   }
 
