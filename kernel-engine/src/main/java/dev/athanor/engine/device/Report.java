@@ -40,6 +40,8 @@ public record Report(
     RACE_IN_WARP,
     /** Warps of a block, with no barrier between. */
     RACE_IN_BLOCK,
+    /** Blocks of a cluster, with no barrier of the cluster between. */
+    RACE_IN_CLUSTER,
     /** Blocks of a launch, with no release and acquire between. */
     RACE_IN_GRID,
     /** An atomic instruction and a plain access, with nothing between. */
@@ -87,6 +89,8 @@ public record Report(
     /** A branch that is said to be uniform and is not. */
     DIVERGENT_UNIFORM,
     TRAP,
+    /** The shared memory of a block of the cluster that has ended. */
+    PEER_ENDED,
     /** Another rule of an instruction, which the text names. */
     RULE
   }

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Addresses.Pattern;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
@@ -52,30 +53,16 @@ final class Access implements Step {
       block.progress();
     }
     if (block.observer != null) {
-      watched(first, end);
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != -1 || !observed(warp)) {
+          some(warp, block.active[warp]);
+        }
+      }
     } else {
       gang(first, end);
     }
     if (strong) {
       VarHandle.fullFence();
-    }
-  }
-
-  /** As {@link #gang}, telling who watches of each warp. */
-  private void watched(int first, int end) {
-    for (int warp = first; warp < end; warp++) {
-      int bytes = size * elements.length;
-      if (block.active[warp] != -1
-          || addresses.offsets(32 * warp, 32 * warp + 32, bytes) == Addresses.Pattern.UNSURE) {
-        some(warp, block.active[warp]);
-        continue;
-      }
-      touch.fill(warp, addresses.memory(), block.scratch, bytes);
-      block.observe(touch);
-      scattered(addresses.segment(), 32 * warp, 32 * warp + 32);
-      if (strong) {
-        block.observed(touch);
-      }
     }
   }
 
@@ -99,8 +86,29 @@ final class Access implements Step {
     }
   }
 
+  /** A whole warp, shown to who watches, if its lanes can be looked at together. */
+  private boolean observed(int warp) {
+    int bytes = size * elements.length;
+    var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
+    if (pattern == Pattern.UNSURE) {
+      return false;
+    }
+    addresses.resolved(warp, bytes, touch);
+    block.observe(touch);
+    boolean moved = move(pattern, 32 * warp, 32 * warp + 32);
+    if (strong) {
+      block.observed(touch);
+    }
+    return moved;
+  }
+
   private boolean all(int lo, int hi) {
-    switch (addresses.offsets(lo, hi, size * elements.length)) {
+    return move(addresses.offsets(lo, hi, size * elements.length), lo, hi);
+  }
+
+  /** Moves the bytes whose offsets are in the block's scratch; answers whether that can be done. */
+  private boolean move(Pattern pattern, int lo, int hi) {
+    switch (pattern) {
       case UNSURE -> {
         return false;
       }

@@ -4,12 +4,12 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who in a block knows of whose doings: vector clocks over warps, and over threads where the lanes
- * of a warp know different things.
+ * Who in a cluster knows of whose doings: vector clocks over warps, numbered through its blocks,
+ * and over threads where the lanes of a warp know different things.
  *
  * <p>Each warp has a clock, which goes on with everything by which others may come to know of its
- * doings. Clocks never go back, not even from one block of a worker to the next, so that what an
- * earlier block did is known to all.
+ * doings. Clocks never go back, not even from one cluster of a worker to the next, so that what an
+ * earlier one did is known to all.
  */
 final class Clocks {
 
@@ -26,25 +26,28 @@ final class Clocks {
   private final @Nullable Knowledge[] own;
 
   private final boolean[] anyOwn;
-  private final int[][] barrierSeen = new int[Barriers.COUNT][];
-  private final @Nullable Knowledge[] barrierCommon = new @Nullable Knowledge[Barriers.COUNT];
-  private long block;
+  private final int[][] barrierSeen;
+  private final @Nullable Knowledge[] barrierCommon;
+  private long cluster;
 
-  Clocks(int warps) {
+  /**
+   * @param warps of the whole cluster
+   * @param barriers how many there are in it
+   */
+  Clocks(int warps, int barriers) {
     this.warps = warps;
+    this.barrierSeen = new int[barriers][warps];
+    this.barrierCommon = new @Nullable Knowledge[barriers];
     this.now = new int[warps];
     Arrays.fill(now, 1);
     this.seen = new int[warps][warps];
     this.common = new Knowledge[warps];
     this.own = new @Nullable Knowledge[32 * warps];
     this.anyOwn = new boolean[warps];
-    for (int i = 0; i < barrierSeen.length; i++) {
-      barrierSeen[i] = new int[warps];
-    }
   }
 
   void begin(long number) {
-    block = number;
+    cluster = number;
     int before = Arrays.stream(now).max().orElseThrow();
     Arrays.fill(now, before + 1);
     for (int[] each : seen) {
@@ -75,18 +78,18 @@ final class Clocks {
   }
 
   /** Whether a thread knows what a thread did, which is not itself. */
-  boolean knows(int warp, int lane, long otherBlock, int otherWarp, int otherLane, int time) {
-    if (otherBlock == block && time <= seen[warp][otherWarp]) {
+  boolean knows(int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
+    if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
       return true;
     }
     var alone = own[32 * warp + lane];
-    return common[warp].covers(otherBlock, otherWarp, otherLane, time)
-        || (alone != null && alone.covers(otherBlock, otherWarp, otherLane, time));
+    return common[warp].covers(otherCluster, otherWarp, otherLane, time)
+        || (alone != null && alone.covers(otherCluster, otherWarp, otherLane, time));
   }
 
-  /** Whether a thread knows anything that a thread of another block did. */
-  boolean knowsAny(int warp, int lane, long otherBlock, int otherWarp, int otherLane) {
-    return knows(warp, lane, otherBlock, otherWarp, otherLane, 1);
+  /** Whether a thread knows anything that a thread of another cluster did. */
+  boolean knowsAny(int warp, int lane, long otherCluster, int otherWarp, int otherLane) {
+    return knows(warp, lane, otherCluster, otherWarp, otherLane, 1);
   }
 
   /** {@code bar.warp.sync}: lanes of a warp tell one another everything. */
@@ -109,7 +112,7 @@ final class Clocks {
       joined = anyOwn[warp] ? joined : joined.copy();
       for (int left = lanes; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        joined.raise(Knowledge.key(block, warp, lane), now[warp]);
+        joined.raise(Knowledge.key(cluster, warp, lane), now[warp]);
       }
       for (int left = lanes; left != 0; left &= left - 1) {
         own[32 * warp + Integer.numberOfTrailingZeros(left)] = joined.copy();
@@ -154,21 +157,22 @@ final class Clocks {
     tick(warp);
   }
 
-  /** A barrier opens. */
-  void open(int barrier, int waiting) {
+  /** A warp that came to a barrier, and that it has let go on, learns what was brought there. */
+  void leave(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
-    var joined = barrierCommon[barrier];
-    for (int left = waiting; left != 0; left &= left - 1) {
-      int warp = Integer.numberOfTrailingZeros(left);
-      for (int i = 0; i < warps; i++) {
-        seen[warp][i] = Math.max(seen[warp][i], known[i]);
-      }
-      if (joined != null) {
-        common[warp] = joined;
-      }
-      forget(warp);
+    for (int i = 0; i < warps; i++) {
+      seen[warp][i] = Math.max(seen[warp][i], known[i]);
     }
-    Arrays.fill(known, 0);
+    var joined = barrierCommon[barrier];
+    if (joined != null) {
+      common[warp] = joined;
+    }
+    forget(warp);
+  }
+
+  /** A barrier forgets what was brought to it. */
+  void clear(int barrier) {
+    Arrays.fill(barrierSeen[barrier], 0);
     barrierCommon[barrier] = null;
   }
 
@@ -179,14 +183,14 @@ final class Clocks {
    */
   void publish(int warp, int lane, int upTo, Knowledge to) {
     for (int other = 0; other < warps; other++) {
-      to.raise(Knowledge.key(block, other, Knowledge.ALL), seen[warp][other]);
+      to.raise(Knowledge.key(cluster, other, Knowledge.ALL), seen[warp][other]);
     }
     to.join(common[warp]);
     var alone = own[32 * warp + lane];
     if (alone != null) {
       to.join(alone);
     }
-    to.raise(Knowledge.key(block, warp, lane), upTo);
+    to.raise(Knowledge.key(cluster, warp, lane), upTo);
   }
 
   /** A thread comes to know something. */

@@ -12,7 +12,11 @@ import java.util.List;
  * @param asyncTiming when asynchronous copies happen
  * @param patience after how many jumps backward, within which no thread of a block stored anything,
  *     passed a barrier or ended, the block is said to hang
+ * @param schedule in which order threads go on
+ * @param seed of what is random; launches with one worker are alike for one seed
  * @param observers who watches launches
+ * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
+ *     clusters; where a grid has more, its results are not complete
  * @param sanitize what is looked for in launches; a launch in which something is found fails
  */
 public record EmulatorOptions(
@@ -21,7 +25,10 @@ public record EmulatorOptions(
     long memoryBytes,
     AsyncTiming asyncTiming,
     long patience,
+    Schedule schedule,
+    long seed,
     List<Observer.Factory> observers,
+    long blocks,
     Sanitize sanitize) {
 
   /**
@@ -36,7 +43,10 @@ public record EmulatorOptions(
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
           1L << 26,
+          Schedule.CONVERGING,
+          0,
           List.of(),
+          Long.MAX_VALUE,
           Sanitize.OFF);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -61,6 +71,9 @@ public record EmulatorOptions(
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
     }
+    if (blocks < 1) {
+      throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
+    }
     if (workers < 1) {
       throw new IllegalArgumentException("workers must be at least 1, got " + workers);
     }
@@ -71,36 +84,141 @@ public record EmulatorOptions(
 
   public EmulatorOptions withTarget(Target newTarget) {
     return new EmulatorOptions(
-        newTarget, workers, memoryBytes, asyncTiming, patience, observers, sanitize);
+        newTarget,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
     return new EmulatorOptions(
-        target, newWorkers, memoryBytes, asyncTiming, patience, observers, sanitize);
+        target,
+        newWorkers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
     return new EmulatorOptions(
-        target, workers, newMemoryBytes, asyncTiming, patience, observers, sanitize);
+        target,
+        workers,
+        newMemoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, newAsyncTiming, patience, observers, sanitize);
+        target,
+        workers,
+        memoryBytes,
+        newAsyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, newPatience, observers, sanitize);
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        newPatience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, newObservers, sanitize);
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        newObservers,
+        blocks,
+        sanitize);
+  }
+
+  public EmulatorOptions withSchedule(Schedule newSchedule) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        newSchedule,
+        seed,
+        observers,
+        blocks,
+        sanitize);
+  }
+
+  public EmulatorOptions withSeed(long newSeed) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        newSeed,
+        observers,
+        blocks,
+        sanitize);
+  }
+
+  public EmulatorOptions withBlocks(long newBlocks) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        newBlocks,
+        sanitize);
   }
 
   public EmulatorOptions withSanitize(Sanitize newSanitize) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, observers, newSanitize);
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        newSanitize);
   }
 }

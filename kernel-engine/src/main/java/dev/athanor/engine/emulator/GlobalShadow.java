@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Who touched the buffers in a launch: for each cell its last writers and two readers, of different
- * blocks if there are such. Cells are words, and smaller where smaller accesses are made. Several
+ * clusters if there are such. Cells are words, and smaller where smaller accesses are made. Several
  * workers use it.
  */
 final class GlobalShadow {
@@ -26,33 +26,33 @@ final class GlobalShadow {
   private static final class Page {
     int shift = 2;
     long[] marks = new long[(PAGE >> 2) * SLOTS];
-    int[] blocks = new int[marks.length];
+    int[] clusters = new int[marks.length];
 
     /** The last strong writer, which a plain one does not hide, nor it a plain one. */
     long @Nullable [] strong;
 
-    int @Nullable [] strongBlocks;
+    int @Nullable [] strongClusters;
 
     /** Makes the cells smaller. */
     void split(int newShift) {
       int parts = 1 << (shift - newShift);
       var oldMarks = marks;
-      var oldBlocks = blocks;
+      var oldClusters = clusters;
       marks = new long[oldMarks.length * parts];
-      blocks = new int[marks.length];
+      clusters = new int[marks.length];
       for (int i = 0; i < marks.length; i++) {
         int from = i / SLOTS / parts * SLOTS + i % SLOTS;
         marks[i] = oldMarks[from];
-        blocks[i] = oldBlocks[from];
+        clusters[i] = oldClusters[from];
       }
-      if (strong != null && strongBlocks != null) {
+      if (strong != null && strongClusters != null) {
         var wasStrong = strong;
-        var wasIn = strongBlocks;
+        var wasIn = strongClusters;
         strong = new long[wasStrong.length * parts];
-        strongBlocks = new int[strong.length];
+        strongClusters = new int[strong.length];
         for (int i = 0; i < strong.length; i++) {
           strong[i] = wasStrong[i / parts];
-          strongBlocks[i] = wasIn[i / parts];
+          strongClusters[i] = wasIn[i / parts];
         }
       }
       shift = newShift;
@@ -93,6 +93,7 @@ final class GlobalShadow {
    * @param touch says where
    * @param lanes those that do, of one buffer
    * @param mark without thread and time
+   * @param warp its number in its cluster
    * @param times of each lane
    */
   void touch(
@@ -101,8 +102,9 @@ final class GlobalShadow {
       int lanes,
       boolean writes,
       long mark,
+      int warp,
       int[] times,
-      int block,
+      int cluster,
       int[] seen,
       Judge[] judges) {
     int left = lanes;
@@ -119,14 +121,14 @@ final class GlobalShadow {
           if (bytes < 1 << page.shift) {
             page.split(Integer.numberOfTrailingZeros(bytes));
           }
-          long own = Mark.at(mark, touch.warp, lane, times[lane]);
+          long own = Mark.at(mark, warp, lane, times[lane]);
           int first = (int) (offset & (PAGE - 1)) >> page.shift;
           int end = first + Math.max(1, bytes >> page.shift);
           for (int cell = first; cell < end; cell++) {
             if (writes) {
-              write(page, cell * SLOTS, own, block, seen, judges[lane]);
+              write(page, cell * SLOTS, own, cluster, seen, judges[lane]);
             } else {
-              read(page, cell * SLOTS, own, block, seen, judges[lane]);
+              read(page, cell * SLOTS, own, cluster, seen, judges[lane]);
             }
           }
           left &= left - 1;
@@ -135,67 +137,68 @@ final class GlobalShadow {
     }
   }
 
-  private static void read(Page page, int at, long mark, int block, int[] seen, Judge judge) {
+  private static void read(Page page, int at, long mark, int cluster, int[] seen, Judge judge) {
     long[] marks = page.marks;
-    int[] blocks = page.blocks;
-    look(marks[at + WRITER], blocks[at + WRITER], mark, block, seen, judge, true);
-    if (page.strong != null && page.strongBlocks != null) {
+    int[] clusters = page.clusters;
+    look(marks[at + WRITER], clusters[at + WRITER], mark, cluster, seen, judge, true);
+    if (page.strong != null && page.strongClusters != null) {
       int cell = at / SLOTS;
-      look(page.strong[cell], page.strongBlocks[cell], mark, block, seen, judge, true);
+      look(page.strong[cell], page.strongClusters[cell], mark, cluster, seen, judge, true);
     }
     long last = marks[at + READER];
-    int lastBlock = blocks[at + READER];
-    if (last == mark && lastBlock == block) {
+    int lastCluster = clusters[at + READER];
+    if (last == mark && lastCluster == cluster) {
       return;
     }
-    if (last != 0 && (lastBlock != block || Mark.thread(last) != Mark.thread(mark))) {
+    if (last != 0 && (lastCluster != cluster || Mark.thread(last) != Mark.thread(mark))) {
       // of the two others the one is kept that is farther away
       long other = marks[at + OTHER_READER];
-      int otherBlock = blocks[at + OTHER_READER];
+      int otherCluster = clusters[at + OTHER_READER];
       if (other == 0
-          || distance(last, lastBlock, mark, block) >= distance(other, otherBlock, mark, block)) {
+          || distance(last, lastCluster, mark, cluster)
+              >= distance(other, otherCluster, mark, cluster)) {
         marks[at + OTHER_READER] = last;
-        blocks[at + OTHER_READER] = lastBlock;
+        clusters[at + OTHER_READER] = lastCluster;
       }
     }
     marks[at + READER] = mark;
-    blocks[at + READER] = block;
+    clusters[at + READER] = cluster;
   }
 
-  private static int distance(long a, int blockA, long b, int blockB) {
-    return blockA != blockB
+  private static int distance(long a, int clusterA, long b, int clusterB) {
+    return clusterA != clusterB
         ? 3
         : Mark.warp(a) != Mark.warp(b) ? 2 : Mark.thread(a) != Mark.thread(b) ? 1 : 0;
   }
 
-  private static void write(Page page, int at, long mark, int block, int[] seen, Judge judge) {
+  private static void write(Page page, int at, long mark, int cluster, int[] seen, Judge judge) {
     long[] marks = page.marks;
-    int[] blocks = page.blocks;
-    look(marks[at + WRITER], blocks[at + WRITER], mark, block, seen, judge, true);
-    if (page.strong != null && page.strongBlocks != null) {
+    int[] clusters = page.clusters;
+    look(marks[at + WRITER], clusters[at + WRITER], mark, cluster, seen, judge, true);
+    if (page.strong != null && page.strongClusters != null) {
       int cell = at / SLOTS;
-      look(page.strong[cell], page.strongBlocks[cell], mark, block, seen, judge, true);
+      look(page.strong[cell], page.strongClusters[cell], mark, cluster, seen, judge, true);
     }
-    look(marks[at + READER], blocks[at + READER], mark, block, seen, judge, false);
-    look(marks[at + OTHER_READER], blocks[at + OTHER_READER], mark, block, seen, judge, false);
+    look(marks[at + READER], clusters[at + READER], mark, cluster, seen, judge, false);
+    look(marks[at + OTHER_READER], clusters[at + OTHER_READER], mark, cluster, seen, judge, false);
     if (Mark.strength(mark) == Mark.WEAK) {
       marks[at + WRITER] = mark;
-      blocks[at + WRITER] = block;
+      clusters[at + WRITER] = cluster;
       return;
     }
-    if (page.strong == null || page.strongBlocks == null) {
+    if (page.strong == null || page.strongClusters == null) {
       page.strong = new long[marks.length / SLOTS];
-      page.strongBlocks = new int[page.strong.length];
+      page.strongClusters = new int[page.strong.length];
     }
     page.strong[at / SLOTS] = mark;
-    page.strongBlocks[at / SLOTS] = block;
+    page.strongClusters[at / SLOTS] = cluster;
   }
 
   /** Lets two accesses be judged, unless they are plainly in order. */
   private static void look(
-      long before, int where, long mark, int block, int[] seen, Judge judge, boolean wrote) {
+      long before, int where, long mark, int cluster, int[] seen, Judge judge, boolean wrote) {
     if (before != 0
-        && (where != block
+        && (where != cluster
             || Mark.has(before | mark, Mark.COPY | Mark.READ_ONLY)
             || (Mark.thread(before) != Mark.thread(mark)
                 && Mark.time(before) > seen[Mark.warp(before)]))) {

@@ -7,8 +7,8 @@ interface Judge {
    * An access that comes now may be in conflict with one before.
    *
    * @param before the {@link Mark} of the one that came first
-   * @param block in which that was
+   * @param cluster in which that was
    * @param wrote whether it wrote
    */
-  void judge(long before, int block, boolean wrote);
+  void judge(long before, int cluster, boolean wrote);
 }

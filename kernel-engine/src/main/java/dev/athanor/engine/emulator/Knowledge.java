@@ -18,9 +18,13 @@ final class Knowledge {
   private int[] times = new int[8];
   private int size;
 
-  /** What names a thread or, with {@link #ALL}, a warp. */
-  static long key(long block, int warp, int lane) {
-    return (block * 32 + warp) * 33 + lane + 2;
+  /**
+   * What names a thread or, with {@link #ALL}, a warp.
+   *
+   * @param warp its number in its cluster
+   */
+  static long key(long cluster, int warp, int lane) {
+    return (cluster * 512 + warp) * 33 + lane + 2;
   }
 
   boolean isEmpty() {
@@ -34,8 +38,9 @@ final class Knowledge {
   }
 
   /** Whether what a thread did at some time is known. */
-  boolean covers(long block, int warp, int lane, int time) {
-    return size > 0 && (of(key(block, warp, ALL)) >= time || of(key(block, warp, lane)) >= time);
+  boolean covers(long cluster, int warp, int lane, int time) {
+    return size > 0
+        && (of(key(cluster, warp, ALL)) >= time || of(key(cluster, warp, lane)) >= time);
   }
 
   void raise(long key, int time) {

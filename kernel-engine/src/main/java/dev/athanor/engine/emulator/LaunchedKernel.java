@@ -11,15 +11,19 @@ import org.jspecify.annotations.Nullable;
 /**
  * One run of a program.
  *
+ * @param number of the launch on its device, from 0
+ * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
  * @param sanitizer what its workers find; null = nothing is looked for
  */
 record LaunchedKernel(
+    long number,
     Program program,
     Dim3 grid,
     Dim3 block,
+    Dim3 cluster,
     int sharedBytes,
     Memory parameters,
     GlobalMemory.Snapshot memory,
@@ -28,33 +32,48 @@ record LaunchedKernel(
 
   /** A run with a sanitizer if the options say so. */
   static LaunchedKernel of(
+      long number,
       Program program,
       Dim3 grid,
       Dim3 block,
+      Dim3 cluster,
       int sharedBytes,
       Memory parameters,
       GlobalMemory.Snapshot memory,
       EmulatorOptions options) {
-    var sanitizer =
-        options.sanitize() == Sanitize.OFF
-            ? null
-            : new Sanitizer.Launch(observed(program, grid, block, sharedBytes), options.sanitize());
-    return new LaunchedKernel(
-        program, grid, block, sharedBytes, parameters, memory, options, sanitizer);
+    var plain =
+        new LaunchedKernel(
+            number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
+    return options.sanitize() == Sanitize.OFF
+        ? plain
+        : new LaunchedKernel(
+            number,
+            program,
+            grid,
+            block,
+            cluster,
+            sharedBytes,
+            parameters,
+            memory,
+            options,
+            new Sanitizer.Launch(plain.observed(), cluster, options.sanitize()));
   }
 
-  private static Observer.Observed observed(
-      Program program, Dim3 grid, Dim3 block, int sharedBytes) {
+  private Observer.Observed observed() {
     return new Observer.Observed(
-        program.kernel(), program.instructions(), grid, block, sharedBytes);
+        number, program.kernel(), program.instructions(), grid, block, sharedBytes);
   }
 
-  /** Who watches one worker; null = nobody. */
-  @Nullable Observer observer() {
-    var observed = observed(program, grid, block, sharedBytes);
+  /**
+   * Who watches the blocks of one rank that a worker runs; null = nobody.
+   *
+   * @param watch what a sanitizer knows of their clusters; null = there is none
+   */
+  @Nullable Observer observer(@Nullable Watch watch, int rank) {
+    var observed = observed();
     var all = new ArrayList<Observer>();
-    if (sanitizer != null) {
-      all.add(new Sanitizer(sanitizer));
+    if (watch != null) {
+      all.add(new Sanitizer(watch, rank));
     }
     options.observers().forEach(factory -> all.add(factory.observe(observed)));
     return switch (all.size()) {
@@ -67,9 +86,11 @@ record LaunchedKernel(
   /** A launch that is never run. */
   static LaunchedKernel trial(Program program) {
     return new LaunchedKernel(
+        0,
         program,
         Dim3.of(1),
         Dim3.of(32),
+        Dim3.of(1),
         0,
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
         new GlobalMemory.Snapshot(List.of(), List.of()),

@@ -22,12 +22,18 @@ public interface Observer {
   /**
    * A launch.
    *
+   * @param number of the launch on its device, from 0
    * @param kernel as it is executed
    * @param instructions those of the kernel, in whose order they are numbered
    * @param sharedBytes shared memory of a block
    */
   record Observed(
-      Kernel kernel, List<Instruction> instructions, Dim3 grid, Dim3 block, int sharedBytes) {}
+      long number,
+      Kernel kernel,
+      List<Instruction> instructions,
+      Dim3 grid,
+      Dim3 block,
+      int sharedBytes) {}
 
   /**
    * A block begins.
@@ -79,6 +85,9 @@ public interface Observer {
    * @param waiting the warps that waited there, a bit each, and now go on
    */
   default void open(int barrier, int waiting) {}
+
+  /** Lanes of a warp go on that have waited at the barrier of the cluster. */
+  default void joined(int warp, int lanes) {}
 
   /**
    * A rule was broken that does not stop the block.

@@ -53,6 +53,11 @@ record Observers(List<Observer> all) implements Observer {
   }
 
   @Override
+  public void joined(int warp, int lanes) {
+    all.forEach(observer -> observer.joined(warp, lanes));
+  }
+
+  @Override
   public void complain(
       Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
     all.forEach(observer -> observer.complain(kind, thread, instruction, what, remedy));

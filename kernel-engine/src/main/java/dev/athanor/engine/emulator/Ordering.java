@@ -4,122 +4,128 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Release and acquire by the threads of a block (PTX ISA 8.8): what fences cover, and what strong
- * accesses hand over and bring.
+ * Release and acquire by the threads of a cluster (PTX ISA 8.8): what fences cover, and what strong
+ * accesses hand over and bring. Warps and threads are numbered through the blocks of the cluster.
  */
 final class Ordering {
+
+  private static final int STRENGTHS = Mark.DEVICE + 1;
 
   private final Clocks clocks;
   private final SyncPlaces buffers;
   private final SyncPlaces shared = new SyncPlaces();
+  private final int warpsOfBlock;
 
-  /** The time of a thread's last fence, towards its block and towards all; 0 = none. */
-  private final int[] fencedNarrow;
+  /** By strength and thread the time of the last fence that reaches as far; 0 = none. */
+  private final int[][] fenced;
 
-  private final int[] fencedWide;
+  /** By strength and thread what a fence that reaches as far would acquire. */
+  private final @Nullable Knowledge[][] pending;
 
-  /** What a fence of the thread would acquire. */
-  private final @Nullable Knowledge[] pendingNarrow;
+  /** The groups of threads that a strong access reaches: its block, its cluster, all. */
+  private final long[] groups = new long[STRENGTHS - 1];
 
-  private final @Nullable Knowledge[] pendingWide;
-  private long block;
+  private long cluster;
 
   /**
    * @param buffers what is released in global memory, by all blocks
    */
-  Ordering(Clocks clocks, SyncPlaces buffers, int threads) {
+  Ordering(Clocks clocks, SyncPlaces buffers, int warps, int warpsOfBlock) {
     this.clocks = clocks;
     this.buffers = buffers;
-    this.fencedNarrow = new int[threads];
-    this.fencedWide = new int[threads];
-    this.pendingNarrow = new @Nullable Knowledge[threads];
-    this.pendingWide = new @Nullable Knowledge[threads];
+    this.warpsOfBlock = warpsOfBlock;
+    this.fenced = new int[STRENGTHS][32 * warps];
+    this.pending = new @Nullable Knowledge[STRENGTHS][32 * warps];
   }
 
   void begin(long number) {
-    block = number;
+    cluster = number;
     shared.clear();
-    Arrays.fill(fencedNarrow, 0);
-    Arrays.fill(fencedWide, 0);
-    Arrays.fill(pendingNarrow, null);
-    Arrays.fill(pendingWide, null);
+    for (int strength = 0; strength < STRENGTHS; strength++) {
+      Arrays.fill(fenced[strength], 0);
+      Arrays.fill(pending[strength], null);
+    }
+  }
+
+  private void setGroups(int warp) {
+    groups[0] = cluster * 32 + warp / warpsOfBlock;
+    groups[1] = cluster * 32 + 31;
+    groups[2] = SyncPlaces.EVERYBODY;
   }
 
   /** A fence: what strong reads have seen is acquired, what is done can be released. */
-  void fence(int warp, int lanes, boolean wide) {
+  void fence(int warp, int lanes, int strength) {
     int now = clocks.now(warp);
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       int thread = 32 * warp + lane;
-      learn(warp, lane, pendingNarrow);
-      fencedNarrow[thread] = now;
-      if (wide) {
-        learn(warp, lane, pendingWide);
-        fencedWide[thread] = now;
+      for (int reach = Mark.BLOCK; reach <= strength; reach++) {
+        fenced[reach][thread] = now;
+        var news = pending[reach][thread];
+        if (news != null) {
+          clocks.learn(warp, lane, news);
+          pending[reach][thread] = null;
+        }
       }
     }
     clocks.tick(warp);
   }
 
-  private void learn(int warp, int lane, @Nullable Knowledge[] pending) {
-    var news = pending[32 * warp + lane];
-    if (news != null) {
-      clocks.learn(warp, lane, news);
-      pending[32 * warp + lane] = null;
-    }
-  }
-
-  /** Lanes are about to write with strong accesses. */
-  void write(Touch touch, Role role) {
+  /**
+   * Lanes are about to write with strong accesses.
+   *
+   * @param keys of their places
+   */
+  void write(int warp, Touch touch, Role role, long[] keys) {
+    setGroups(warp);
     boolean released = false;
     for (int left = touch.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      int thread = 32 * touch.warp + lane;
-      boolean wide = role.strength() == Mark.WIDE;
-      int upTo;
-      if (role.releases()) {
-        upTo = clocks.now(touch.warp);
-      } else if (wide && fencedWide[thread] > 0) {
-        upTo = fencedWide[thread];
-      } else {
-        wide = false;
-        upTo = fencedNarrow[thread];
+      int thread = 32 * warp + lane;
+      int reach = role.strength();
+      int upTo = clocks.now(warp);
+      if (!role.releases()) {
+        while (reach > Mark.WEAK && fenced[reach][thread] == 0) {
+          reach--;
+        }
+        upTo = fenced[reach][thread];
       }
-      if (upTo > 0) {
-        places(touch, lane)
-            .release(touch.address(lane), block, wide, clocks, touch.warp, lane, upTo);
+      if (reach > Mark.WEAK) {
+        places(touch, lane).release(keys[lane], groups, reach, clocks, warp, lane, upTo);
         released = true;
       }
     }
     if (released) {
-      clocks.tick(touch.warp);
+      clocks.tick(warp);
     }
   }
 
   /** Lanes have read with strong accesses. */
-  void read(Touch touch, Role role) {
-    boolean wide = role.strength() == Mark.WIDE;
+  void read(int warp, Touch touch, Role role, long[] keys) {
+    setGroups(warp);
     for (int left = touch.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       var places = places(touch, lane);
       if (places.isEmpty()) {
         continue;
       }
-      var news = places.acquire(touch.address(lane), block, wide);
-      if (news == null) {
-        continue;
-      }
       if (role.acquires()) {
-        clocks.learn(touch.warp, lane, news);
+        var news = places.acquire(keys[lane], groups, role.strength());
+        if (news != null) {
+          clocks.learn(warp, lane, news);
+        }
         continue;
       }
-      var pending = wide ? pendingWide : pendingNarrow;
-      int thread = 32 * touch.warp + lane;
-      var known = pending[thread];
-      if (known == null) {
-        pending[thread] = news;
-      } else {
-        known.join(news);
+      for (int reach = Mark.BLOCK; reach <= role.strength(); reach++) {
+        var news = places.acquire(keys[lane], groups, reach);
+        if (news != null) {
+          var known = pending[reach][32 * warp + lane];
+          if (known == null) {
+            pending[reach][32 * warp + lane] = news;
+          } else {
+            known.join(news);
+          }
+        }
       }
     }
   }

@@ -33,8 +33,8 @@ final class Program {
    * @param variables those of its module
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
-  Program(Kernel kernel, Variables variables) {
-    this.kernel = kernel;
+  Program(Kernel given, Variables variables) {
+    this.kernel = Normalizer.normal(given);
     this.variables = variables;
     this.special =
         kernel
@@ -52,14 +52,13 @@ final class Program {
           }
         }
         case Instruction instruction -> instructions.add(instruction);
+        case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
     // falling off the end returns
     var end = Opcodes.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
-    bind(
-        new Block(
-            LaunchedKernel.trial(this), registers(Dim3.of(32)), null)); // to hear complaints now
+    new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
   }
 
   Kernel kernel() {

@@ -1,6 +1,5 @@
 package dev.athanor.engine.emulator;
 
-import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
@@ -35,6 +34,7 @@ record Role(
     COMMIT,
     WAIT,
     FENCE,
+    CLUSTER_ARRIVE,
     EXIT
   }
 
@@ -93,6 +93,17 @@ record Role(
                   ? AsyncCopies.Wait.ALL
                   : (int) ((Operand.Immediate) instruction.operands().getFirst()).bits());
       case Semantics.Fence _ -> plain(Kind.FENCE, number, instruction, scope(modifiers), 0);
+      case Semantics.ClusterArrive _ ->
+          new Role(
+              Kind.CLUSTER_ARRIVE,
+              instruction,
+              number,
+              Mark.WEAK,
+              false,
+              !modifiers.has("relaxed"),
+              0,
+              0,
+              null);
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
       default -> plain(Kind.OTHER, number, instruction, 0, 0);
     };
@@ -135,12 +146,10 @@ record Role(
         : Mark.WEAK;
   }
 
-  /** Without clusters that of a cluster is the block; where none is said it is the device. */
+  /** Where none is said it is the device. */
   private static int scope(Modifiers modifiers) {
-    return modifiers.list().stream()
-            .map(Modifier::word)
-            .anyMatch(word -> word.equals("cta") || word.equals("cluster"))
-        ? Mark.NARROW
-        : Mark.WIDE;
+    return modifiers.has("cta")
+        ? Mark.BLOCK
+        : modifiers.has("cluster") ? Mark.CLUSTER : Mark.DEVICE;
   }
 }

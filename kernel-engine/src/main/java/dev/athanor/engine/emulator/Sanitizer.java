@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
@@ -10,6 +11,8 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,24 +25,28 @@ final class Sanitizer implements Observer {
 
   /** What the workers of one launch share. */
   static final class Launch {
+    final Places places;
+    final SyncPlaces released = new SyncPlaces();
     private final Observed observed;
     private final boolean races;
     private final Reports reports = new Reports();
     private final GlobalShadow shadow = new GlobalShadow();
-    private final SyncPlaces places = new SyncPlaces();
-    private final KernelVariables variables;
     private final List<Role> roles;
+    private final Sentences sentences;
     private final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
 
-    Launch(Observed observed, Sanitize level) {
+    Launch(Observed observed, Dim3 cluster, Sanitize level) {
       this.observed = observed;
       this.races = level == Sanitize.FULL;
+      this.places =
+          new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);
       var instructions = observed.instructions();
-      this.variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
+      var variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
       this.roles =
-          java.util.stream.IntStream.range(0, instructions.size())
+          IntStream.range(0, instructions.size())
               .mapToObj(i -> Role.of(i, instructions.get(i), variables))
               .toList();
+      this.sentences = new Sentences(places, variables, roles);
       for (int i = 0; i < instructions.size(); i++) {
         numbers.put(instructions.get(i), i);
       }
@@ -51,18 +58,19 @@ final class Sanitizer implements Observer {
     }
   }
 
+  private final Watch watch;
   private final Launch launch;
   private final Sentences sentences;
-  private final Clocks clocks;
-  private final CopyClocks copies;
-  private final Ordering ordering;
-  private final SharedShadow shadow;
-  private final DefinedBytes sharedDefined;
+  private final int rank;
+
+  /** The number in its cluster of the block's first warp. */
+  private final int firstWarp;
+
   private final DefinedBytes localDefined;
   private final int localBytes;
-  private final int[] live;
   private final LaneJudge[] judges = new LaneJudge[32];
   private final int[] times = new int[32];
+  private final long[] keys = new long[32];
 
   /** Which bytes of its source are defined, for each lane of a copy. */
   private final long[] copied = new long[32];
@@ -70,26 +78,25 @@ final class Sanitizer implements Observer {
   private long block;
   private Role role;
   private Touch touch;
-  private @Nullable Memory lastMemory;
+
+  /** The number in its cluster of the warp that touches. */
+  private int warp;
+
+  private @Nullable Memory lastBuffer;
   private GlobalShadow.@Nullable Pages lastPages;
 
-  Sanitizer(Launch launch) {
-    this.launch = launch;
-    var observed = launch.observed;
-    int warps = Math.toIntExact(Math.ceilDiv(observed.block().count(), 32));
-    this.sentences =
-        new Sentences(
-            new Places(observed.kernel().name(), observed.grid(), observed.block()),
-            launch.variables,
-            launch.roles);
-    this.clocks = new Clocks(warps);
-    this.copies = new CopyClocks(32 * warps);
-    this.ordering = new Ordering(clocks, launch.places, 32 * warps);
-    this.shadow = new SharedShadow(observed.sharedBytes(), warps);
-    this.sharedDefined = new DefinedBytes(observed.sharedBytes());
-    this.localBytes = Block.localBytes(observed.kernel());
+  /**
+   * @param rank of the blocks in their clusters
+   */
+  Sanitizer(Watch watch, int rank) {
+    this.watch = watch;
+    this.launch = watch.launch;
+    this.sentences = launch.sentences;
+    this.rank = rank;
+    int warps = launch.places.warps();
+    this.firstWarp = rank * warps;
+    this.localBytes = Block.localBytes(launch.observed.kernel());
     this.localDefined = new DefinedBytes(32L * warps * localBytes);
-    this.live = new int[warps];
     for (int lane = 0; lane < judges.length; lane++) {
       judges[lane] = new LaneJudge(lane);
     }
@@ -100,15 +107,7 @@ final class Sanitizer implements Observer {
   @Override
   public void begin(long number) {
     block = number;
-    int threads = (int) launch.observed.block().count();
-    for (int warp = 0; warp < live.length; warp++) {
-      live[warp] = (int) DefinedBytes.ones(Math.min(32, threads - 32 * warp));
-    }
-    clocks.begin(number);
-    copies.begin();
-    ordering.begin(number);
-    shadow.begin((int) number);
-    sharedDefined.clear();
+    watch.begin(number, rank);
     localDefined.clear();
   }
 
@@ -118,51 +117,66 @@ final class Sanitizer implements Observer {
   }
 
   @Override
-  public void execute(int number, int warp, int active, int chosen) {
+  public void execute(int number, int ofBlock, int active, int chosen) {
     role = launch.roles.get(number);
+    int of = firstWarp + ofBlock;
     switch (role.kind()) {
-      case COMMIT -> copies.commit(warp, chosen);
+      case COMMIT -> watch.copies.commit(of, chosen);
       case WAIT -> {
         if (role.but() == AsyncCopies.Wait.ALL) {
-          copies.commit(warp, chosen);
+          watch.copies.commit(of, chosen);
         }
-        copies.await(warp, chosen, Math.max(0, role.but()), clocks.now(warp));
+        watch.copies.await(of, chosen, Math.max(0, role.but()), watch.clocks.now(of));
       }
-      case FENCE -> ordering.fence(warp, chosen, role.strength() == Mark.WIDE);
-      case EXIT -> exit(warp, chosen);
+      case FENCE -> watch.ordering.fence(of, chosen, role.strength());
+      case CLUSTER_ARRIVE -> watch.arrive(of, chosen, role.releases());
+      case EXIT -> exit(of, chosen);
       case ACCESS, COPY, OTHER -> {} // touch says what
     }
   }
 
-  private void exit(int warp, int lanes) {
-    live[warp] &= ~lanes;
+  private void exit(int of, int lanes) {
+    watch.live[of] &= ~lanes;
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
-      int copy = copies.left(thread);
+      int thread = 32 * of + Integer.numberOfTrailingZeros(left);
+      int copy = watch.copies.left(thread);
       if (copy >= 0) {
         launch.reports.add(
             Kind.COPY_LEFT_AT_EXIT,
             copy,
             role.number(),
             block,
-            () -> sentences.copyLeft(block, thread, copy, role));
+            () -> sentences.copyLeft(watch.cluster(), thread, copy, role));
       }
     }
   }
 
   @Override
-  public void synchronize(int warp, int lanes) {
-    clocks.synchronize(warp, lanes, live[warp]);
+  public void synchronize(int ofBlock, int lanes) {
+    int of = firstWarp + ofBlock;
+    watch.clocks.synchronize(of, lanes, watch.live[of]);
+  }
+
+  private int barrier(int ofBlock) {
+    return rank * Barriers.COUNT + ofBlock;
   }
 
   @Override
-  public void arrive(int barrier, int warp) {
-    clocks.arrive(barrier, warp);
+  public void arrive(int barrier, int ofBlock) {
+    watch.clocks.arrive(barrier(barrier), firstWarp + ofBlock);
   }
 
   @Override
   public void open(int barrier, int waiting) {
-    clocks.open(barrier, waiting);
+    for (int left = waiting; left != 0; left &= left - 1) {
+      watch.clocks.leave(barrier(barrier), firstWarp + Integer.numberOfTrailingZeros(left));
+    }
+    watch.clocks.clear(barrier(barrier));
+  }
+
+  @Override
+  public void joined(int ofBlock, int lanes) {
+    watch.join(firstWarp + ofBlock, lanes);
   }
 
   @Override
@@ -182,45 +196,61 @@ final class Sanitizer implements Observer {
       return;
     }
     touch = now;
+    warp = firstWarp + now.warp;
     checkExtents();
     checkDefined();
     boolean copy = role.kind() == Role.Kind.COPY;
     for (int left = now.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      times[lane] = copy ? copies.issue(32 * now.warp + lane, role.number()) : clocks.now(now.warp);
-    }
-    if (!launch.races) {
-      return;
+      times[lane] =
+          copy ? watch.copies.issue(32 * warp + lane, role.number()) : watch.clocks.now(warp);
     }
     boolean writes = now.kind() != Touch.Kind.LOAD;
     for (int left = now.mask; left != 0; ) {
       var memory = requireNonNull(now.memories[Integer.numberOfTrailingZeros(left)]);
       int lanes = lanesOf(memory, left);
       left &= ~lanes;
-      if (memory instanceof Allocation buffer) {
+      if (memory.space() == Space.SHARED) {
+        share(watch.shared(memory), lanes, writes);
+      } else if (launch.races && memory instanceof Allocation buffer) {
         launch.shadow.touch(
             pages(buffer),
             now,
             lanes,
             writes,
             role.mark(),
+            warp,
             times,
-            (int) block,
-            clocks.seen(now.warp),
+            (int) watch.cluster(),
+            watch.clocks.seen(warp),
             judges);
-      } else if (memory.space() == Space.SHARED) {
-        share(lanes, writes);
       }
     }
-    if (writes && role.strength() != Mark.WEAK) {
-      ordering.write(now, role);
+    if (launch.races && writes && role.strength() != Mark.WEAK) {
+      findKeys();
+      watch.ordering.write(warp, now, role, keys);
     }
   }
 
   @Override
   public void touched(Touch now) {
     if (launch.races && role.observes()) {
-      ordering.read(now, role);
+      touch = now;
+      warp = firstWarp + now.warp;
+      findKeys();
+      watch.ordering.read(warp, now, role, keys);
+    }
+  }
+
+  /** What names the place of each lane among those of global memory, or of the cluster's shared. */
+  private void findKeys() {
+    for (int left = touch.mask; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      var memory = touch.memory(lane);
+      keys[lane] =
+          memory.space() == Space.SHARED
+              ? ((long) watch.shared(memory).rank() << 32) + touch.offsets[lane]
+              : touch.address(lane);
     }
   }
 
@@ -237,23 +267,32 @@ final class Sanitizer implements Observer {
 
   private GlobalShadow.Pages pages(Allocation buffer) {
     var pages = lastPages;
-    if (pages == null || lastMemory != buffer) {
+    if (pages == null || lastBuffer != buffer) {
       pages = launch.shadow.of(buffer);
       lastPages = pages;
-      lastMemory = buffer;
+      lastBuffer = buffer;
     }
     return pages;
   }
 
-  private void share(int lanes, boolean writes) {
-    int[] seen = clocks.seen(touch.warp);
+  private void share(Watch.Shared memory, int lanes, boolean writes) {
+    if (memory.rank() != rank && watch.hasEnded(memory.rank())) {
+      report(
+          Integer.numberOfTrailingZeros(lanes),
+          Kind.PEER_ENDED,
+          () -> sentences.ended(memory.rank()));
+    }
+    if (!launch.races) {
+      return;
+    }
+    int[] seen = watch.clocks.seen(warp);
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      long mark = Mark.at(role.mark(), touch.warp, lane, times[lane]);
+      long mark = Mark.at(role.mark(), warp, lane, times[lane]);
       if (writes) {
-        shadow.write(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
+        memory.shadow().write(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
       } else {
-        shadow.read(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
+        memory.shadow().read(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
       }
     }
   }
@@ -286,7 +325,7 @@ final class Sanitizer implements Observer {
     return memory instanceof Allocation buffer
         ? buffer.defined()
         : switch (memory.space()) {
-          case SHARED -> sharedDefined;
+          case SHARED -> watch.shared(memory).defined();
           case LOCAL -> localDefined;
           default -> null; // whoever launches fills the others
         };
@@ -317,7 +356,7 @@ final class Sanitizer implements Observer {
           // what nobody uses may be undefined: the copy is as defined as its source
           copied[lane] = there | ~DefinedBytes.ones(bytes);
         } else if (there != DefinedBytes.ones(bytes)) {
-          report(lane, Kind.UNINITIALISED, () -> sentences.undefined(there, touch.bytes));
+          report(lane, Kind.UNINITIALISED, () -> sentences.undefined(there, bytes));
         }
       }
       if (touch.kind() != Touch.Kind.LOAD) {
@@ -332,7 +371,7 @@ final class Sanitizer implements Observer {
   }
 
   /** A finding about one access. */
-  private void report(int lane, Kind kind, java.util.function.Supplier<Sentences.Text> text) {
+  private void report(int lane, Kind kind, Supplier<Sentences.Text> text) {
     launch.reports.add(
         kind,
         role.number(),
@@ -350,60 +389,62 @@ final class Sanitizer implements Observer {
     }
 
     @Override
-    public void judge(long before, int where, boolean wrote) {
-      var kind = kind(before, where, wrote);
+    public void judge(long before, int cluster, boolean wrote) {
+      var kind = kind(before, cluster, wrote);
       if (kind != null) {
         launch.reports.add(
             kind,
             Mark.instruction(before),
             role.number(),
             block,
-            () -> sentences.conflict(kind, before, where, wrote, block, role, touch, lane));
+            () -> sentences.conflict(kind, before, cluster, wrote, block, role, touch, lane));
       }
     }
 
-    private @Nullable Kind kind(long before, int where, boolean wrote) {
-      boolean same = where == (int) block;
+    private @Nullable Kind kind(long before, int cluster, boolean wrote) {
       if (Mark.has(before | role.mark(), Mark.READ_ONLY)) {
         return Kind.READ_ONLY_WRITTEN;
       }
       if (Mark.has(before, Mark.COPY)) {
-        return copyKind(before, where, wrote);
+        return copyKind(before, cluster, wrote);
       }
-      int thread = 32 * touch.warp + lane;
-      if (same && Mark.thread(before) == thread) {
+      boolean near = cluster == (int) watch.cluster();
+      if (near && Mark.thread(before) == 32 * warp + lane) {
         return null;
       }
-      int warp = Mark.warp(before);
+      int otherWarp = Mark.warp(before);
       int other = Mark.lane(before);
-      if (same && warp == touch.warp && isSameMoment(before, other)) {
+      if (near && otherWarp == warp && isSameMoment(before, other)) {
         return touch.kind() == Touch.Kind.ATOMIC || touch.agree(lane, other)
             ? null
             : Kind.LANES_COLLIDE;
       }
-      if (clocks.knows(touch.warp, lane, where, warp, other, Mark.time(before))) {
+      if (watch.clocks.knows(warp, lane, cluster, otherWarp, other, Mark.time(before))) {
         return null;
       }
       int strength = Mark.strength(before);
       if (strength != Mark.WEAK && role.strength() != Mark.WEAK) {
-        boolean reaches = same || (strength == Mark.WIDE && role.strength() == Mark.WIDE);
-        return reaches ? null : Kind.NARROW_SCOPE;
+        int needed =
+            !near ? Mark.DEVICE : watch.rankOf(otherWarp) == rank ? Mark.BLOCK : Mark.CLUSTER;
+        return Math.min(strength, role.strength()) >= needed ? null : Kind.NARROW_SCOPE;
       }
       if (Mark.has(before | role.mark(), Mark.ATOMIC)) {
         return Kind.ATOMIC_AND_PLAIN;
       }
-      return race(same, warp);
+      return race(near, otherWarp);
     }
 
-    private Kind race(boolean sameBlock, int warp) {
-      return !sameBlock
+    private Kind race(boolean near, int otherWarp) {
+      return !near
           ? Kind.RACE_IN_GRID
-          : warp == touch.warp ? Kind.RACE_IN_WARP : Kind.RACE_IN_BLOCK;
+          : otherWarp == warp
+              ? Kind.RACE_IN_WARP
+              : watch.rankOf(otherWarp) == rank ? Kind.RACE_IN_BLOCK : Kind.RACE_IN_CLUSTER;
     }
 
     /** Whether another lane did it with the same instruction, at the same time. */
     private boolean isSameMoment(long before, int other) {
-      return Mark.instruction(before) == role.number()
+      return Mark.instruction(before) == Mark.instruction(role.mark())
           && Mark.time(before) == times[lane]
           && other < lane
           && ((touch.mask >>> other) & 1) != 0
@@ -411,23 +452,26 @@ final class Sanitizer implements Observer {
           && touch.offsets[other] == touch.offsets[lane];
     }
 
-    private @Nullable Kind copyKind(long before, int where, boolean wrote) {
-      int warp = Mark.warp(before);
+    private @Nullable Kind copyKind(long before, int cluster, boolean wrote) {
+      int otherWarp = Mark.warp(before);
       int other = Mark.lane(before);
-      if (where != (int) block) {
-        return clocks.knowsAny(touch.warp, lane, where, warp, other) ? null : Kind.RACE_IN_GRID;
+      if (cluster != (int) watch.cluster()) {
+        return watch.clocks.knowsAny(warp, lane, cluster, otherWarp, other)
+            ? null
+            : Kind.RACE_IN_GRID;
       }
       int thread = Mark.thread(before);
       int group = Mark.time(before);
-      if (!copies.isDone(thread, group)) {
+      if (!watch.copies.isDone(thread, group)) {
         return !wrote
             ? Kind.COPY_SOURCE_WRITTEN
             : touch.kind() == Touch.Kind.LOAD ? Kind.COPY_NOT_AWAITED : Kind.COPY_TARGET_WRITTEN;
       }
-      return thread == 32 * touch.warp + lane
-              || clocks.knows(touch.warp, lane, where, warp, other, copies.time(thread, group))
+      int awaited = watch.copies.time(thread, group);
+      return thread == 32 * warp + lane
+              || watch.clocks.knows(warp, lane, cluster, otherWarp, other, awaited)
           ? null
-          : race(true, warp);
+          : race(true, otherWarp);
     }
   }
 }

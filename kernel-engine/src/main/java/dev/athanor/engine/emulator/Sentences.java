@@ -59,10 +59,17 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
         "store, upload or fill them before");
   }
 
+  /** A block whose shared memory is used has ended. */
+  Text ended(int rank) {
+    return new Text(
+        " of the block with rank %d, whose threads have all ended".formatted(rank),
+        "barrier.cluster before the end of that block would keep its shared memory");
+  }
+
   /** A thread ended while a copy of its was under way. */
-  Report copyLeft(long block, int thread, int copy, Role end) {
-    var of = places.of(block, thread, roles.get(copy).instruction());
-    var last = places.of(block, thread, end.instruction());
+  Report copyLeft(long cluster, int thread, int copy, Role end) {
+    var of = places.inCluster(cluster, thread, roles.get(copy).instruction());
+    var last = places.inCluster(cluster, thread, end.instruction());
     return new Report(
         Kind.COPY_LEFT_AT_EXIT,
         of,
@@ -77,31 +84,26 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
   Report conflict(
       Kind kind,
       long before,
-      int where,
+      long cluster,
       boolean wrote,
       long block,
       Role role,
       Touch touch,
       int lane) {
     var earlier = roles.get(Mark.instruction(before));
-    var other = places.of(where, Mark.thread(before), earlier.instruction());
+    var other = places.inCluster(cluster, Mark.thread(before), earlier.instruction());
+    var place = places.of(block, 32 * touch.warp + lane, role.instruction());
     var bytes = bytes(touch, lane);
     var what =
         "%s %s, which %s %s%s"
             .formatted(
                 verb(role, touch.kind()),
                 bytes,
-                brief(other, where != (int) block),
+                brief(other, !other.block().equals(place.block())),
                 done(before, wrote),
                 between(kind));
     return new Report(
-        kind,
-        places.of(block, 32 * touch.warp + lane, role.instruction()),
-        other,
-        bytes,
-        what,
-        remedy(kind, Mark.has(before, Mark.COPY)),
-        1);
+        kind, place, other, bytes, what, remedy(kind, Mark.has(before, Mark.COPY)), 1);
   }
 
   private static String brief(Place other, boolean elsewhere) {
@@ -148,11 +150,12 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
       case LANES_COLLIDE -> "let one lane write, or use an atomic instruction";
       case RACE_IN_WARP -> "bar.warp.sync%s would order them".formatted(after);
       case RACE_IN_BLOCK -> "a barrier of the block%s would order them".formatted(after);
+      case RACE_IN_CLUSTER -> "barrier.cluster%s would order them".formatted(after);
       case RACE_IN_GRID ->
           "atomic instructions, or a release after the one and an acquire before the other at .gpu"
               + " scope, would order them";
       case ATOMIC_AND_PLAIN -> "make both atomic, or put a barrier between them";
-      case NARROW_SCOPE -> "give both .gpu scope";
+      case NARROW_SCOPE -> "give both a scope that has the other's thread in it, .gpu for instance";
       case READ_ONLY_WRITTEN -> "read with ld.global without .nc";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
           "cp.async.wait_group before this instruction would order them";

@@ -1,11 +1,11 @@
 package dev.athanor.engine.emulator;
 
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who touched the shared memory of a worker's blocks: for each cell its last writers, and for each
- * warp the lanes that read it last. Cells are words, and smaller where smaller accesses are made.
+ * Who touched the shared memory of a block, from anywhere in its cluster: for each cell its last
+ * writers, and for each warp the lanes that read it last. Cells are words, and smaller where
+ * smaller accesses are made.
  */
 final class SharedShadow {
 
@@ -59,21 +59,16 @@ final class SharedShadow {
 
   private final int warps;
   private final Page[] pages;
-  private int block;
+  private int cluster;
 
   SharedShadow(long bytes, int warps) {
     this.warps = warps;
     this.pages = new Page[(int) Math.ceilDiv(bytes, PAGE)];
   }
 
-  /** A block begins. */
+  /** A cluster begins. */
   void begin(int number) {
-    block = number;
-  }
-
-  /** Forgets everything. */
-  void clear() {
-    Arrays.fill(pages, null);
+    cluster = number;
   }
 
   @SuppressWarnings("NullAway") // pages come as they are touched
@@ -106,10 +101,10 @@ final class SharedShadow {
     for (int cell = first; cell < end; cell++) {
       long writer = page.written[cell];
       if (writer != 0 && isNews(writer, mark, seen)) {
-        judge.judge(writer, block, true);
+        judge.judge(writer, cluster, true);
       }
       if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
-        judge.judge(page.strong[cell], block, true);
+        judge.judge(page.strong[cell], cluster, true);
       }
       int at = cell * warps + warp;
       if (page.readTimes[at] != time) {
@@ -135,17 +130,20 @@ final class SharedShadow {
     for (int cell = first; cell < end; cell++) {
       long writer = page.written[cell];
       if (writer != 0 && isNews(writer, mark, seen)) {
-        judge.judge(writer, block, true);
+        judge.judge(writer, cluster, true);
       }
       if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
-        judge.judge(page.strong[cell], block, true);
+        judge.judge(page.strong[cell], cluster, true);
       }
       int at = cell * warps;
       for (int other = 0; other < warps; other++) {
         if (page.readTimes[at + other] > seen[other]) {
           int lanes = page.readLanes[at + other] & (other == warp ? ~own : -1);
           for (; lanes != 0; lanes &= lanes - 1) {
-            judge.judge(reader(page.readMarks[at + other], lanes), block, false);
+            judge.judge(
+                Mark.ofLane(page.readMarks[at + other], Integer.numberOfTrailingZeros(lanes)),
+                cluster,
+                false);
           }
         }
       }
@@ -155,12 +153,6 @@ final class SharedShadow {
         page.strong()[cell] = mark;
       }
     }
-  }
-
-  /** The mark of the first of some lanes that read together. */
-  private static long reader(long mark, int lanes) {
-    long without = mark & ~(31L << 20);
-    return without | ((long) Integer.numberOfTrailingZeros(lanes) << 20);
   }
 
   /** Whether somebody else's access may not be known; the copies of a thread are not its own. */

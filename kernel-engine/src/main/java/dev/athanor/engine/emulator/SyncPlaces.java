@@ -12,16 +12,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class SyncPlaces {
 
-  /** What was released at one place. */
-  private static final class Place {
-    /** For threads of all blocks. */
-    final Knowledge wide = new Knowledge();
+  /** All blocks, as a group of threads. */
+  static final long EVERYBODY = -1;
 
-    /** By threads of a block, for those of the same. */
-    final Map<Long, Knowledge> narrow = new HashMap<>();
-  }
-
-  private final Map<Long, Place> places = new ConcurrentHashMap<>();
+  /** What was released at one place, for each group of threads that may acquire it. */
+  private final Map<Long, Map<Long, Knowledge>> places = new ConcurrentHashMap<>();
 
   void clear() {
     places.clear();
@@ -34,35 +29,38 @@ final class SyncPlaces {
   /**
    * A thread releases what it knows.
    *
-   * @param wide whether threads of other blocks may acquire it
+   * @param groups those that may acquire it
+   * @param count how many of them count
    * @param upTo the time up to which the thread's own doings are told
    */
   void release(
-      long address, long block, boolean wide, Clocks clocks, int warp, int lane, int upTo) {
-    var place = places.computeIfAbsent(address, _ -> new Place());
+      long address, long[] groups, int count, Clocks clocks, int warp, int lane, int upTo) {
+    var place = places.computeIfAbsent(address, _ -> new HashMap<>());
     synchronized (place) {
-      clocks.publish(warp, lane, upTo, place.narrow.computeIfAbsent(block, _ -> new Knowledge()));
-      if (wide) {
-        clocks.publish(warp, lane, upTo, place.wide);
+      for (int i = 0; i < count; i++) {
+        clocks.publish(warp, lane, upTo, place.computeIfAbsent(groups[i], _ -> new Knowledge()));
       }
     }
   }
 
   /**
-   * What a thread of a block acquires at a place; null = nothing was released there.
+   * What a thread acquires at a place; null = nothing was released there.
    *
-   * @param wide whether it acquires from threads of other blocks
+   * @param groups for which it was released
+   * @param count how many of them count
    */
-  @Nullable Knowledge acquire(long address, long block, boolean wide) {
+  @Nullable Knowledge acquire(long address, long[] groups, int count) {
     var place = places.get(address);
     if (place == null) {
       return null;
     }
     synchronized (place) {
-      var own = place.narrow.get(block);
-      var all = wide ? place.wide.copy() : new Knowledge();
-      if (own != null) {
-        all.join(own);
+      var all = new Knowledge();
+      for (int i = 0; i < count; i++) {
+        var released = place.get(groups[i]);
+        if (released != null) {
+          all.join(released);
+        }
       }
       return all;
     }

@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -80,15 +79,6 @@ public final class Touch {
       }
     }
     return true;
-  }
-
-  /** Fills in one memory in which all lanes touch what lies from their offsets on. */
-  void fill(int ofWarp, Memory memory, long[] from, int count) {
-    warp = ofWarp;
-    mask = -1;
-    bytes = count;
-    Arrays.fill(memories, memory);
-    System.arraycopy(from, 32 * ofWarp, offsets, 0, 32);
   }
 
   /** The memory that a lane touches; an object for each buffer, block and so on. */

@@ -250,7 +250,6 @@ final class WarpSteps {
     private final List<int[]> results;
     private final int[] rows = new int[64];
     private final int[] bytes = new int[64];
-    private final long[] offsets = new long[32];
     private final Touch touch;
 
     LoadMatrix(
@@ -288,16 +287,8 @@ final class WarpSteps {
 
     private void load(int warp) {
       int count = ROWS * results.size();
-      int givers = count == 32 ? -1 : (1 << count) - 1;
-      if (block.observer == null) {
-        addresses.check(warp, givers, ROW_BYTES);
-      } else {
-        addresses.resolve(warp, givers, ROW_BYTES, touch);
-        block.observe(touch);
-      }
-      for (int lane = 0; lane < count; lane++) {
-        offsets[lane] = addresses.of(32 * warp + lane);
-      }
+      addresses.resolve(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES, touch);
+      block.observe(touch);
       for (int matrix = 0; matrix < results.size(); matrix++) {
         var result = results.get(matrix);
         for (int lane = 0; lane < 32; lane++) {
@@ -308,7 +299,8 @@ final class WarpSteps {
     }
 
     private int element(int matrix, int i) {
-      return block.shared.get(Cells.SHORT, offsets[ROWS * matrix + rows[i]] + bytes[i]) & 0xFFFF;
+      return block.shared.get(Cells.SHORT, touch.offsets[ROWS * matrix + rows[i]] + bytes[i])
+          & 0xFFFF;
     }
   }
 }

@@ -31,9 +31,13 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
+          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
 
@@ -68,7 +72,8 @@ public final class Opcodes {
               ConversionRows.ALL,
               MemoryRows.ALL,
               WarpRows.ALL,
-              BarrierRows.ALL)
+              BarrierRows.ALL,
+              FunctionRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =

@@ -102,8 +102,7 @@ class SanitizerFilesTest {
     }
     assertThat(expected).isNotEmpty();
     // of two blocks the same comes first every time
-    var found =
-        findings(file, without(text, "// good"), EmulatorOptions.DEFAULT.withWorkers(1));
+    var found = findings(file, without(text, "// good"), EmulatorOptions.DEFAULT.withWorkers(1));
     Set<String> got = new TreeSet<>();
     for (var report : found) {
       got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
@@ -160,8 +159,7 @@ class SanitizerFilesTest {
     Buffer buffer = device.allocate(4L * words);
     switch (parts[0]) {
       case "count" ->
-          stream.upload(
-              MemorySegment.ofArray(IntStream.range(0, words).toArray()), buffer, 0);
+          stream.upload(MemorySegment.ofArray(IntStream.range(0, words).toArray()), buffer, 0);
       case "zero" -> stream.fill(buffer, 0, 4L * words, (byte) 0);
       case "closed" -> {
         buffer.close();
