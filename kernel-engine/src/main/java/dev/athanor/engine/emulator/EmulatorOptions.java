@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
 
@@ -17,6 +18,7 @@ import java.util.List;
  * @param observers who watches launches
  * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
  *     clusters; where a grid has more, its results are not complete
+ * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
  */
 public record EmulatorOptions(
@@ -29,12 +31,13 @@ public record EmulatorOptions(
     long seed,
     List<Observer.Factory> observers,
     long blocks,
+    Arithmetic arithmetic,
     Sanitize sanitize) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
-   * the Java heap may take. Where nothing else was set the heap may take a quarter of the machine
-   * or container.
+   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
+   * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
+   * the machine or container.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -47,6 +50,7 @@ public record EmulatorOptions(
           0,
           List.of(),
           Long.MAX_VALUE,
+          Arithmetic.EXACT,
           Sanitize.OFF);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -93,6 +97,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -107,6 +112,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -121,6 +127,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -135,6 +142,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -149,6 +157,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -163,6 +172,7 @@ public record EmulatorOptions(
         seed,
         newObservers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -177,6 +187,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -191,6 +202,7 @@ public record EmulatorOptions(
         newSeed,
         observers,
         blocks,
+        arithmetic,
         sanitize);
   }
 
@@ -205,6 +217,22 @@ public record EmulatorOptions(
         seed,
         observers,
         newBlocks,
+        arithmetic,
+        sanitize);
+  }
+
+  public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        newArithmetic,
         sanitize);
   }
 
@@ -219,6 +247,7 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
+        arithmetic,
         newSanitize);
   }
 }

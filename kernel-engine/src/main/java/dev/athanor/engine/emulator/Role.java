@@ -69,7 +69,10 @@ record Role(
               modifiers.has("release") || modifiers.has("acq_rel"),
               Mark.ATOMIC,
               variables);
-      case Semantics.LoadMatrix _ ->
+      case Semantics.LoadMatrix _,
+          Semantics.StoreMatrix _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _ ->
           access(number, instruction, Mark.WEAK, false, false, 0, variables);
       case Semantics.AsyncCopy _ ->
           new Role(
