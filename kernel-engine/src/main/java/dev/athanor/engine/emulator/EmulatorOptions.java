@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * How the emulator is set up.
@@ -37,7 +38,8 @@ public record EmulatorOptions(
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
    * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
-   * the machine or container.
+   * the machine or container. The system property {@code athanor.sanitize} ({@code off}, {@code
+   * memory}, {@code full}) sets what is looked for; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -51,7 +53,8 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
-          Sanitize.OFF);
+          Sanitize.valueOf(
+              System.getProperty("athanor.sanitize", "off").toUpperCase(Locale.ROOT)));
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {

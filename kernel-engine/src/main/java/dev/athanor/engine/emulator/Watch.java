@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
 import java.util.IdentityHashMap;
-import java.util.Map;
 
 /**
  * What the sanitizer knows of the blocks of a cluster that a worker runs together. Warps and
@@ -25,7 +24,7 @@ final class Watch {
   /** The lanes of each warp that have not ended. */
   final int[] live;
 
-  private final Map<Memory, Shared> shared = new IdentityHashMap<>();
+  private final IdentityHashMap<Memory, Shared> shared = new IdentityHashMap<>();
   private final int warpsOfBlock;
 
   /** How often each thread has arrived at the barrier of the cluster. */
