@@ -53,8 +53,7 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
-          Sanitize.valueOf(
-              System.getProperty("athanor.sanitize", "off").toUpperCase(Locale.ROOT)));
+          Sanitize.valueOf(System.getProperty("athanor.sanitize", "off").toUpperCase(Locale.ROOT)));
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {

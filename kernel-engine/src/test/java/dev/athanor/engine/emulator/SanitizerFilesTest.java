@@ -26,7 +26,6 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import java.util.stream.Stream.Builder;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
@@ -60,7 +59,7 @@ class SanitizerFilesTest {
 
   @TestFactory
   java.util.stream.Stream<DynamicTest> pairs() throws IOException {
-    Builder<DynamicTest> tests = java.util.stream.Stream.builder();
+    var tests = java.util.stream.Stream.<DynamicTest>builder();
     for (var file : files()) {
       var name = file.getFileName().toString();
       tests.add(DynamicTest.dynamicTest(name + " good", file.toUri(), () -> good(file)));
@@ -131,7 +130,7 @@ class SanitizerFilesTest {
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var arguments = new ArrayList<Argument>();
-      for (var word : launch.group(4).strip().split(" ")) {
+      for (var word : launch.group(4).strip().split(" ", -1)) {
         arguments.add(argument(device, stream, word));
       }
       stream.launch(
@@ -149,7 +148,7 @@ class SanitizerFilesTest {
   }
 
   private static Argument argument(EmulatedDevice device, Stream stream, String word) {
-    var parts = word.split("\\*");
+    var parts = word.split("\\*", -1);
     if (parts.length == 1) {
       return word.equals("null")
           ? new Argument.Scalar(Type.U64, 0)
