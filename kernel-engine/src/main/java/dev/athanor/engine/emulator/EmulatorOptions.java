@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * How the emulator is set up.
@@ -53,7 +52,7 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
-          Sanitize.valueOf(System.getProperty("athanor.sanitize", "off").toUpperCase(Locale.ROOT)));
+          Sanitize.of(System.getProperty("athanor.sanitize", "off")));
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
   public enum AsyncTiming {
@@ -69,7 +68,23 @@ public record EmulatorOptions(
     /** Bytes that nobody has written, addresses that leave their variable, misused barriers. */
     MEMORY,
     /** That, and accesses that nothing orders. */
-    FULL
+    FULL;
+
+    /**
+     * The level of a name in lower case.
+     *
+     * @throws IllegalArgumentException if it names none
+     */
+    public static Sanitize of(String name) {
+      return switch (name) {
+        case "off" -> OFF;
+        case "memory" -> MEMORY;
+        case "full" -> FULL;
+        default ->
+            throw new IllegalArgumentException(
+                "athanor.sanitize is \"%s\"; it takes off, memory or full".formatted(name));
+      };
+    }
   }
 
   public EmulatorOptions {

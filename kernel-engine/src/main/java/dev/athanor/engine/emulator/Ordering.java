@@ -22,6 +22,15 @@ final class Ordering {
   /** By strength and thread what a fence that reaches as far would acquire. */
   private final @Nullable Knowledge[][] pending;
 
+  /**
+   * The place of each thread's last strong read, its instruction, and what the place's version was.
+   * A thread that waits in a loop reads the same over and over.
+   */
+  private final long[] lastKeys;
+
+  private final int[] lastInstructions;
+  private final long[] lastVersions;
+
   /** The groups of threads that a strong access reaches: its block, its cluster, all. */
   private final long[] groups = new long[STRENGTHS - 1];
 
@@ -36,6 +45,9 @@ final class Ordering {
     this.warpsOfBlock = warpsOfBlock;
     this.fenced = new int[STRENGTHS][32 * warps];
     this.pending = new @Nullable Knowledge[STRENGTHS][32 * warps];
+    this.lastKeys = new long[32 * warps];
+    this.lastInstructions = new int[32 * warps];
+    this.lastVersions = new long[32 * warps];
   }
 
   void begin(long number) {
@@ -45,6 +57,7 @@ final class Ordering {
       Arrays.fill(fenced[strength], 0);
       Arrays.fill(pending[strength], null);
     }
+    Arrays.fill(lastVersions, 0);
   }
 
   private void setGroups(int warp) {
@@ -106,7 +119,7 @@ final class Ordering {
     for (int left = touch.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       var places = places(touch, lane);
-      if (places.isEmpty()) {
+      if (!isNew(32 * warp + lane, keys[lane], role.number(), places.version(keys[lane]))) {
         continue;
       }
       if (role.acquires()) {
@@ -128,6 +141,20 @@ final class Ordering {
         }
       }
     }
+  }
+
+  /** Whether a strong read may bring what the thread's last one did not; it is taken note of. */
+  private boolean isNew(int thread, long key, int instruction, long version) {
+    if (version == 0
+        || (lastVersions[thread] == version
+            && lastKeys[thread] == key
+            && lastInstructions[thread] == instruction)) {
+      return false;
+    }
+    lastVersions[thread] = version;
+    lastKeys[thread] = key;
+    lastInstructions[thread] = instruction;
+    return true;
   }
 
   private SyncPlaces places(Touch touch, int lane) {

@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,14 +17,16 @@ final class SyncPlaces {
   static final long EVERYBODY = -1;
 
   /** What was released at one place, for each group of threads that may acquire it. */
-  private final Map<Long, Map<Long, Knowledge>> places = new ConcurrentHashMap<>();
+  private static final class Place {
+    final Map<Long, Knowledge> released = new HashMap<>();
+    volatile long version;
+  }
+
+  private final Map<Long, Place> places = new ConcurrentHashMap<>();
+  private final AtomicLong versions = new AtomicLong();
 
   void clear() {
     places.clear();
-  }
-
-  boolean isEmpty() {
-    return places.isEmpty();
   }
 
   /**
@@ -35,12 +38,20 @@ final class SyncPlaces {
    */
   void release(
       long address, long[] groups, int count, Clocks clocks, int warp, int lane, int upTo) {
-    var place = places.computeIfAbsent(address, _ -> new HashMap<>());
+    var place = places.computeIfAbsent(address, _ -> new Place());
     synchronized (place) {
       for (int i = 0; i < count; i++) {
-        clocks.publish(warp, lane, upTo, place.computeIfAbsent(groups[i], _ -> new Knowledge()));
+        clocks.publish(
+            warp, lane, upTo, place.released.computeIfAbsent(groups[i], _ -> new Knowledge()));
       }
+      place.version = versions.incrementAndGet();
     }
+  }
+
+  /** A number that is new whenever something is released at a place; 0 = nothing ever was. */
+  long version(long address) {
+    var place = places.get(address);
+    return place == null ? 0 : place.version;
   }
 
   /**
@@ -57,7 +68,7 @@ final class SyncPlaces {
     synchronized (place) {
       var all = new Knowledge();
       for (int i = 0; i < count; i++) {
-        var released = place.get(groups[i]);
+        var released = place.released.get(groups[i]);
         if (released != null) {
           all.join(released);
         }
