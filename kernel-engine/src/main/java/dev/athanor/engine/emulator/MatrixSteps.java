@@ -207,7 +207,11 @@ final class MatrixSteps {
       }
     }
 
-    /** Shows who watches what each lane is about to move, element by element. */
+    /**
+     * Shows who watches what is about to be moved, element by element. Which lane moves which is
+     * not specified (PTX ISA 9.7.14.4): it is shown as its neighbour's, so that no kernel is right
+     * only because a lane moves what it has written itself.
+     */
     private void show(int warp, long start, long stride) {
       int step = tile.bits() < 8 ? tile.perRegister() : 1;
       touch.warp = warp;
@@ -217,7 +221,7 @@ final class MatrixSteps {
       for (int register = 0; register < tile.registers(); register++) {
         for (int i = 0; i < tile.perRegister(); i += step) {
           for (int lane = 0; lane < 32; lane++) {
-            touch.offsets[lane] = start + index(register, lane, i, stride) * tile.bits() / 8;
+            touch.offsets[lane ^ 1] = start + index(register, lane, i, stride) * tile.bits() / 8;
           }
           block.observe(touch);
         }

@@ -23,12 +23,13 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
   /** A finding about what one lane touches. */
   Report of(Kind kind, long block, int thread, Role role, Text text, Touch touch, int lane) {
     var bytes = bytes(touch, lane);
+    var place = places.of(block, thread, role.instruction());
     return new Report(
         kind,
-        places.of(block, thread, role.instruction()),
+        place,
         null,
         bytes,
-        verb(role, touch.kind()) + " " + bytes + text.what(),
+        lane(place) + " " + verb(role, touch.kind()) + " " + bytes + text.what(),
         text.remedy(),
         1);
   }
@@ -75,7 +76,9 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
         of,
         last,
         "",
-        "starts a copy that the thread has not waited for when it ends at " + last.source(),
+        lane(of)
+            + " starts a copy that the thread has not waited for when it ends at "
+            + last.source(),
         "cp.async.wait_all before the end would do so",
         1);
   }
@@ -95,8 +98,9 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
     var place = places.of(block, 32 * touch.warp + lane, role.instruction());
     var bytes = bytes(touch, lane);
     var what =
-        "%s %s, which %s %s%s"
+        "%s %s %s, which %s %s%s"
             .formatted(
+                lane(place),
                 verb(role, touch.kind()),
                 bytes,
                 brief(other, !other.block().equals(place.block())),
@@ -106,11 +110,16 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
         kind, place, other, bytes, what, remedy(kind, Mark.has(before, Mark.COPY)), 1);
   }
 
+  private static String lane(Place place) {
+    return "lane %d of warp %d".formatted(place.lane(), place.warp());
+  }
+
   private static String brief(Place other, boolean elsewhere) {
-    return "thread %s%s, \"%s\" at %s,"
+    return "%s, thread %s of %s, \"%s\" at %s,"
         .formatted(
+            lane(other),
             other.thread(),
-            elsewhere ? " of block " + other.block() : "",
+            elsewhere ? "block " + other.block() : "the same block",
             other.instruction(),
             other.source());
   }

@@ -46,7 +46,7 @@ class SanitizerFilesTest {
   private static final Path ROOT = Path.of("src/test/filetests/sanitizer");
   private static final Pattern LAUNCH =
       Pattern.compile("// launch: grid (\\d+), block (\\d+), shared (\\d+), args (.+)");
-  private static final Pattern MARK = Pattern.compile("// (expect|against): (\\w+)");
+  private static final Pattern MARK = Pattern.compile("\\b(expect|against): (\\w+)");
 
   /** Fewer would not be the set that the sanitizer is judged by. */
   private static final int FEWEST = 60;
