@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Samples;
@@ -35,6 +36,10 @@ final class SampleRig implements AutoCloseable {
   private final Stream stream;
 
   SampleRig(Way way) {
+    this(way, EmulatorOptions.DEFAULT.sanitize());
+  }
+
+  SampleRig(Way way, Sanitize sanitize) {
     module = Parser.parse(Samples.text(way.file + ".ptx"), way.file + ".ptx");
     device =
         new EmulatedDevice(
@@ -42,7 +47,8 @@ final class SampleRig implements AutoCloseable {
                 .withTarget(Target.of("sm_90a"))
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
-                .withAsyncTiming(way.timing));
+                .withAsyncTiming(way.timing)
+                .withSanitize(sanitize));
     stream = device.openStream();
   }
 
