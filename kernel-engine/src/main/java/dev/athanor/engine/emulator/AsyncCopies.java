@@ -109,19 +109,23 @@ final class AsyncCopies {
     private final Addresses sources;
     private final int bytes;
     private final int @Nullable [] valid;
+    private final int @Nullable [] ignored;
     private final Touch reads;
     private final Touch writes;
 
     /**
      * @param bytes how many are written to shared memory
      * @param valid how many are read from global memory, the rest being zero; null = all
+     * @param ignored where nothing is read; null = nowhere
      */
     Copy(
         Instruction instruction,
         Addresses targets,
         Addresses sources,
         int bytes,
-        int @Nullable [] valid) {
+        int @Nullable [] valid,
+        int @Nullable [] ignored) {
+      this.ignored = ignored;
       this.instruction = instruction;
       this.targets = targets;
       this.sources = sources;
@@ -151,7 +155,8 @@ final class AsyncCopies {
       for (int left = mask; left != 0; left &= left - 1) {
         int in = Integer.numberOfTrailingZeros(left);
         int lane = 32 * warp + in;
-        int size = valid == null ? bytes : valid[lane];
+        boolean nothing = ignored != null && ((ignored[warp] >>> in) & 1) != 0;
+        int size = nothing ? 0 : valid == null ? bytes : valid[lane];
         if (Integer.compareUnsigned(size, bytes) > 0) {
           throw block.fault(
               lane,

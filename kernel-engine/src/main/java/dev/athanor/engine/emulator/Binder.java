@@ -84,6 +84,19 @@ final class Binder {
       case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
       case Semantics.Barrier barrier ->
           op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));
+      case Semantics.Mbarrier _,
+          Semantics.CopyArrive _,
+          Semantics.BulkCopy _,
+          Semantics.TensorCopy _,
+          Semantics.CommitBulk _,
+          Semantics.WaitBulk _,
+          Semantics.StoreAsync _,
+          Semantics.ReplaceInTensorMap _,
+          Semantics.CopyTensorMap _,
+          Semantics.Wgmma _,
+          Semantics.WgmmaCommit _,
+          Semantics.WgmmaWait _ ->
+          throw new IllegalArgumentException("not executed yet");
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
@@ -227,15 +240,27 @@ final class Binder {
   }
 
   private Step copy(Instruction instruction) {
+    var valid = operand(instruction, "s");
+    var ignored = operand(instruction, "i");
     return block.copies
     .new Copy(
         instruction,
         addresses(instruction, 0, Space.SHARED),
         addresses(instruction, 1, Space.GLOBAL),
         (int) literal(instruction, 2),
-        instruction.operands().size() > 3
-            ? source(instruction.operands().get(3), Type.U32).ints()
-            : null);
+        valid == null ? null : source(valid, Type.U32).ints(),
+        ignored == null ? null : source(ignored, Type.PRED).ints());
+  }
+
+  /** The operand in the slot of a name; null where the row has none. */
+  private static @Nullable Operand operand(Instruction instruction, String name) {
+    var slots = instruction.form().operands();
+    for (int i = 0; i < slots.size(); i++) {
+      if (slots.get(i).name().equals(name)) {
+        return instruction.operands().get(i);
+      }
+    }
+    return null;
   }
 
   private Addresses addresses(Instruction instruction, int operand, @Nullable Space space) {

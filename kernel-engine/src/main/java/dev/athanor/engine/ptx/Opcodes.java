@@ -68,7 +68,10 @@ public final class Opcodes {
               ConversionRows.ALL,
               MemoryRows.ALL,
               WarpRows.ALL,
-              BarrierRows.ALL)
+              BarrierRows.ALL,
+              MbarrierRows.ALL,
+              BulkRows.ALL,
+              WgmmaRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
@@ -102,6 +105,10 @@ public final class Opcodes {
           words[0]
               + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
     }
+    if (opcode.startsWith("cp.") && opcode.contains(".im2col")) {
+      throw new IllegalArgumentException(
+          opcode + " is not supported: copies of tensors take tiles, not .im2col");
+    }
     if (rows == null) {
       throw new IllegalArgumentException(
           "no instruction \"%s\"; the table has %s"
@@ -114,9 +121,14 @@ public final class Opcodes {
     for (var row : rows) {
       row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
-    return fitting.stream()
-        .filter(match -> match.form().takes(operands, match.modifiers()))
+    var taking =
+        fitting.stream()
+            .filter(match -> match.form().takes(operands, match.modifiers()))
+            .toList();
+    return taking.stream()
+        .filter(match -> match.form().suits(operands, match.modifiers()))
         .findFirst()
+        .or(() -> taking.stream().findFirst())
         .orElseThrow(
             () -> new IllegalArgumentException(complaint(opcode, operands, rows, fitting)));
   }

@@ -161,11 +161,22 @@ public final class Verifier {
         }
       }
       case Operand.Negation n -> check(instruction, slot, n.register());
-      case Operand.Immediate _,
-          Operand.Sink _,
-          Operand.Tile _,
-          Operand.Arguments _,
-          SpecialRegister _ -> {}
+      case Operand.Tile t -> checkTile(instruction, t);
+      case Operand.Immediate _, Operand.Sink _, Operand.Arguments _, SpecialRegister _ -> {}
+    }
+  }
+
+  private void checkTile(Instruction instruction, Operand.Tile tile) {
+    if (!(tile.map() instanceof Register r) || r.registerClass() != RegisterClass.B64) {
+      fault(
+          instruction,
+          "a tensor map is named by a .b64 register with its generic address, got " + tile.map());
+    }
+    for (var coordinate : tile.coordinates()) {
+      if (!(coordinate instanceof Operand.Immediate)
+          && !(coordinate instanceof Register c && c.registerClass() == RegisterClass.B32)) {
+        fault(instruction, "a coordinate is a .b32 register or a literal, got " + coordinate);
+      }
     }
   }
 
@@ -241,11 +252,9 @@ public final class Verifier {
     }
   }
 
-  /** The space of an address; null = generic. Of {@code cp.async} it differs by operand. */
+  /** The space of an address; null = generic. */
   private static @Nullable Space space(Instruction instruction, OperandSlot slot) {
-    return instruction.form().semantics() instanceof Semantics.AsyncCopy
-        ? slot.name().equals("d") ? Space.SHARED : Space.GLOBAL
-        : instruction.modifiers().find(Space.class).orElse(null);
+    return slot.space(instruction.modifiers());
   }
 
   private void checkSymbol(

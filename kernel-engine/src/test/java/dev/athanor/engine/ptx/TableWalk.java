@@ -4,6 +4,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** Every legal spelling of every row of the table, as instructions. */
 public final class TableWalk {
@@ -21,7 +22,7 @@ public final class TableWalk {
     for (var form : Opcodes.all()) {
       for (var modifiers : form.everyModifiers()) {
         var operands =
-            form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
+            form.operands().stream().map(slot -> operand(slot, modifiers)).toList();
         all.add(Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN));
       }
     }
@@ -103,7 +104,7 @@ public final class TableWalk {
     };
   }
 
-  private static Operand operand(Form form, OperandSlot slot, Modifiers modifiers) {
+  private static Operand operand(OperandSlot slot, Modifiers modifiers) {
     return switch (slot.kind()) {
       case RESULT, SOURCE -> {
         int first = slot.isResult() ? 8 : 0;
@@ -116,18 +117,20 @@ public final class TableWalk {
           new Operand.Address(
               modifiers.has("param")
                   ? new Operand.Symbol("parameter")
-                  : form.semantics() instanceof Semantics.AsyncCopy
-                      ? new Register(RegisterClass.B64, "%rd0")
-                      : modifiers
-                              .find(Modifier.Space.class)
-                              .filter(Modifier.Space::isShared)
-                              .isPresent()
-                          ? new Register(RegisterClass.B32, "%r0")
-                          : new Register(RegisterClass.B64, "%rd0"),
+                  : isShared(slot.space(modifiers))
+                      ? new Register(RegisterClass.B32, "%r0")
+                      : new Register(RegisterClass.B64, "%rd0"),
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
               slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
+      case TILE ->
+          new Operand.Tile(
+              new Register(RegisterClass.B64, "%rd0"),
+              java.util.stream.IntStream.range(0, modifiers.dimensions())
+                  .<Operand>mapToObj(i -> new Register(RegisterClass.B32, "%r" + i))
+                  .toList());
+      case SINK -> new Operand.Sink();
       case LABEL -> new Operand.Symbol(LABEL);
       case SYMBOL ->
           new Operand.Symbol(
@@ -140,6 +143,10 @@ public final class TableWalk {
                           : modifiers.has("param") ? "parameter" : "array");
       case SPECIAL -> SpecialRegister.TID_X;
     };
+  }
+
+  private static boolean isShared(Modifier.@Nullable Space space) {
+    return space != null && space.isShared();
   }
 
   private static Operand registers(OperandSlot slot, Modifiers modifiers, int first) {
