@@ -25,6 +25,9 @@ class SamplesTest {
       Map.ofEntries(
           Map.entry("hopper/forms_sm_75.ptx", "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16"),
           Map.entry(
+              "hopper/forms_sm_80.ptx",
+              "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
+          Map.entry(
               "hopper/forms_sm_89.ptx", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
           Map.entry("hopper/forms_sm_90.ptx", "barrier.cluster.arrive"),
           Map.entry("hopper/gemm_ws_128x256x64_c2.ptx", "barrier.cluster.arrive.aligned"),
