@@ -9,7 +9,6 @@ import dev.athanor.engine.ptx.Window;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -48,7 +47,7 @@ final class Addresses {
       Block block, Instruction instruction, @Nullable Space space, Lanes base, long displacement) {
     this.block = block;
     this.instruction = instruction;
-    this.space = space != null && space.isShared() ? Space.SHARED : space;
+    this.space = space == Space.SHARED_CTA ? Space.SHARED : space;
     this.wide = base.storage() == Storage.LONG ? base.longs() : null;
     this.narrow = base.storage() == Storage.INT ? base.ints() : null;
     if (wide == null && narrow == null) {
@@ -93,7 +92,7 @@ final class Addresses {
     var first = space(of(lo));
     return switch (first) {
       case SHARED, SHARED_CTA, SHARED_CLUSTER ->
-          offsets(lo, hi, bytes, start(first), block.sharedMemory);
+          offsets(lo, hi, bytes, start(first), block.sharedMemory); // of peers it is unsure
       case PARAM -> offsets(lo, hi, bytes, start(first), block.parameterMemory);
       case CONST -> offsets(lo, hi, bytes, start(first), block.constants);
       case LOCAL -> local(lo, hi, bytes);
@@ -201,7 +200,9 @@ final class Addresses {
     var in = space(address);
     long at = address - start(in);
     return switch (in) {
-      case SHARED, SHARED_CTA, SHARED_CLUSTER -> inside(block.sharedMemory, at, bytes);
+      case SHARED, SHARED_CTA ->
+          space == null ? inCluster(at, bytes) : inside(block.sharedMemory, at, bytes);
+      case SHARED_CLUSTER -> inCluster(at, bytes);
       case PARAM -> inside(block.parameterMemory, at, bytes);
       case CONST -> inside(block.constants, at, bytes);
       case LOCAL -> {
@@ -210,6 +211,20 @@ final class Addresses {
       }
       case GLOBAL -> inBuffer(address, bytes);
     };
+  }
+
+  /** An address in the shared memory of any block of the cluster. */
+  private long inCluster(long at, long bytes) {
+    long rank = (at >>> Window.PEER_SHIFT) - 1;
+    if (rank < 0) {
+      return inside(block.sharedMemory, at, bytes);
+    }
+    if (rank >= block.cluster.size()) {
+      memory = block.sharedMemory;
+      return -1;
+    }
+    var peer = block.cluster.block((int) rank);
+    return inside(peer.sharedMemory, at & ((1L << Window.PEER_SHIFT) - 1), bytes);
   }
 
   private long inside(Memory small, long at, long bytes) {
@@ -247,14 +262,21 @@ final class Addresses {
               .formatted(at, at + bytes - 1, block.localBytes);
       case SHARED, SHARED_CTA, SHARED_CLUSTER, PARAM, CONST -> {
         offset(lane, bytes, alignment); // looks the memory up
+        boolean peers = in.isShared() && (space == null || space == Space.SHARED_CLUSTER);
+        long rank = peers ? (at >>> Window.PEER_SHIFT) - 1 : -1;
+        long offset = peers ? at & ((1L << Window.PEER_SHIFT) - 1) : at;
         var name =
             switch (in) {
               case PARAM -> "the parameters";
               case CONST -> "constants";
-              default -> in.name().toLowerCase(Locale.ROOT) + " memory";
+              default ->
+                  rank < 0
+                      ? "shared memory"
+                      : "the shared memory of block %d of the %d of the cluster"
+                          .formatted(rank, block.cluster.size());
             };
         yield "touches bytes %d..%d of %d bytes of %s"
-            .formatted(at, at + bytes - 1, segment().byteSize(), name);
+            .formatted(offset, offset + bytes - 1, segment().byteSize(), name);
       }
     };
   }

@@ -81,6 +81,16 @@ final class Binder {
       case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
       case Semantics.Fence _ -> op(Kind.STRAIGHT, i, new Step.Fence());
       case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new Step.NoEffect());
+      case Semantics.ClusterRank _ ->
+          op(
+              Kind.STRAIGHT,
+              i,
+              new Step.ClusterRank(
+                  block,
+                  registers.of((Operand.Register) i.operands().get(0)),
+                  source(i.operands().get(1), i.modifiers().type().orElseThrow())));
+      case Semantics.ClusterArrive _ -> op(Kind.STRAIGHT, i, new ClusterBarrier.Arrive(block, i));
+      case Semantics.ClusterWait _ -> op(Kind.EVENT, i, new ClusterBarrier.Wait(block, i));
       case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
       case Semantics.Barrier barrier ->
           op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));

@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
@@ -38,6 +39,12 @@ final class Block {
 
   final GlobalMemory.Snapshot memory;
 
+  /** The blocks that are resident together with this one. */
+  final Cluster cluster;
+
+  /** Which of them this one is. */
+  final int rank;
+
   /** Who watches; null = nobody. */
   final @Nullable Observer observer;
 
@@ -47,15 +54,25 @@ final class Block {
   private final String kernel;
   private final Dim3 grid;
   private final Dim3 shape;
+  private final Dim3 clusterShape;
   private long number;
   private long progress;
   private long ticks;
 
   /**
    * @param observer who watches; null = nobody
+   * @param rank in the cluster
    */
-  Block(LaunchedKernel launch, Registers registers, @Nullable Observer observer) {
+  Block(
+      LaunchedKernel launch,
+      Registers registers,
+      @Nullable Observer observer,
+      Cluster cluster,
+      int rank) {
     this.observer = observer;
+    this.cluster = cluster;
+    this.rank = rank;
+    this.clusterShape = launch.cluster();
     this.registers = registers;
     int warps = registers.warps();
     this.active = new int[warps];
@@ -82,8 +99,11 @@ final class Block {
     registers
         .special()
         .forEach((register, kept) -> {
+          if (register == SpecialRegister.IS_EXPLICIT_CLUSTER) {
+            Arrays.fill(kept.ints(), clusterShape.count() > 1 ? -1 : 0);
+          }
           if (kept.storage() != Storage.INT) {
-            return; // 64 bits and predicates: zero, or set as they are read
+            return; // 64 bits: zero, or set as they are read
           }
           int[] lanes = kept.ints();
           switch (register) {
@@ -119,14 +139,16 @@ final class Block {
                     lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
             case CLOCK, CLOCK_HI, GLOBALTIMER_LO, GLOBALTIMER_HI -> {} // set as they are read
             case ENVREG1, ENVREG2 -> {}
-            // without clusters each block is one
-            case NCLUSTERID_X -> Arrays.fill(lanes, grid.x());
-            case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y());
-            case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z());
-            case CLUSTER_NCTAID_X, CLUSTER_NCTAID_Y, CLUSTER_NCTAID_Z, CLUSTER_NCTARANK ->
-                Arrays.fill(lanes, 1);
-            case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z, CLUSTER_CTARANK -> {}
-            case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {} // begin fills them
+            case NCLUSTERID_X -> Arrays.fill(lanes, grid.x() / clusterShape.x());
+            case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y() / clusterShape.y());
+            case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z() / clusterShape.z());
+            case CLUSTER_NCTAID_X -> Arrays.fill(lanes, clusterShape.x());
+            case CLUSTER_NCTAID_Y -> Arrays.fill(lanes, clusterShape.y());
+            case CLUSTER_NCTAID_Z -> Arrays.fill(lanes, clusterShape.z());
+            case CLUSTER_NCTARANK -> Arrays.fill(lanes, (int) clusterShape.count());
+            case CLUSTER_CTARANK -> Arrays.fill(lanes, rank);
+            case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z -> {} // begin fills them
+            case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {}
             case GRIDID, CLOCK64, GLOBALTIMER, IS_EXPLICIT_CLUSTER ->
                 throw new IllegalStateException(register + " has no 32 bits");
           }
@@ -157,9 +179,12 @@ final class Block {
           }
           int[] lanes = kept.ints();
           switch (register) {
-            case CLUSTERID_X -> Arrays.fill(lanes, blockX());
-            case CLUSTERID_Y -> Arrays.fill(lanes, blockY());
-            case CLUSTERID_Z -> Arrays.fill(lanes, blockZ());
+            case CLUSTERID_X -> Arrays.fill(lanes, blockX() / clusterShape.x());
+            case CLUSTERID_Y -> Arrays.fill(lanes, blockY() / clusterShape.y());
+            case CLUSTERID_Z -> Arrays.fill(lanes, blockZ() / clusterShape.z());
+            case CLUSTER_CTAID_X -> Arrays.fill(lanes, blockX() % clusterShape.x());
+            case CLUSTER_CTAID_Y -> Arrays.fill(lanes, blockY() % clusterShape.y());
+            case CLUSTER_CTAID_Z -> Arrays.fill(lanes, blockZ() % clusterShape.z());
             case CTAID_X -> Arrays.fill(lanes, blockX());
             case CTAID_Y -> Arrays.fill(lanes, blockY());
             case CTAID_Z -> Arrays.fill(lanes, blockZ());

@@ -6,132 +6,120 @@ import dev.athanor.engine.emulator.Threads.Warp;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Executes the blocks of a launch one after the other.
- *
- * <p>Whole warps that stand side by side at one instruction execute it together, as a gang. Of
- * gangs and fragments the one that is farthest behind goes first, until it comes to where another
- * is; so the branches of a conditional meet again. One that goes round a loop for long lets the
- * others go on, for which it may be waiting.
+ * Executes the threads of a block. Whole warps that stand side by side at one instruction may
+ * execute it together, as a gang; else a fragment executes alone. One that goes round a loop for
+ * long lets the others go on, for which it may be waiting.
  */
 final class BlockRunner {
 
   /** Jumps backward after which others come first. */
-  private static final int PATIENCE = 4096;
-
-  private static final int NOWHERE = Integer.MAX_VALUE;
+  static final int TURN = 4096;
 
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
   private final Barriers barriers = new Barriers();
+  private final Picker picker;
   private final @Nullable Observer observer;
-  private final long patience;
-  private final LongPredicate cancelled;
-
-  /** What had changed when threads last began to go round loops, and how often since. */
-  private long progressed;
-
-  private long idleRounds;
 
   /**
-   * @param cancelled whether a block need no longer be run to its end
+   * @param rank of the block in its cluster
    */
-  BlockRunner(LaunchedKernel launch, LongPredicate cancelled) {
+  BlockRunner(LaunchedKernel launch, Cluster cluster, int rank) {
     this.observer = launch.observer();
-    this.patience = launch.options().patience();
-    this.block = new Block(launch, launch.program().registers(launch.block()), observer);
+    this.block =
+        new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
     this.code = launch.program().bind(block);
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
     }
-    this.cancelled = cancelled;
+    this.picker = new Picker(launch.options().schedule(), launch.options().seed(), warps);
   }
 
-  /**
-   * Runs a block to its end.
-   *
-   * @throws Fault when a thread did something undefined
-   */
-  void run(long number) {
+  Block block() {
+    return block;
+  }
+
+  /** Starts a block of the grid, by its number with x running fastest. */
+  void begin(long number) {
     block.begin(number);
+    picker.begin(number);
     for (var warp : warps) {
       warp.fragments.clear();
       warp.fragments.add(new Fragment(0, block.live[warp.index]));
     }
     barriers.clear();
-    idleRounds = 0;
-    while (!cancelled.test(number)) {
-      var next = next();
-      if (next != null) {
-        run(next);
-      } else if (!renew()) {
-        if (isAnyLeft()) {
-          throw deadlock();
-        }
-        if (observer != null) {
-          observer.end();
-        }
-        return;
-      }
+  }
+
+  /** Tells who watches that the block has ended. */
+  void end() {
+    if (observer != null) {
+      observer.end();
     }
   }
 
-  /** The warp whose runnable fragment is farthest behind. */
-  private @Nullable Warp next() {
-    Warp best = null;
-    int lowest = NOWHERE;
+  /**
+   * Lets every thread go on until it waits, ends, or has gone round loops long enough; answers
+   * whether any did.
+   *
+   * @throws Fault when a thread did something undefined
+   */
+  boolean advance() {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
-        if (fragment.wait == Wait.NONE && !fragment.spent && fragment.pc < lowest) {
-          best = warp;
-          lowest = fragment.pc;
-        }
-      }
-    }
-    return best;
-  }
-
-  /** Lets those go on that have gone round loops; answers whether there are any. */
-  private boolean renew() {
-    boolean any = false;
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        any |= fragment.spent && fragment.wait == Wait.NONE;
         fragment.spent = false;
       }
     }
-    if (any) {
-      boolean idle = block.progressed() == progressed;
-      idleRounds = idle ? idleRounds + 1 : 0;
-      progressed = block.progressed();
-      if (idleRounds * PATIENCE >= patience) {
-        throw livelock();
+    boolean some = false;
+    while (true) {
+      var next = picker.next();
+      if (next != null) {
+        run(next);
+        some = true;
+      } else if (!wake()) {
+        return some;
       }
     }
-    return any;
   }
 
-  private boolean isAnyLeft() {
+  /** Lets those go on that waited for something that has happened; answers whether any did. */
+  private boolean wake() {
+    boolean some = false;
     for (var warp : warps) {
-      if (!warp.fragments.isEmpty()) {
-        return true;
+      for (var fragment : warp.fragments) {
+        if (fragment.wait == Wait.EVENT) {
+          var op = code[fragment.pc];
+          int chosen = op.chosen(warp.index, fragment.mask);
+          if (((Step.Event) op.step).isReady(warp.index, chosen)) {
+            fragment.wait = Wait.NONE;
+            some = true;
+          }
+        }
       }
     }
-    return false;
+    return some;
+  }
+
+  boolean isDone() {
+    for (var warp : warps) {
+      if (!warp.fragments.isEmpty()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void run(Warp warp) {
-    var fragment = behind(warp);
+    var fragment = picker.of(warp);
     int first = warp.index;
     int end = first + 1;
     boolean whole = warp.isWhole();
     if (whole) {
-      while (end < warps.length && warps[end].isRunnableAt(fragment.pc)) {
+      while (picker.formsGangs() && end < warps.length && warps[end].isRunnableAt(fragment.pc)) {
         end++;
       }
       for (int i = first; i < end; i++) {
@@ -142,41 +130,16 @@ final class BlockRunner {
     }
     advance(fragment, first, end, whole);
     for (int i = first; i < end; i++) {
-      warps[i].merge();
+      warps[i].merge(picker.keepsApart());
     }
-  }
-
-  private static Fragment behind(Warp warp) {
-    Fragment best = warp.fragments.getFirst();
-    for (var fragment : warp.fragments) {
-      if (fragment.wait == Wait.NONE
-          && !fragment.spent
-          && (best.wait != Wait.NONE || best.spent || fragment.pc < best.pc)) {
-        best = fragment;
-      }
-    }
-    return best;
-  }
-
-  /** The next place after this one where others are. */
-  private int meeting(int pc) {
-    int nearest = NOWHERE;
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        if (fragment.pc > pc && fragment.pc < nearest && fragment.wait != Wait.BARRIER) {
-          nearest = fragment.pc;
-        }
-      }
-    }
-    return nearest;
   }
 
   /** Executes a gang of whole warps, or one fragment, until something parts or stops it. */
   private void advance(Fragment fragment, int first, int end, boolean whole) {
     int pc = fragment.pc;
-    int limit = meeting(pc);
+    int limit = picker.meeting(pc);
     int backward = 0;
-    while (pc < limit) {
+    for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
       var op = code[pc];
       if (observer != null && op.kind != Op.Kind.COLLECTIVE) {
         announce(observer, op, pc, first, end);
@@ -194,7 +157,7 @@ final class BlockRunner {
           }
           if (chosen == NOBODY) {
             pc++;
-          } else if (op.target > pc || ++backward < PATIENCE) {
+          } else if (op.target > pc || ++backward < TURN) {
             pc = op.target;
           } else {
             move(op.target, fragment, first, end, whole);
@@ -221,6 +184,12 @@ final class BlockRunner {
             announce(observer, op, pc, first, end);
           }
           op.step.execute(first, end, true);
+          pc++;
+        }
+        case EVENT -> {
+          if (await(op, pc, fragment, first, end, whole)) {
+            return;
+          }
           pc++;
         }
         case BARRIER -> {
@@ -336,6 +305,7 @@ final class BlockRunner {
     for (int barrier = 0; barrier < Barriers.COUNT; barrier++) {
       release(barrier);
     }
+    block.cluster.barrier().open();
   }
 
   /** Complains when a thread executes what is meant for others. */
@@ -368,6 +338,35 @@ final class BlockRunner {
     if (chosen != all) {
       warp.split(fragment, all & ~chosen, pc + 1);
     }
+  }
+
+  /** Lets those wait for whom it has not happened yet; answers whether there are any. */
+  private boolean await(Op op, int pc, Fragment single, int first, int end, boolean whole) {
+    var step = (Step.Event) op.step;
+    boolean parts = false;
+    for (int warp = first; warp < end; warp++) {
+      int chosen = op.chosen(warp, block.active[warp]);
+      parts |= !step.isReady(warp, chosen);
+    }
+    if (!parts) {
+      execute(op, first, end, whole);
+      return false;
+    }
+    for (int warp = first; warp < end; warp++) {
+      var fragment = fragment(single, warp, whole);
+      int chosen = op.chosen(warp, fragment.mask);
+      if (step.isReady(warp, chosen)) {
+        execute(op, warp, warp + 1, whole);
+        fragment.pc = pc + 1;
+      } else {
+        fragment.pc = pc;
+        fragment.wait = Wait.EVENT;
+        if (chosen != fragment.mask) {
+          warps[warp].split(fragment, fragment.mask & ~chosen, pc + 1);
+        }
+      }
+    }
+    return true;
   }
 
   /** Whether the gang is the whole block, and nobody has to wait for anybody. */
@@ -512,47 +511,41 @@ final class BlockRunner {
     }
   }
 
-  /** All go round loops, and nothing changes: says where. */
-  private Fault livelock() {
-    List<String> reports = new ArrayList<>();
+  /**
+   * Says of each fragment where it is, when no thread of the cluster gets on.
+   *
+   * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
+   */
+  List<String> stuck(long jumps) {
+    var reports = new ArrayList<String>();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
         reports.add(
-            block.report(
-                lane,
-                code[fragment.pc].instruction,
-                fragment.wait == Wait.NONE
-                    ? "goes round a loop with lanes 0x%08x for ever; no thread stored anything,"
-                            .formatted(fragment.mask)
-                        + " passed a barrier or ended in %d jumps backward"
-                            .formatted(idleRounds * PATIENCE)
-                    : waiting(warp, fragment)));
+            block.report(lane, code[fragment.pc].instruction, waiting(warp, fragment, jumps)));
       }
     }
-    return new Fault(reports);
+    return reports;
   }
 
-  private String waiting(Warp warp, Fragment fragment) {
-    return fragment.wait == Wait.BARRIER
-        ? "waits for ever at barrier %d, to which %d of %s came"
-            .formatted(
-                warp.barrier,
-                32 * barriers.arrived(warp.barrier),
-                threads(barriers.expected(warp.barrier)))
-        : "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
-            .formatted(fragment.mask, block.live[warp.index]);
-  }
-
-  /** Nobody can go on: says who waits where. */
-  private Fault deadlock() {
-    List<String> reports = new ArrayList<>();
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
-        reports.add(block.report(lane, code[fragment.pc].instruction, waiting(warp, fragment)));
-      }
-    }
-    return new Fault(reports);
+  private String waiting(Warp warp, Fragment fragment, long jumps) {
+    return switch (fragment.wait) {
+      case NONE ->
+          "goes round a loop for ever with lanes 0x%08x; in %d jumps backward no thread stored"
+                  .formatted(fragment.mask, jumps)
+              + " anything, passed a barrier or ended";
+      case WARP ->
+          "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
+              .formatted(fragment.mask, block.live[warp.index]);
+      case BARRIER ->
+          "waits for ever at barrier %d, to which %d of %s came"
+              .formatted(
+                  warp.barrier,
+                  32 * barriers.arrived(warp.barrier),
+                  threads(barriers.expected(warp.barrier)));
+      case EVENT ->
+          "waits for ever: "
+              + ((Step.Event) code[fragment.pc].step).missing(warp.index, fragment.mask);
+    };
   }
 }

@@ -176,6 +176,7 @@ public final class EmulatedDevice implements Device {
             loaded.program,
             launch.grid(),
             launch.block(),
+            launch.cluster(),
             loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
             parameters(launch),
             memory.snapshot(),

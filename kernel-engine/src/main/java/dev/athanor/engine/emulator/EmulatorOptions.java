@@ -12,6 +12,8 @@ import java.util.List;
  * @param asyncTiming when asynchronous copies happen
  * @param patience after how many jumps backward, within which no thread of a block stored anything,
  *     passed a barrier or ended, the block is said to hang
+ * @param schedule in which order threads go on
+ * @param seed of what is random; launches with one worker are alike for one seed
  * @param observers who watches launches
  */
 public record EmulatorOptions(
@@ -20,6 +22,8 @@ public record EmulatorOptions(
     long memoryBytes,
     AsyncTiming asyncTiming,
     long patience,
+    Schedule schedule,
+    long seed,
     List<Observer.Factory> observers) {
 
   /**
@@ -34,6 +38,8 @@ public record EmulatorOptions(
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
           1L << 26,
+          Schedule.CONVERGING,
+          0,
           List.of());
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -58,26 +64,42 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, patience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newPatience, observers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, patience, newObservers);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers);
+  }
+
+  public EmulatorOptions withSchedule(Schedule newSchedule) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers);
+  }
+
+  public EmulatorOptions withSeed(long newSeed) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers);
   }
 }

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One run of a program.
  *
+ * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
@@ -17,6 +18,7 @@ record LaunchedKernel(
     Program program,
     Dim3 grid,
     Dim3 block,
+    Dim3 cluster,
     int sharedBytes,
     Memory parameters,
     GlobalMemory.Snapshot memory,
@@ -40,6 +42,7 @@ record LaunchedKernel(
         program,
         Dim3.of(1),
         Dim3.of(32),
+        Dim3.of(1),
         0,
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
         new GlobalMemory.Snapshot(List.of(), List.of()),

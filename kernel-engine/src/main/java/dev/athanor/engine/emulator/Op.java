@@ -17,7 +17,9 @@ final class Op {
     /** They wait for others of the warp, then go on. */
     COLLECTIVE,
     /** They wait for others of the block. */
-    BARRIER
+    BARRIER,
+    /** They wait until something has happened. */
+    EVENT
   }
 
   /**

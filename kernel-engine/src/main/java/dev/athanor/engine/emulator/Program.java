@@ -57,9 +57,7 @@ final class Program {
     // falling off the end returns
     var end = Opcodes.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
-    bind(
-        new Block(
-            LaunchedKernel.trial(this), registers(Dim3.of(32)), null)); // to hear complaints now
+    new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
   }
 
   Kernel kernel() {

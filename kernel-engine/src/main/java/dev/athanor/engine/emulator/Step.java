@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Window;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 
@@ -26,6 +27,16 @@ interface Step {
      * @param mask the lanes of the warp that are there
      */
     int needed(int warp, int mask);
+  }
+
+  /** An instruction that waits until something has happened. */
+  interface Event extends Step {
+
+    /** Whether it has happened for all of these lanes. It is asked again after it has not. */
+    boolean isReady(int warp, int mask);
+
+    /** What these lanes wait for, when it can happen no more. */
+    String missing(int warp, int mask);
   }
 
   /** Lane by lane, from registers to registers. */
@@ -61,6 +72,19 @@ interface Step {
     @Override
     public void execute(int first, int end, boolean whole) {
       VarHandle.fullFence();
+    }
+  }
+
+  /** The number in the cluster of the block in whose shared memory an address is. */
+  record ClusterRank(Block block, Lanes result, Lanes address) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int lane = 32 * first; lane < 32 * end; lane++) {
+        if (block.isActive(lane)) {
+          long slot = (address.bits(lane) & 0xFFFF_FFFFL) >>> Window.PEER_SHIFT;
+          result.set(lane, slot == 0 ? block.rank : slot - 1);
+        }
+      }
     }
   }
 

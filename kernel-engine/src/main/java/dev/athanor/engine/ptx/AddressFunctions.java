@@ -3,8 +3,8 @@ package dev.athanor.engine.ptx;
 /** The lane functions of {@code cvta}, {@code isspacep} and {@code createpolicy}. */
 final class AddressFunctions {
 
-  /** The block's own shared memory ends here; beyond lies that of the cluster's other blocks. */
-  private static final long OWN_SHARED = 1 << 24;
+  /** The block's own shared memory ends here; beyond lies that of the cluster's blocks. */
+  private static final long OWN_SHARED = 1L << Window.PEER_SHIFT;
 
   /** How many arrivals the state of an mbarrier awaits. */
   static int pendingCount(long state) {
@@ -76,5 +76,15 @@ final class AddressFunctions {
 
   static long policy(float fraction) {
     return 0;
+  }
+
+  /** The address in the shared memory of a block of the cluster that is like one in the own. */
+  static int map(int a, int rank) {
+    return (a & (int) (OWN_SHARED - 1)) | ((rank + 1) << Window.PEER_SHIFT);
+  }
+
+  static long map(long a, int rank) {
+    long own = a & (OWN_SHARED - 1);
+    return (a & 0xFFFF_FFFF_0000_0000L) | own | (((rank + 1L) << Window.PEER_SHIFT) & 0xFFFF_FFFFL);
   }
 }

@@ -4,12 +4,14 @@ import static dev.athanor.engine.ptx.Row.row;
 
 import dev.athanor.engine.ptx.Semantics.Barrier;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
+import dev.athanor.engine.ptx.Semantics.ClusterArrive;
+import dev.athanor.engine.ptx.Semantics.ClusterWait;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The barriers of a block (PTX ISA 9.7.13.1). {@code bar} is {@code barrier.aligned} under an older
- * name.
+ * The barriers of a block and of a cluster (PTX ISA 9.7.13.1, 9.7.13.4). {@code bar} is {@code
+ * barrier.aligned} under an older name.
  */
 final class BarrierRows {
 
@@ -23,6 +25,15 @@ final class BarrierRows {
     rows(all, "bar.cta", "7.8", 30, "");
     rows(all, "barrier", "6.0", 30, "{.aligned}");
     rows(all, "barrier.cta", "7.8", 30, "{.aligned}");
+    all.add(
+        row(
+            "9.7.13.4",
+            "7.8",
+            90,
+            "barrier.cluster.arrive{.<release|relaxed>}{.aligned}",
+            new ClusterArrive()));
+    all.add(
+        row("9.7.13.4", "7.8", 90, "barrier.cluster.wait{.acquire}{.aligned}", new ClusterWait()));
     return all;
   }
 

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics.AsyncCopy;
 import dev.athanor.engine.ptx.Semantics.Atomic;
 import dev.athanor.engine.ptx.Semantics.AtomicFunction;
+import dev.athanor.engine.ptx.Semantics.ClusterRank;
 import dev.athanor.engine.ptx.Semantics.CommitGroup;
 import dev.athanor.engine.ptx.Semantics.Fence;
 import dev.athanor.engine.ptx.Semantics.Load;
@@ -65,6 +66,12 @@ final class MemoryRows {
           pure("9.7.9.19", "7.7", 70, "isspacep.param p:pred, a:u64",                  "isParameter"),
           pure("9.7.9.19", "2.0", 20, "isspacep.own p:pred, a:u64",   "isOwnShared"),
           pure("9.7.9.19", "7.8", 90, "isspacep.shared::cluster p:pred, a:u64",        "isShared"),
+          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a, b:u32",    "map"),
+          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a:symbol, b:u32", "map"),
+          pure("9.7.9.22", "7.8", 90, "mapa.u64 d, a, b:u32",                          "map"),
+          row( "9.7.9.23", "7.8", 90, "getctarank.shared::cluster.<u32|u64> d:u32, a", new ClusterRank()),
+          row( "9.7.9.23", "7.8", 90, "getctarank.shared::cluster.<u32|u64> d:u32, a:symbol", new ClusterRank()),
+          row( "9.7.9.23", "7.8", 90, "getctarank.u64 d:u32, a",                       new ClusterRank()),
           row( "9.7.9.15", "2.0", 20, "prefetch{.<global|local>}.<L1|L2> [a]",         new NoEffect()),
           row( "9.7.9.15", "7.4", 80, "prefetch.global.<L2::evict_last|L2::evict_normal> [a]", new NoEffect()),
           row( "9.7.9.15", "2.0", 20, "prefetchu.L1 [a]",                              new NoEffect()),

@@ -31,6 +31,8 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
+          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),

@@ -90,7 +90,7 @@ public record OperandSlot(
                 : switch (rule) {
                   case "literal" -> Kind.LITERAL;
                   case "label" -> Kind.LABEL;
-                  case "special" -> Kind.SPECIAL;
+                  case "special", "special64", "specialpred" -> Kind.SPECIAL;
                   case "symbol" -> Kind.SYMBOL;
                   default ->
                       name.equals("_")
@@ -104,7 +104,8 @@ public record OperandSlot(
     var typeRule =
         switch (kind) {
           case LITERAL -> allowed.stream().anyMatch(literal -> literal < 0) ? "s32" : "u32";
-          case SPECIAL -> "u32";
+          case SPECIAL ->
+              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
           case LABEL, SYMBOL, TILE -> "u64";
           case RESULT, SOURCE, MEMORY, SINK -> rule;
         };

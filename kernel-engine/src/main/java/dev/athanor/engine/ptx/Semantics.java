@@ -102,6 +102,15 @@ public sealed interface Semantics {
   /** Threads of the block wait for one another; their accesses before are seen after. */
   record Barrier(BarrierKind kind) implements Semantics {}
 
+  /** Which block of the cluster has the shared memory that an address is in. */
+  record ClusterRank() implements Semantics {}
+
+  /** A thread says that it has come to the barrier of its cluster. */
+  record ClusterArrive() implements Semantics {}
+
+  /** Waits until all threads of the cluster have said so. */
+  record ClusterWait() implements Semantics {}
+
   /** What a thread does at a {@link Barrier}. */
   enum BarrierKind {
     /** Waits for the others. */

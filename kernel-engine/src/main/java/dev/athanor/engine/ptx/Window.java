@@ -13,6 +13,12 @@ public enum Window {
   PARAMETERS(Space.PARAM, 0x7F03),
   CONSTANTS(Space.CONST, 0x7F04);
 
+  /**
+   * Shared addresses have the block's number in the cluster plus 1 above this many bits, 0 for the
+   * own block.
+   */
+  public static final int PEER_SHIFT = 24;
+
   private final Space space;
   private final long start;
 

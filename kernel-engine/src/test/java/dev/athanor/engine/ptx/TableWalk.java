@@ -141,7 +141,12 @@ public final class TableWalk {
                       : modifiers.has("local")
                           ? "own"
                           : modifiers.has("param") ? "parameter" : "array");
-      case SPECIAL -> SpecialRegister.TID_X;
+      case SPECIAL ->
+          switch (slot.type(modifiers)) {
+            case PRED -> SpecialRegister.IS_EXPLICIT_CLUSTER;
+            case U64 -> SpecialRegister.CLOCK64;
+            default -> SpecialRegister.TID_X;
+          };
     };
   }
 
