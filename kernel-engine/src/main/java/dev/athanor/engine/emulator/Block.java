@@ -8,7 +8,9 @@ import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the steps of a worker see of the block that they execute. */
@@ -51,6 +53,9 @@ final class Block {
   final Target target;
   final AsyncCopies copies;
 
+  /** The barriers in shared memory, by their offsets. */
+  final Map<Long, Mbarrier> mbarriers = new HashMap<>();
+
   private final String kernel;
   private final Dim3 grid;
   private final Dim3 shape;
@@ -92,7 +97,7 @@ final class Block {
             Space.LOCAL, Arena.ofAuto().allocate(Math.max(1, locals), 16).asSlice(0, locals));
     this.memory = launch.memory();
     this.target = launch.options().target();
-    this.copies = new AsyncCopies(this, launch.options().asyncTiming());
+    this.copies = new AsyncCopies(this);
     this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();
     this.shape = launch.block();
@@ -162,6 +167,7 @@ final class Block {
     GlobalMemory.poison(shared);
     GlobalMemory.poison(localMemory.segment());
     copies.clear();
+    mbarriers.clear();
     ticks = 0;
     if (observer != null) {
       observer.begin(block);

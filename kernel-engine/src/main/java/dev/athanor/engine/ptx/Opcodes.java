@@ -124,9 +124,7 @@ public final class Opcodes {
       row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
     var taking =
-        fitting.stream()
-            .filter(match -> match.form().takes(operands, match.modifiers()))
-            .toList();
+        fitting.stream().filter(match -> match.form().takes(operands, match.modifiers())).toList();
     return taking.stream()
         .filter(match -> match.form().suits(operands, match.modifiers()))
         .findFirst()

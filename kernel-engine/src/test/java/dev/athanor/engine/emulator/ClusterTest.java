@@ -140,8 +140,9 @@ class ClusterTest {
                     "mov.u32 %r6, cell; mapa.shared::cluster.u32 %r7, %r6, 4;\n"
                         + "ld.shared::cluster.u32 %r8, [%r7];\n")
                 .getFirst())
-        .endsWith("touches bytes 0..3 of 4 bytes of the shared memory of block 4 of the 4 of the"
-            + " cluster");
+        .endsWith(
+            "touches bytes 0..3 of 4 bytes of the shared memory of block 4 of the 4 of the"
+                + " cluster");
   }
 
   @Test
@@ -151,7 +152,8 @@ class ClusterTest {
             IllegalArgumentException.class,
             () -> run(EmulatorOptions.DEFAULT, "", new Dim3(3, 2, 1)));
     assertThat(refused)
-        .hasMessage("cannot launch k: got a grid of 3x2x1 blocks, which clusters of 2x2x1 do not"
-            + " divide");
+        .hasMessage(
+            "cannot launch k: got a grid of 3x2x1 blocks, which clusters of 2x2x1 do not"
+                + " divide");
   }
 }

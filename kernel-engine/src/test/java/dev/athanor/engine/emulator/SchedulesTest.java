@@ -41,10 +41,7 @@ class SchedulesTest {
               atom.global.exch.b32 %r7, [%rd1], 0;
               st.global.u32 [%rd2], %r6;
               """,
-              2,
-              48,
-              0,
-              0);
+              2, 48, 0, 0);
       Arrays.sort(out);
       assertThat(out).containsExactly(IntStream.rangeClosed(1, 96).toArray());
     }
@@ -70,9 +67,7 @@ class SchedulesTest {
               $end:
               st.global.u32 [%rd2], %r5;
               """,
-              1,
-              64,
-              0);
+              1, 64, 0);
       assertThat(out).containsOnly(9);
     }
   }
@@ -95,8 +90,7 @@ class SchedulesTest {
               mad.lo.u32 %r9, %r7, 100, %r8;
               st.global.u32 [%rd2], %r9;
               """,
-              1,
-              64);
+              1, 64);
       int[] sums = {0, 1, 3, 6};
       for (int i = 0; i < 64; i++) {
         assertThat(out[i]).isEqualTo(sums[(i ^ 1) & 3] * 100 + 64);
@@ -141,15 +135,14 @@ class SchedulesTest {
                           setp.eq.u32 %p1, %r5, 0;
                           @%p1 bra $wait;
                           """,
-                          1,
-                          40,
-                          0))
+                          1, 40, 0))
               .reports();
     }
     assertThat(reports).hasSize(2);
     assertThat(reports.getFirst())
-        .endsWith("goes round a loop for ever with lanes 0xffffffff; in 32768 jumps backward no"
-            + " thread stored anything, passed a barrier or ended");
+        .endsWith(
+            "goes round a loop for ever with lanes 0xffffffff; in 32768 jumps backward no"
+                + " thread stored anything, passed a barrier or ended");
     assertThat(reports.getLast()).contains("with lanes 0x000000ff");
   }
 }

@@ -43,11 +43,11 @@ class SpacesTest {
   private static String kernel(String declarations, String body) {
     return declarations
         + """
-          .visible .entry k(.param .u64 out) {
-            .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>;
-            ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x;
-            mul.wide.u32 %rd1, %r0, 4; add.u64 %rd0, %rd0, %rd1;
-          """
+        .visible .entry k(.param .u64 out) {
+          .reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %rd<32>;
+          ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x;
+          mul.wide.u32 %rd1, %r0, 4; add.u64 %rd0, %rd0, %rd1;
+        """
         + body
         + "st.global.u32 [%rd0], %r1; ret; }\n";
   }

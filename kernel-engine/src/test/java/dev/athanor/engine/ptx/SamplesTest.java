@@ -31,7 +31,9 @@ class SamplesTest {
               "hopper/forms_sm_89.ptx", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
           Map.entry("hopper/forms_sm_90.ptx", "barrier.cluster.arrive"),
           Map.entry("hopper/gemm_ws_128x256x64_c2.ptx", "barrier.cluster.arrive.aligned"),
-          Map.entry("hopper/wgmma_forms_sm_90a.ptx", "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"),
+          Map.entry(
+              "hopper/wgmma_forms_sm_90a.ptx",
+              "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"),
           Map.entry("k06_wmma.sm_80.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
           Map.entry("k06_wmma.sm_90a.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
           Map.entry("k08_divergent.sm_80.ptx", "st.param.b32"),
@@ -89,11 +91,7 @@ class SamplesTest {
         young
             ? module
             : new Module(
-                version,
-                module.target(),
-                module.variables(),
-                module.functions(),
-                module.kernels());
+                version, module.target(), module.variables(), module.functions(), module.kernels());
     assertThat(assembler.get().assemble(printed.toString(), module.target()).cubin()).isNotEmpty();
   }
 }
