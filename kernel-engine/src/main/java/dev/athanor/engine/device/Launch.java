@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Limits;
 import dev.athanor.engine.ptx.Variable;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * One run of a kernel.
@@ -57,6 +58,7 @@ public record Launch(
     if (block.count() > limit) {
       throw refused("a block of %s threads, %d are the most".formatted(block, limit));
     }
+    checkShape(code.limits());
     if (block.z() > 64) {
       throw refused("a block that is %d deep, 64 is the most".formatted(block.z()));
     }
@@ -113,6 +115,29 @@ public record Launch(
     return "."
         + parameter.type().word()
         + (parameter.count() == Variable.SCALAR ? "" : "[" + parameter.count() + "]");
+  }
+
+  /** The only block and the only cluster that the kernel may say it has. */
+  private void checkShape(Limits limits) {
+    if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
+      throw refused(
+          "a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
+    }
+    for (int i = 0; i < limits.cluster().size(); i++) {
+      if (extents(grid).get(i) % limits.cluster().get(i) != 0) {
+        throw refused(
+            "a grid of %s blocks, which is no multiple of its clusters of %s"
+                .formatted(grid, times(limits.cluster())));
+      }
+    }
+  }
+
+  private static List<Integer> extents(Dim3 shape) {
+    return List.of(shape.x(), shape.y(), shape.z());
+  }
+
+  private static String times(List<Integer> extents) {
+    return extents.stream().map(String::valueOf).collect(Collectors.joining("x"));
   }
 
   private IllegalArgumentException refused(String got) {

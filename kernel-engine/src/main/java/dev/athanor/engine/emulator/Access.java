@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Addresses.Pattern;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -49,7 +50,9 @@ final class Access implements Step {
     }
     if (block.observer != null) {
       for (int warp = first; warp < end; warp++) {
-        some(warp, block.active[warp]);
+        if (block.active[warp] != -1 || !observed(warp)) {
+          some(warp, block.active[warp]);
+        }
       }
     } else {
       gang(first, end);
@@ -79,8 +82,25 @@ final class Access implements Step {
     }
   }
 
+  /** A whole warp, shown to who watches, if its lanes can be looked at together. */
+  private boolean observed(int warp) {
+    int bytes = size * elements.length;
+    var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
+    if (pattern == Pattern.UNSURE) {
+      return false;
+    }
+    addresses.resolved(warp, bytes, touch);
+    block.observe(touch);
+    return move(pattern, 32 * warp, 32 * warp + 32);
+  }
+
   private boolean all(int lo, int hi) {
-    switch (addresses.offsets(lo, hi, size * elements.length)) {
+    return move(addresses.offsets(lo, hi, size * elements.length), lo, hi);
+  }
+
+  /** Moves the bytes whose offsets are in the block's scratch; answers whether that can be done. */
+  private boolean move(Pattern pattern, int lo, int hi) {
+    switch (pattern) {
       case UNSURE -> {
         return false;
       }

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Window;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -310,6 +311,15 @@ final class Addresses {
       into.offsets[lane] = offset(32 * warp + lane, bytes, bytes);
       into.memories[lane] = memory;
     }
+  }
+
+  /** As {@link #resolve}, of a whole warp whose {@link #offsets} have just been found. */
+  void resolved(int warp, int bytes, Touch into) {
+    into.warp = warp;
+    into.mask = -1;
+    into.bytes = bytes;
+    System.arraycopy(block.scratch, 32 * warp, into.offsets, 0, 32);
+    Arrays.fill(into.memories, memory);
   }
 
   private String report(int lane, long bytes, int alignment) {

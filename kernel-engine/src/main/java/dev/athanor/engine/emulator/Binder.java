@@ -112,6 +112,8 @@ final class Binder {
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
+      case Semantics.Call _, Semantics.IndexedBranch _ ->
+          throw new IllegalArgumentException("a call has to be inlined first");
     };
   }
 

@@ -37,9 +37,10 @@ final class Cluster {
     }
   }
 
-  /** How many clusters a launch has. */
+  /** How many clusters of a launch are run. */
   static long count(LaunchedKernel launch) {
-    return launch.grid().count() / launch.cluster().count();
+    long blocks = Math.min(launch.grid().count(), launch.options().blocks());
+    return Math.ceilDiv(blocks, launch.cluster().count());
   }
 
   int size() {

@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
@@ -17,6 +18,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 
 /**
@@ -36,6 +38,7 @@ public final class EmulatedDevice implements Device {
   private final Workers workers;
   private final Map<Module, Map<String, Program>> programs = new ConcurrentHashMap<>();
   private final Map<Module, Variables> variables = new ConcurrentHashMap<>();
+  private final AtomicLong launches = new AtomicLong();
   private volatile boolean closed;
 
   public EmulatedDevice() {
@@ -82,16 +85,12 @@ public final class EmulatedDevice implements Device {
   @Override
   public LoadedKernel load(Module module, String kernel) {
     checkOpen();
-    var code =
-        module
-            .kernel(kernel)
-            .orElseThrow(() ->
-                new DeviceException.LoadFailed(
-                    kernel,
-                    "the module has "
-                        + module.kernels().stream()
-                            .map(Kernel::name)
-                            .collect(Collectors.joining(", "))));
+    if (module.kernel(kernel).isEmpty()) {
+      throw new DeviceException.LoadFailed(
+          kernel,
+          "the module has "
+              + module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", ")));
+    }
     if (!options.target().runs(module.target())) {
       throw new DeviceException.LoadFailed(
           kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
@@ -103,8 +102,11 @@ public final class EmulatedDevice implements Device {
     }
     try {
       Verifier.verify(module);
+      var inliner = new Inliner(module);
       var program =
-          new Program(code, variables.computeIfAbsent(module, _ -> new Variables(module, memory)));
+          new Program(
+              inliner.kernel(kernel),
+              variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
       var other = ofModule.putIfAbsent(kernel, program);
       return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
     } catch (IllegalArgumentException e) {
@@ -173,6 +175,7 @@ public final class EmulatedDevice implements Device {
     launch.check(capability);
     workers.run(
         new LaunchedKernel(
+            launches.getAndIncrement(),
             loaded.program,
             launch.grid(),
             launch.block(),

@@ -15,6 +15,8 @@ import java.util.List;
  * @param schedule in which order threads go on
  * @param seed of what is random; launches with one worker are alike for one seed
  * @param observers who watches launches
+ * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
+ *     clusters; where a grid has more, its results are not complete
  */
 public record EmulatorOptions(
     Target target,
@@ -24,7 +26,8 @@ public record EmulatorOptions(
     long patience,
     Schedule schedule,
     long seed,
-    List<Observer.Factory> observers) {
+    List<Observer.Factory> observers,
+    long blocks) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, and twice the memory that
@@ -40,7 +43,8 @@ public record EmulatorOptions(
           1L << 26,
           Schedule.CONVERGING,
           0,
-          List.of());
+          List.of(),
+          Long.MAX_VALUE);
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -59,6 +63,9 @@ public record EmulatorOptions(
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
     }
+    if (blocks < 1) {
+      throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
+    }
     if (workers < 1) {
       throw new IllegalArgumentException("workers must be at least 1, got " + workers);
     }
@@ -69,41 +76,46 @@ public record EmulatorOptions(
 
   public EmulatorOptions withTarget(Target newTarget) {
     return new EmulatorOptions(
-        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers);
+        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
     return new EmulatorOptions(
-        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers);
+        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
     return new EmulatorOptions(
-        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers);
+        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers);
+        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers);
+        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers);
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers, blocks);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers);
+        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers, blocks);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers);
+        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers, blocks);
+  }
+
+  public EmulatorOptions withBlocks(long newBlocks) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, newBlocks);
   }
 }

@@ -9,12 +9,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * One run of a program.
  *
+ * @param number of the launch on its device, from 0
  * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
  */
 record LaunchedKernel(
+    long number,
     Program program,
     Dim3 grid,
     Dim3 block,
@@ -27,7 +29,8 @@ record LaunchedKernel(
   /** Who watches one worker; null = nobody. */
   @Nullable Observer observer() {
     var observed =
-        new Observer.Observed(program.kernel(), program.instructions(), grid, block, sharedBytes);
+        new Observer.Observed(
+            number, program.kernel(), program.instructions(), grid, block, sharedBytes);
     var all = options.observers().stream().map(factory -> factory.observe(observed)).toList();
     return switch (all.size()) {
       case 0 -> null;
@@ -39,6 +42,7 @@ record LaunchedKernel(
   /** A launch that is never run. */
   static LaunchedKernel trial(Program program) {
     return new LaunchedKernel(
+        0,
         program,
         Dim3.of(1),
         Dim3.of(32),

@@ -21,12 +21,18 @@ public interface Observer {
   /**
    * A launch.
    *
+   * @param number of the launch on its device, from 0
    * @param kernel as it is executed
    * @param instructions those of the kernel, in whose order they are numbered
    * @param sharedBytes shared memory of a block
    */
   record Observed(
-      Kernel kernel, List<Instruction> instructions, Dim3 grid, Dim3 block, int sharedBytes) {}
+      long number,
+      Kernel kernel,
+      List<Instruction> instructions,
+      Dim3 grid,
+      Dim3 block,
+      int sharedBytes) {}
 
   /**
    * A block begins.

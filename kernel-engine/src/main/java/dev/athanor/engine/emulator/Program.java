@@ -33,8 +33,8 @@ final class Program {
    * @param variables those of its module
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
-  Program(Kernel kernel, Variables variables) {
-    this.kernel = kernel;
+  Program(Kernel given, Variables variables) {
+    this.kernel = Normalizer.normal(given);
     this.variables = variables;
     this.special =
         kernel
@@ -52,6 +52,7 @@ final class Program {
           }
         }
         case Instruction instruction -> instructions.add(instruction);
+        case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
     // falling off the end returns

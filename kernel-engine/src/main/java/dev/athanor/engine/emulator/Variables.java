@@ -1,12 +1,12 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.Modifier.Space;
-import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.Window;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
@@ -24,13 +24,14 @@ final class Variables {
   private final Memory constants;
 
   /**
-   * Allocates the variables of a module and gives them their first values.
+   * Allocates the variables of a module, whose functions are named by numbers, and gives them their
+   * first values.
    *
    * @throws IllegalArgumentException when the emulator cannot hold them
    */
-  Variables(Module module, GlobalMemory memory) {
+  Variables(List<Variable> variables, GlobalMemory memory) {
     long end = 0;
-    for (var variable : module.variables()) {
+    for (var variable : variables) {
       switch (variable.space()) {
         case GLOBAL -> buffers.put(variable.name(), buffer(variable, memory));
         case CONST -> {
@@ -50,7 +51,7 @@ final class Variables {
     constants =
         new Memory.Small(
             Space.CONST, Arena.ofAuto().allocate(Math.max(1, end), 256).asSlice(0, end));
-    for (var variable : module.variables()) {
+    for (var variable : variables) {
       var buffer = buffers.get(variable.name());
       var offset = constantOffsets.get(variable.name());
       if (buffer != null) {

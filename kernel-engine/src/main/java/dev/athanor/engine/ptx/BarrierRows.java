@@ -38,11 +38,19 @@ final class BarrierRows {
   }
 
   private static void rows(List<Form> all, String name, String version, int sm, String aligned) {
-    barrier(all, name + ".sync" + aligned, version, sm, "", "a:u32", BarrierKind.SYNC);
-    barrier(all, name + ".sync" + aligned, version, sm, "", "a:u32, b:u32", BarrierKind.SYNC);
-    barrier(all, name + ".arrive" + aligned, version, sm, "", "a:u32, b:u32", BarrierKind.ARRIVE);
+    barrier(all, name + ".sync" + aligned, version, sm, "", "a:u32(0..15)", BarrierKind.SYNC);
+    barrier(
+        all, name + ".sync" + aligned, version, sm, "", "a:u32(0..15), b:u32", BarrierKind.SYNC);
+    barrier(
+        all,
+        name + ".arrive" + aligned,
+        version,
+        sm,
+        "",
+        "a:u32(0..15), b:u32",
+        BarrierKind.ARRIVE);
     var red = name + ".red";
-    for (var operands : List.of("d, a:u32, ", "d, a:u32, b:u32, ")) {
+    for (var operands : List.of("d, a:u32(0..15), ", "d, a:u32(0..15), b:u32, ")) {
       barrier(
           all,
           red + ".popc" + aligned,

@@ -134,6 +134,11 @@ public record Form(
     return all;
   }
 
+  /** What executes an instruction of this row, for costs. */
+  public Pipe pipe(Modifiers chosen) {
+    return Pipe.of(this, chosen);
+  }
+
   /** The first version and target that have the instruction with these modifiers. */
   public Since since(Modifiers chosen) {
     var version = since.version();
@@ -192,13 +197,17 @@ public record Form(
     }
     return switch (slot.kind()) {
       case RESULT -> given instanceof Operand.Register;
-      case SOURCE -> given instanceof Operand.Register || given instanceof Operand.Immediate;
+      case SOURCE ->
+          given instanceof Operand.Register
+              || given instanceof Operand.Immediate
+              || (given instanceof Operand.Negation && slot.type(chosen) == Type.PRED);
       case MEMORY -> given instanceof Operand.Address;
       case TILE ->
           given instanceof Operand.Tile tile && tile.coordinates().size() == chosen.dimensions();
       case SINK -> false;
       case LITERAL -> given instanceof Operand.Immediate;
-      case LABEL, SYMBOL -> given instanceof Operand.Symbol;
+      case LABEL, SYMBOL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
+      case ARGUMENTS -> given instanceof Operand.Arguments;
       case SPECIAL ->
           given instanceof SpecialRegister s
               && s.type().registerClass() == slot.type(chosen).registerClass();

@@ -106,9 +106,15 @@ public record Kernel(
    *
    * @param alignment in bytes, a power of two
    * @param bytes its size; {@link #DYNAMIC} when the launch says it
+   * @param ofModule whether it is declared outside of functions, so that all mean the same one
    */
-  public record SharedArray(String name, int alignment, int bytes) {
+  public record SharedArray(String name, int alignment, int bytes, boolean ofModule) {
     public static final int DYNAMIC = -1;
+
+    /** An array of one kernel; a dynamic one is always declared outside. */
+    public SharedArray(String name, int alignment, int bytes) {
+      this(name, alignment, bytes, bytes == DYNAMIC);
+    }
 
     public boolean isDynamic() {
       return bytes == DYNAMIC;

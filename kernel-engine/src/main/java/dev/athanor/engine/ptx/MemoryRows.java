@@ -196,7 +196,7 @@ final class MemoryRows {
   /**
    * A vector access moves at most 16 bytes, and only what a cache may hold takes hints about it.
    */
-  private static boolean fits(Modifiers modifiers) {
+  static boolean fits(Modifiers modifiers) {
     boolean cached = modifiers.find(Space.class).filter(space -> space != Space.GLOBAL).isEmpty();
     return modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16
         && (cached || modifiers.list().stream().noneMatch(MemoryRows::isHint));

@@ -36,6 +36,8 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
 
@@ -73,7 +75,8 @@ public final class Opcodes {
               BarrierRows.ALL,
               MbarrierRows.ALL,
               BulkRows.ALL,
-              WgmmaRows.ALL)
+              WgmmaRows.ALL,
+              FunctionRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =

@@ -5,7 +5,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,18 +63,25 @@ public record OperandSlot(
     LITERAL,
     LABEL,
     SPECIAL,
-    /** The name of a variable, standing for its address. */
-    SYMBOL
+    /** The name of a variable or function, standing for its address. */
+    SYMBOL,
+    /** The name of a function that is called. */
+    FUNCTION,
+    /** {@code (a, b)}: what a call hands over, or gets back. */
+    ARGUMENTS,
+    /** The name of a prototype or of a list of targets. */
+    TARGETS
   }
 
   private static final Set<String> RESULTS = Set.of("d", "p", "q");
 
   private static final Pattern COLUMNS = Pattern.compile("m\\d+n(\\d+)k\\d+");
 
-  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, [b]:shared
+  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, [b]:shared,
+  // a:u32(0..15)
   private static final Pattern TEXT =
       Pattern.compile(
-          "(\\[?)([a-z_]+)]?(\\??)(?::([a-z0-9]+))?(?:\\(([-\\d,]+)\\))?"
+          "(\\[?)([a-z_]+)]?(\\??)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
               + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
 
   static OperandSlot of(String text) {
@@ -92,6 +101,9 @@ public record OperandSlot(
                   case "label" -> Kind.LABEL;
                   case "special", "special64", "specialpred" -> Kind.SPECIAL;
                   case "symbol" -> Kind.SYMBOL;
+                  case "function" -> Kind.FUNCTION;
+                  case "arguments" -> Kind.ARGUMENTS;
+                  case "targets" -> Kind.TARGETS;
                   default ->
                       name.equals("_")
                           ? Kind.SINK
@@ -99,14 +111,20 @@ public record OperandSlot(
                 };
     var allowed = new ArrayList<Long>();
     if (m.group(5) != null) {
-      Arrays.stream(m.group(5).split(",")).map(Long::valueOf).forEach(allowed::add);
+      var range = m.group(5).split("\\.\\.");
+      if (range.length == 2) {
+        LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
+            .forEach(allowed::add);
+      } else {
+        Arrays.stream(m.group(5).split(",")).map(Long::valueOf).forEach(allowed::add);
+      }
     }
     var typeRule =
         switch (kind) {
           case LITERAL -> allowed.stream().anyMatch(literal -> literal < 0) ? "s32" : "u32";
           case SPECIAL ->
               rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
-          case LABEL, SYMBOL, TILE -> "u64";
+          case LABEL, SYMBOL, TILE, FUNCTION, ARGUMENTS, TARGETS -> "u64";
           case RESULT, SOURCE, MEMORY, SINK -> rule;
         };
     int length =
@@ -129,7 +147,7 @@ public record OperandSlot(
   }
 
   boolean isResult() {
-    return kind == Kind.RESULT;
+    return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && RESULTS.contains(name));
   }
 
   /**
@@ -207,20 +225,29 @@ public record OperandSlot(
         yield second != null
             ? one + "|" + second.describe(modifiers)
             : kind == Kind.SOURCE && !isVector(modifiers) && takesLiteral(modifiers)
-                ? one + " or literal"
+                ? one + " or " + (allowed.isEmpty() ? "literal" : literals())
                 : one;
       }
       case MEMORY -> "an address [register+offset]";
       case TILE -> "a tile [map, {%d coordinates}]".formatted(modifiers.dimensions());
       case SINK -> "_";
-      case LITERAL ->
-          allowed.isEmpty()
-              ? "a literal"
-              : "one of the literals " + new java.util.TreeSet<>(allowed);
+      case LITERAL -> allowed.isEmpty() ? "a literal" : literals();
       case LABEL -> "a label";
       case SPECIAL -> "a special register such as %tid.x";
-      case SYMBOL -> "the name of a variable";
+      case SYMBOL -> "the name of a variable or function";
+      case FUNCTION -> "the name of a function";
+      case ARGUMENTS -> name.equals("d") ? "(results)" : "(arguments)";
+      case TARGETS -> "the name of a prototype or of a list of targets";
     };
+  }
+
+  private String literals() {
+    var sorted = new TreeSet<>(allowed);
+    long first = sorted.first();
+    long last = sorted.last();
+    return sorted.size() > 1 && last - first == sorted.size() - 1
+        ? "a literal from " + first + " to " + last
+        : "one of the literals " + sorted;
   }
 
   /**
@@ -229,9 +256,8 @@ public record OperandSlot(
    * @throws IllegalArgumentException when it may not
    */
   Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
-    if (kind == Kind.LITERAL
-        ? !allowed.isEmpty() && !allowed.contains(given.bits())
-        : !takesLiteral(modifiers)) {
+    if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
+        || (kind != Kind.LITERAL && !takesLiteral(modifiers))) {
       throw new IllegalArgumentException(
           "operand %s must be %s, got %s".formatted(name, describe(modifiers), given));
     }

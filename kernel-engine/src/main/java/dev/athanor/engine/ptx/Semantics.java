@@ -189,6 +189,14 @@ public sealed interface Semantics {
   /** Goes on at its label. */
   record Branch() implements Semantics {}
 
+  /** Goes on at the label whose number in its list of targets the operand is. */
+  record IndexedBranch() implements Semantics {}
+
+  /**
+   * Executes a function and goes on behind; {@link Inliner} puts the function's body in its place.
+   */
+  record Call() implements Semantics {}
+
   /** Ends the thread. */
   record Exit() implements Semantics {}
 }

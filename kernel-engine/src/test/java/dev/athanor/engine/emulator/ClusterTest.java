@@ -137,8 +137,10 @@ class ClusterTest {
   void aBlockThatTheClusterDoesNotHave() {
     assertThat(
             faults(
-                    "mov.u32 %r6, cell; mapa.shared::cluster.u32 %r7, %r6, 4;\n"
-                        + "ld.shared::cluster.u32 %r8, [%r7];\n")
+                    """
+                    mov.u32 %r6, cell; mapa.shared::cluster.u32 %r7, %r6, 4;
+                    ld.shared::cluster.u32 %r8, [%r7];
+                    """)
                 .getFirst())
         .endsWith(
             "touches bytes 0..3 of 4 bytes of the shared memory of block 4 of the 4 of the"

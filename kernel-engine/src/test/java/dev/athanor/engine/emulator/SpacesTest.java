@@ -75,8 +75,11 @@ class SpacesTest {
                 run(
                     kernel(
                         "",
-                        ".local .align 4 .b8 frame[20];\nmov.u64 %rd2, frame;\n"
-                            + "ld.local.u32 %r1, [%rd2+32];\n"),
+                        """
+                        .local .align 4 .b8 frame[20];
+                        mov.u64 %rd2, frame;
+                        ld.local.u32 %r1, [%rd2+32];
+                        """),
                     1));
     assertThat(fault.reports())
         .singleElement()
@@ -88,8 +91,11 @@ class SpacesTest {
   void variablesBeginWithTheirValuesAndKeepWhatLaunchesWrite() {
     var module =
         kernel(
-            ".global .u32 count = 5;\n.global .align 8 .u64 place = count;\n"
-                + ".const .align 4 .u32 primes[4] = {2, 3, 5, 7};\n",
+            """
+            .global .u32 count = 5;
+            .global .align 8 .u64 place = count;
+            .const .align 4 .u32 primes[4] = {2, 3, 5, 7};
+            """,
             """
             ld.global.u64 %rd2, [place];
             atom.global.add.u32 %r2, [%rd2], 1;
