@@ -31,8 +31,16 @@ final class AsyncWork {
     if (isDoneAtOnce()) {
       ticket.finish();
     } else {
+      ticket.delay();
       pending.add(ticket);
     }
+  }
+
+  /** All threads have ended; what nobody has waited for may be left undone. */
+  void end() {
+    var left = List.copyOf(pending);
+    pending.clear();
+    left.forEach(Ticket::end);
   }
 
   /** Whether what is issued now is done now. */

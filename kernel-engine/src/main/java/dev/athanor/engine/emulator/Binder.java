@@ -10,7 +10,6 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
-import dev.athanor.engine.ptx.Semantics.MbarrierKind;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
@@ -95,19 +94,25 @@ final class Binder {
       case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
       case Semantics.Barrier barrier ->
           op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));
-      case Semantics.Mbarrier mbarrier -> mbarrier(i, mbarrier.kind());
-      case Semantics.CopyArrive _ ->
-          op(Kind.STRAIGHT, i, new MbarrierSteps.CopyArrive(block, i, addresses(i, 0, space(i))));
-      case Semantics.BulkCopy _,
-          Semantics.TensorCopy _,
-          Semantics.CommitBulk _,
-          Semantics.WaitBulk _,
-          Semantics.StoreAsync _,
-          Semantics.ReplaceInTensorMap _,
-          Semantics.CopyTensorMap _,
-          Semantics.Wgmma _,
-          Semantics.WgmmaCommit _,
-          Semantics.WgmmaWait _ ->
+      case Semantics.Mbarrier mbarrier ->
+          switch (mbarrier.kind()) {
+            case TRY_WAIT -> op(Kind.EVENT, i, async(i).tryWait());
+            case TEST_WAIT -> op(Kind.STRAIGHT, i, async(i).testWait());
+            default -> op(Kind.STRAIGHT, i, async(i).operate(mbarrier.kind()));
+          };
+      case Semantics.CopyArrive _ -> op(Kind.STRAIGHT, i, async(i).copyArrive());
+      case Semantics.BulkCopy _ -> op(Kind.STRAIGHT, i, async(i).bulkCopy());
+      case Semantics.TensorCopy _ -> op(Kind.STRAIGHT, i, async(i).tensorCopy());
+      case Semantics.CommitBulk _ -> op(Kind.STRAIGHT, i, new BulkGroups.Commit(block));
+      case Semantics.WaitBulk _ ->
+          op(
+              Kind.STRAIGHT,
+              i,
+              new BulkGroups.Wait(block, (int) literal(i, 0), i.modifiers().has("read")));
+      case Semantics.StoreAsync _ -> op(Kind.STRAIGHT, i, async(i).storeAsync());
+      case Semantics.ReplaceInTensorMap _ -> op(Kind.STRAIGHT, i, async(i).replace());
+      case Semantics.CopyTensorMap _ -> op(Kind.COLLECTIVE, i, async(i).copyMap());
+      case Semantics.Wgmma _, Semantics.WgmmaCommit _, Semantics.WgmmaWait _ ->
           throw new IllegalArgumentException("not executed yet");
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
@@ -158,64 +163,8 @@ final class Binder {
     return new Barrier(kind, Objects.requireNonNull(number), threads, predicate, result);
   }
 
-  private Op mbarrier(Instruction instruction, MbarrierKind kind) {
-    var addresses = addresses(instruction, address(instruction), space(instruction));
-    return switch (kind) {
-      case INIT, INVAL, EXPECT, COMPLETE, ARRIVE, DROP ->
-          op(
-              Kind.STRAIGHT,
-              instruction,
-              new MbarrierSteps.Operate(
-                  block,
-                  instruction,
-                  kind,
-                  addresses,
-                  optional(instruction, "n", Type.U32),
-                  optional(instruction, "t", Type.U32),
-                  optional(instruction, "d", Type.B64)));
-      case TEST_WAIT, TRY_WAIT -> {
-        var asked = required(instruction, "s", parity(instruction) ? Type.U32 : Type.B64);
-        var result = required(instruction, "p", Type.PRED);
-        yield kind == MbarrierKind.TEST_WAIT
-            ? op(
-                Kind.STRAIGHT,
-                instruction,
-                new MbarrierSteps.TestWait(block, instruction, addresses, asked, result))
-            : op(
-                Kind.EVENT,
-                instruction,
-                new MbarrierSteps.TryWait(block, instruction, addresses, asked, result));
-      }
-    };
-  }
-
-  private static boolean parity(Instruction instruction) {
-    return instruction.modifiers().has("parity");
-  }
-
-  /** Which operand is an address. */
-  private static int address(Instruction instruction) {
-    return index(instruction, "a");
-  }
-
-  private static int index(Instruction instruction, String name) {
-    var slots = instruction.form().operands();
-    for (int i = 0; i < slots.size(); i++) {
-      if (slots.get(i).name().equals(name)) {
-        return i;
-      }
-    }
-    throw new IllegalArgumentException("there is no operand " + name);
-  }
-
-  /** The registers or the value in the slot of a name; null where there are none. */
-  private @Nullable Lanes optional(Instruction instruction, String name, Type type) {
-    var operand = operand(instruction, name);
-    return operand == null || operand instanceof Operand.Sink ? null : source(operand, type);
-  }
-
-  private Lanes required(Instruction instruction, String name, Type type) {
-    return Objects.requireNonNull(optional(instruction, name, type));
+  private AsyncBinder async(Instruction instruction) {
+    return new AsyncBinder(block, instruction, this::source);
   }
 
   private Step atomic(Instruction instruction, Semantics.Atomic atomic) {

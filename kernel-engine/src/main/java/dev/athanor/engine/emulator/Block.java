@@ -56,6 +56,8 @@ final class Block {
   /** The barriers in shared memory, by their offsets. */
   final Map<Long, Mbarrier> mbarriers = new HashMap<>();
 
+  final BulkGroups bulkGroups;
+
   private final String kernel;
   private final Dim3 grid;
   private final Dim3 shape;
@@ -98,6 +100,7 @@ final class Block {
     this.memory = launch.memory();
     this.target = launch.options().target();
     this.copies = new AsyncCopies(this);
+    this.bulkGroups = new BulkGroups(this);
     this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();
     this.shape = launch.block();
@@ -168,6 +171,7 @@ final class Block {
     GlobalMemory.poison(localMemory.segment());
     copies.clear();
     mbarriers.clear();
+    bulkGroups.clear();
     ticks = 0;
     if (observer != null) {
       observer.begin(block);

@@ -106,6 +106,7 @@ final class Cluster {
         left |= !runner.isDone();
       }
       if (!left) {
+        work.end();
         runners.forEach(BlockRunner::end);
         return;
       }

@@ -206,6 +206,9 @@ public final class EmulatedDevice implements Device {
           }
         }
         case Argument.Bytes bytes -> place.copyFrom(bytes.segment());
+        case Argument.Tensor tensor ->
+            EncodedTensorMap.encode(
+                tensor.map(), own(tensor.buffer()).address() + tensor.offset(), place);
       }
     }
     return new Memory.Small(Space.PARAM, segment);

@@ -11,73 +11,12 @@ final class MbarrierSteps {
 
   private MbarrierSteps() {}
 
-  /** Finds the barriers that the lanes of a warp name. */
-  private static final class Finder {
-    private final Block block;
-    private final Instruction instruction;
-    private final Addresses addresses;
-    private final Touch touch;
-
-    Finder(Block block, Instruction instruction, Addresses addresses) {
-      this.block = block;
-      this.instruction = instruction;
-      this.addresses = addresses;
-      this.touch = new Touch(instruction, Touch.Kind.ATOMIC);
-    }
-
-    void resolve(int warp, int mask) {
-      addresses.resolve(warp, mask, Long.BYTES, touch);
-    }
-
-    void observe() {
-      block.observe(touch);
-    }
-
-    /** The block in whose shared memory a lane's barrier is. */
-    Block owner(int warp, int lane) {
-      var owner = block.cluster.owner(touch.memory(lane));
-      if (owner == null) {
-        throw fault(warp, lane, "an mbarrier is in shared memory, not there");
-      }
-      return owner;
-    }
-
-    long offset(int lane) {
-      return touch.offsets[lane];
-    }
-
-    Mbarrier find(int warp, int lane) {
-      var barrier = owner(warp, lane).mbarriers.get(offset(lane));
-      if (barrier == null) {
-        throw fault(warp, lane, "there is no mbarrier at %d".formatted(offset(lane)));
-      }
-      check(barrier, warp, lane);
-      return barrier;
-    }
-
-    private void check(Mbarrier barrier, int warp, int lane) {
-      if (!barrier.isIntact()) {
-        throw fault(warp, lane, "something was stored over %s".formatted(barrier));
-      }
-    }
-
-    void complain(int warp, int lane, @Nullable String complaint) {
-      if (complaint != null) {
-        throw fault(warp, lane, complaint);
-      }
-    }
-
-    Fault fault(int warp, int lane, String what) {
-      return block.fault(32 * warp + lane, instruction, what);
-    }
-  }
-
   /** All but waits. */
   static final class Operate implements Step {
     private final Block block;
     private final MbarrierKind kind;
     private final boolean mayComplete;
-    private final Finder finder;
+    private final MbarrierFinder finder;
     private final @Nullable Lanes count;
     private final @Nullable Lanes bytes;
     private final @Nullable Lanes result;
@@ -98,7 +37,7 @@ final class MbarrierSteps {
       this.block = block;
       this.kind = kind;
       this.mayComplete = !instruction.modifiers().has("noComplete");
-      this.finder = new Finder(block, instruction, addresses);
+      this.finder = new MbarrierFinder(block, instruction, addresses);
       this.count = count;
       this.bytes = bytes;
       this.result = result;
@@ -124,10 +63,10 @@ final class MbarrierSteps {
         init(warp, lane, number);
         return;
       }
-      var barrier = finder.find(warp, lane);
+      var barrier = finder.find(lane);
       long before = barrier.state();
       if (bytes != null) {
-        finder.complain(warp, lane, barrier.expect(bytes.bits(32 * warp + lane)));
+        finder.complain(lane, barrier.expect(bytes.bits(32 * warp + lane)));
       }
       int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
       var complaint =
@@ -137,12 +76,12 @@ final class MbarrierSteps {
             case ARRIVE -> barrier.arrive(arrivals, mayComplete);
             case DROP -> barrier.drop(arrivals, mayComplete);
             case INVAL -> {
-              block.mbarriers.remove(finder.offset(lane));
+              finder.owner(lane).mbarriers.remove(finder.offset(lane));
               yield null;
             }
             case INIT, TEST_WAIT, TRY_WAIT -> throw new IllegalStateException(kind + " elsewhere");
           };
-      finder.complain(warp, lane, complaint);
+      finder.complain(lane, complaint);
       if (result != null) {
         result.set(32 * warp + lane, before);
       }
@@ -151,16 +90,15 @@ final class MbarrierSteps {
     private void init(int warp, int lane, long number) {
       if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
         finder.complain(
-            warp,
             lane,
             "an mbarrier expects 1 to %d arrivals, not %d"
                 .formatted(MbarrierState.MOST_ARRIVALS, number));
       }
-      var owner = finder.owner(warp, lane);
+      var owner = finder.owner(lane);
       long offset = finder.offset(lane);
       var old = owner.mbarriers.get(offset);
       if (old != null && old.isIntact()) {
-        finder.complain(warp, lane, "is made anew without mbarrier.inval: %s".formatted(old));
+        finder.complain(lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
       owner.mbarriers.put(offset, new Mbarrier(owner, offset, (int) number));
     }
@@ -169,14 +107,14 @@ final class MbarrierSteps {
   /** Asks whether a phase is complete. */
   static class TestWait implements Step {
     final Block block;
-    private final Finder finder;
+    private final MbarrierFinder finder;
     private final boolean parity;
     private final Lanes asked;
     private final Lanes result;
 
     TestWait(Block block, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
       this.block = block;
-      this.finder = new Finder(block, instruction, addresses);
+      this.finder = new MbarrierFinder(block, instruction, addresses);
       this.parity = instruction.modifiers().has("parity");
       this.asked = asked;
       this.result = result;
@@ -194,7 +132,7 @@ final class MbarrierSteps {
         for (int left = mask; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
           boolean complete = isComplete(warp, lane);
-          if (!complete && finder.find(warp, lane).hasten()) {
+          if (!complete && finder.find(lane).hasten()) {
             complete = isComplete(warp, lane);
           }
           result.set(32 * warp + lane, complete ? 1 : 0);
@@ -203,18 +141,17 @@ final class MbarrierSteps {
     }
 
     boolean isComplete(int warp, int lane) {
-      var barrier = finder.find(warp, lane);
+      var barrier = finder.find(lane);
       long phase = asked.bits(32 * warp + lane);
       if (parity) {
         if (phase > 1) {
-          finder.complain(warp, lane, "a parity is 0 or 1, not " + phase);
+          finder.complain(lane, "a parity is 0 or 1, not " + phase);
         }
         return (barrier.phase() & 1) != phase;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
       if (since > 1) {
         finder.complain(
-            warp,
             lane,
             "asks for a phase that is %d before that of %s, though only the last is known"
                 .formatted(since, barrier));
@@ -236,7 +173,7 @@ final class MbarrierSteps {
       finder.resolve(warp, mask);
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        if (!isComplete(warp, lane) && finder.find(warp, lane).hasten()) {
+        if (!isComplete(warp, lane) && finder.find(lane).hasten()) {
           return true;
         }
       }
@@ -250,7 +187,7 @@ final class MbarrierSteps {
         if (!isComplete(warp, lane)) {
           var what = parity ? "parity " : "state 0x";
           long phase = asked.bits(32 * warp + lane);
-          return "for %s%s of %s".formatted(what, Long.toHexString(phase), finder.find(warp, lane));
+          return "for %s%s of %s".formatted(what, Long.toHexString(phase), finder.find(lane));
         }
       }
       return "for others";
@@ -291,13 +228,13 @@ final class MbarrierSteps {
     private final Block block;
     private final Instruction instruction;
     private final boolean counted;
-    private final Finder finder;
+    private final MbarrierFinder finder;
 
     CopyArrive(Block block, Instruction instruction, Addresses addresses) {
       this.block = block;
       this.instruction = instruction;
       this.counted = instruction.modifiers().has("noinc");
-      this.finder = new Finder(block, instruction, addresses);
+      this.finder = new MbarrierFinder(block, instruction, addresses);
     }
 
     @Override
@@ -311,9 +248,9 @@ final class MbarrierSteps {
         finder.observe();
         for (int left = mask; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
-          var barrier = finder.find(warp, lane);
+          var barrier = finder.find(lane);
           if (!counted) {
-            finder.complain(warp, lane, barrier.await());
+            finder.complain(lane, barrier.await());
           }
           var arrival = new Arrival(barrier, warp, lane, block.copies.issued());
           barrier.owe(arrival);

@@ -18,4 +18,10 @@ abstract class Ticket {
   }
 
   abstract void perform();
+
+  /** It is issued, and will be done later. */
+  void delay() {}
+
+  /** All threads have ended, and it is not done. */
+  void end() {}
 }

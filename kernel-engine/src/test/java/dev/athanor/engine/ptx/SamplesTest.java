@@ -24,15 +24,15 @@ class SamplesTest {
           Map.entry(
               "hopper/forms_sm_89.ptx", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
           Map.entry("hopper/forms_sm_90.ptx", "stmatrix.sync.aligned.m8n8.x1.shared.b16"),
-          Map.entry("hopper/gemm_ws_128x256x64_c2.ptx", "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16"),
+          Map.entry(
+              "hopper/gemm_ws_128x256x64_c2.ptx", "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16"),
           Map.entry(
               "hopper/wgmma_forms_sm_90a.ptx",
               "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"),
           Map.entry("k06_wmma.sm_80.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
           Map.entry("k06_wmma.sm_90a.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
           Map.entry("k09_quant.sm_80.ptx", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
-          Map.entry("k09_quant.sm_90a.ptx", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
-);
+          Map.entry("k09_quant.sm_90a.ptx", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
 
   static List<String> names() {
     return Samples.names();

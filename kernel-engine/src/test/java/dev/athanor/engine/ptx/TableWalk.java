@@ -25,7 +25,8 @@ public final class TableWalk {
     var all = new ArrayList<Instruction>();
     for (var form : Opcodes.all()) {
       for (var modifiers : form.everyModifiers()) {
-        var operands = form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
+        var operands =
+            form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN));
       }
       negated(form).ifPresent(all::add);
