@@ -111,7 +111,7 @@ public record OperandSlot(
                 };
     var allowed = new ArrayList<Long>();
     if (m.group(5) != null) {
-      var range = m.group(5).split("\\.\\.");
+      var range = m.group(5).split("\\.\\.", 2);
       if (range.length == 2) {
         LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
             .forEach(allowed::add);

@@ -17,22 +17,16 @@ class SamplesTest {
   /** Samples with instructions that the table lacks, and the first of them. */
   private static final Map<String, String> MISSING =
       Map.ofEntries(
-          Map.entry("hopper/forms_sm_75.ptx", "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16"),
           Map.entry(
               "hopper/forms_sm_80.ptx",
               "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
           Map.entry(
-              "hopper/forms_sm_89.ptx", "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"),
-          Map.entry("hopper/forms_sm_90.ptx", "stmatrix.sync.aligned.m8n8.x1.shared.b16"),
-          Map.entry(
-              "hopper/gemm_ws_128x256x64_c2.ptx", "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16"),
-          Map.entry(
               "hopper/wgmma_forms_sm_90a.ptx",
-              "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"),
-          Map.entry("k06_wmma.sm_80.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
-          Map.entry("k06_wmma.sm_90a.ptx", "wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
-          Map.entry("k09_quant.sm_80.ptx", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"),
-          Map.entry("k09_quant.sm_90a.ptx", "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"));
+              "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"));
+
+  /** A sample that only lists spellings, with registers that nothing writes. */
+  private static final Map<String, String> UNWRITTEN =
+      Map.of("hopper/forms_sm_89.ptx", "reads %r4, which is not written on every way here");
 
   static List<String> names() {
     return Samples.names();
@@ -60,21 +54,32 @@ class SamplesTest {
       return;
     }
     var module = Parser.parse(text, name);
+    var unknown = UNWRITTEN.get(name);
+    if (unknown != null) {
+      assertThat(Verifier.faults(module)).isNotEmpty();
+      assertThat(Verifier.faults(module).getFirst()).asString().contains(unknown);
+      return;
+    }
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.warnings(module)).isEmpty();
     // the assembler that is always here is that of CUDA 12.0, older than the files' version 9.0
-    var version = new Version(8, 0);
-    boolean young =
-        module.kernels().stream()
-            .flatMap(Kernel::instructions)
-            .anyMatch(i -> i.since().version().compareTo(version) > 0);
-    var assembler = young ? Ptxas.find() : JCudaAssembler.find();
-    assumeTrue(assembler.isPresent(), "no assembler here is young enough for " + name);
-    var printed =
-        young
-            ? module
-            : new Module(
-                version, module.target(), module.variables(), module.functions(), module.kernels());
-    assertThat(assembler.get().assemble(printed.toString(), module.target()).cubin()).isNotEmpty();
+    var older =
+        new Module(
+            new Version(8, 0),
+            module.target(),
+            module.variables(),
+            module.functions(),
+            module.kernels());
+    if (Verifier.faults(older).isEmpty()) {
+      var assembler = JCudaAssembler.find().orElseThrow();
+      assertThat(assembler.assemble(older.toString(), older.target()).cubin()).isNotEmpty();
+      return;
+    }
+    var newer = Ptxas.find();
+    if (newer.isEmpty()) {
+      System.err.println("SKIPPED: ptxas is not here, so it did not assemble " + name);
+    }
+    assumeTrue(newer.isPresent());
+    assertThat(newer.get().assemble(text, module.target()).cubin()).isNotEmpty();
   }
 }
