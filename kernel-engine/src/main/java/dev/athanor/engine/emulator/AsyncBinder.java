@@ -4,6 +4,9 @@ import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.BulkSteps.Completion;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.emulator.Side.Reduction;
+import dev.athanor.engine.emulator.WgmmaSteps.Left;
+import dev.athanor.engine.emulator.WgmmaSteps.Right;
+import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
@@ -145,6 +148,40 @@ final class AsyncBinder {
 
   Step copyMap() {
     return new BulkSteps.CopyMap(block, addresses("d"), addresses("a"));
+  }
+
+  Step multiply() {
+    var modifiers = instruction.modifiers();
+    var types = modifiers.types();
+    // eight bits of .b1 lie together as one byte
+    int bits = Math.max(Byte.SIZE, types.get(1).bits());
+    var given = MatrixShape.of(modifiers);
+    var shape = new MatrixShape(given.m(), given.n(), given.k() * types.get(1).bits() / bits);
+    var a = Objects.requireNonNull(operand("a"));
+    var left =
+        a instanceof Operand.Vector v
+            ? new Left(v.elements().stream().map(o -> sources.of(o, Type.B32)).toList(), null, true)
+            : new Left(List.of(), sources.of(a, Type.B64), isZero("t"));
+    return new WgmmaSteps.Multiply(
+        block,
+        instruction,
+        elements(Objects.requireNonNull(operand("d")))
+            .map(o -> sources.of(o, slot("d").type(modifiers)))
+            .toList(),
+        left,
+        new Right(required("b", Type.B64), isZero("u")),
+        required("s", Type.PRED),
+        shape,
+        bits,
+        WgmmaProduct.of(shape, modifiers, scale("i"), scale("j"), block.arithmetic));
+  }
+
+  private boolean isZero(String name) {
+    return operand(name) == null || literal(name) == 0;
+  }
+
+  private int scale(String name) {
+    return operand(name) == null ? 1 : (int) literal(name);
   }
 
   private Completion completion(String barrier) {

@@ -120,8 +120,10 @@ final class Binder {
       case Semantics.StoreAsync _ -> op(Kind.STRAIGHT, i, async(i).storeAsync());
       case Semantics.ReplaceInTensorMap _ -> op(Kind.STRAIGHT, i, async(i).replace());
       case Semantics.CopyTensorMap _ -> op(Kind.COLLECTIVE, i, async(i).copyMap());
-      case Semantics.Wgmma _, Semantics.WgmmaCommit _, Semantics.WgmmaWait _ ->
-          throw new IllegalArgumentException("not executed yet");
+      case Semantics.Wgmma _ -> op(Kind.COLLECTIVE, i, async(i).multiply());
+      case Semantics.WgmmaCommit _ -> op(Kind.COLLECTIVE, i, new WgmmaSteps.Commit(block, i));
+      case Semantics.WgmmaWait _ ->
+          op(Kind.EVENT, i, new WgmmaSteps.Wait(block, i, (int) literal(i, 0)));
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));

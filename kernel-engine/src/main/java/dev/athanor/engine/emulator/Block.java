@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -60,6 +61,9 @@ final class Block {
 
   final BulkGroups bulkGroups;
 
+  /** Each four warps. */
+  final List<WarpGroup> warpGroups = new ArrayList<>();
+
   private final String kernel;
   private final Dim3 grid;
   private final Dim3 shape;
@@ -104,6 +108,9 @@ final class Block {
     this.arithmetic = launch.options().arithmetic();
     this.copies = new AsyncCopies(this);
     this.bulkGroups = new BulkGroups(this);
+    for (int warp = 0; warp < warps; warp += WarpGroup.WARPS) {
+      warpGroups.add(new WarpGroup(this, warp));
+    }
     this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();
     this.shape = launch.block();
@@ -175,6 +182,7 @@ final class Block {
     copies.clear();
     mbarriers.clear();
     bulkGroups.clear();
+    warpGroups.forEach(WarpGroup::clear);
     ticks = 0;
     if (observer != null) {
       observer.begin(block);

@@ -34,6 +34,7 @@ final class WgmmaRows {
     products(all, "8.0", "wgmmaint", "s32.u8.u8{.satfinite}",      "d:s32*half",    "", "", "");
     products(all, "8.4", "wgmmaint", "s32.s8.u8{.satfinite}",      "d:s32*half",    "", "", "");
     products(all, "8.4", "wgmmaint", "s32.u8.s8{.satfinite}",      "d:s32*half",    "", "", "");
+    products(all, "8.0", "wgmmabits", "s32.b1.b1.and.popc",         "d:s32*half",    "", "", "");
     all.add(hopper("9.7.15.7.1", "8.0", "wgmma.fence.sync.aligned",                new Warp(NOTHING)));
     all.add(hopper("9.7.15.7.2", "8.0", "wgmma.commit_group.sync.aligned",         new WgmmaCommit()));
     all.add(hopper("9.7.15.7.3", "8.0", "wgmma.wait_group.sync.aligned n:literal", new WgmmaWait()));
