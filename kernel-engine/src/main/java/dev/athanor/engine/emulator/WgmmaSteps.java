@@ -40,6 +40,7 @@ final class WgmmaSteps {
     private final int bits;
     private final WgmmaProduct product;
     private final Fragment fragment;
+    private final int[] indices;
 
     /**
      * @param keeps whether the product is added to the sums, and does not replace them
@@ -65,6 +66,7 @@ final class WgmmaSteps {
       this.bits = bits;
       this.product = product;
       this.fragment = Fragments.wide(shape.n());
+      this.indices = fragment.indices();
     }
 
     @Override
@@ -154,14 +156,14 @@ final class WgmmaSteps {
 
     /** Takes the sums from their registers, or to them. */
     private void exchange(WarpGroup group, int[] all, boolean load) {
-      int per = fragment.elements() / sums.size();
-      for (int i = 0; i < fragment.elements(); i++) {
+      int elements = fragment.elements();
+      int per = elements / sums.size();
+      for (int i = 0; i < elements; i++) {
         int[] words = group.words(sums.get(i / per));
         int shift = 16 * (i % per);
         int mask = per == 1 ? -1 : 0xFFFF << shift;
         for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
-          var place = fragment.place().at(thread % 32, i);
-          int at = (ROWS * (thread / 32) + place.row()) * shape.n() + place.column();
+          int at = thread / 32 * ROWS * shape.n() + indices[thread % 32 * elements + i];
           if (load) {
             all[at] = (words[thread] & mask) >>> shift;
           } else {

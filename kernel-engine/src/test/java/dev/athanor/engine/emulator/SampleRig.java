@@ -71,6 +71,10 @@ final class SampleRig implements AutoCloseable {
     return upload(MemorySegment.ofArray(values));
   }
 
+  Buffer buffer(byte... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
   Buffer buffer(double... values) {
     return upload(MemorySegment.ofArray(values));
   }
@@ -105,7 +109,7 @@ final class SampleRig implements AutoCloseable {
     return values;
   }
 
-  /** Runs a kernel; arguments are buffers, numbers and segments, in the order of its parameters. */
+  /** Runs a kernel; arguments are buffers, numbers, segments and what is one, in the order of its parameters. */
   void run(String kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, Object... arguments) {
     var all = new ArrayList<Argument>();
     for (var argument : arguments) {
@@ -116,6 +120,7 @@ final class SampleRig implements AutoCloseable {
             case Long value -> Argument.of(value);
             case Float value -> Argument.of(value);
             case Double value -> Argument.of(value);
+            case Argument ready -> ready;
             case MemorySegment bytes -> new Argument.Bytes(bytes);
             default -> throw new IllegalArgumentException("no argument: " + argument);
           });

@@ -26,17 +26,17 @@ class SamplesTest {
               "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
           Map.entry(
               "hopper/wgmma_forms_sm_90a.ptx",
-              "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc"));
+              "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16"));
 
-  /**
-   * Samples that read registers that nothing writes: one only lists spellings, the other does where
-   * it has no tile at all.
-   */
+  /** A sample that only lists spellings, and reads registers that nothing writes. */
   private static final Map<String, String> UNWRITTEN =
+      Map.of("hopper/forms_sm_89.ptx", "reads %r4, which is written on no way here");
+
+  /** A sample that reads a predicate, for want of a tile to work on, where it has none. */
+  private static final Map<String, String> DOUBTFUL =
       Map.of(
-          "hopper/forms_sm_89.ptx", "reads %r4, which is not written on every way here",
           "hopper/gemm_ws_128x256x64_c2.ptx",
-              "reads %p6, which is not written on every way here");
+          "reads %p6, which is not written on every way here");
 
   static List<String> names() {
     return Samples.names();
@@ -71,7 +71,12 @@ class SamplesTest {
       return;
     }
     assertThat(Verifier.faults(module)).isEmpty();
-    assertThat(Verifier.warnings(module)).isEmpty();
+    var doubtful = DOUBTFUL.get(name);
+    if (doubtful == null) {
+      assertThat(Verifier.warnings(module)).isEmpty();
+    } else {
+      assertThat(Verifier.warnings(module)).singleElement().asString().contains(doubtful);
+    }
     // the assembler that is always here is that of CUDA 12.0, older than the files' version 9.0
     var older =
         new Module(
