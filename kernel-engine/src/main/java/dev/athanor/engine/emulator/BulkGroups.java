@@ -62,7 +62,10 @@ final class BulkGroups {
   }
 
   private void await(int lane, int but, boolean read) {
-    var own = members.getOrDefault(lane, List.of());
+    var own = members.get(lane);
+    if (own == null) {
+      return;
+    }
     var wanted = new ArrayList<Ticket>();
     for (var member : own) {
       if (member.group < committed[lane] - but) {

@@ -88,7 +88,10 @@ final class WarpGroup {
     return all;
   }
 
-  /** The first of a warp's products, but those of its newest groups, that other warps lack; null = none. */
+  /**
+   * The first of a warp's products, but those of its newest groups, that other warps lack; null =
+   * none.
+   */
   WgmmaSteps.@Nullable Product incomplete(int warp, int but) {
     for (var product : products) {
       if (!product.isComplete() && product.group() < committed(warp) - but) {

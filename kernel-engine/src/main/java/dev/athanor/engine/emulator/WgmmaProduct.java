@@ -31,14 +31,10 @@ interface WgmmaProduct {
     return switch (types.get(1)) {
       case S8, U8 ->
           new OfIntegers(
-              shape,
-              types.get(1) == Type.S8,
-              types.get(2) == Type.S8,
-              modifiers.has("satfinite"));
+              shape, types.get(1) == Type.S8, types.get(2) == Type.S8, modifiers.has("satfinite"));
       case B1 -> (a, b, sums) -> countCommonBits(shape, a, b, sums);
       default ->
-          new OfFloats(
-              shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB, arithmetic);
+          new OfFloats(shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB, arithmetic);
     };
   }
 

@@ -140,8 +140,7 @@ final class WgmmaSteps {
 
     /** Takes A from registers, of which each warp has 16 rows. */
     private void read(WarpGroup group, int[] a) {
-      var tile =
-          new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
+      var tile = new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
         for (int register = 0; register < tile.registers(); register++) {
           int word = (int) left.registers.get(register).bits(32 * group.first() + thread);

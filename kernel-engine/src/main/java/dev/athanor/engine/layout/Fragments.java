@@ -91,7 +91,8 @@ public final class Fragments {
         16,
         columns,
         columns / 2,
-        (lane, i) -> new Coordinate(lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2));
+        (lane, i) ->
+            new Coordinate(lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2));
   }
 
   /**

@@ -21,8 +21,10 @@ record Definitions(Module module, Kernel code, List<Parameter> results) {
   /** Tells of registers that are read where they are written on no way. */
   void undefined(BiConsumer<Statement, String> faults) {
     var some = written(false);
-    reads(some, (i, register) ->
-        faults.accept(i, "reads " + register + ", which is written on no way here"));
+    reads(
+        some,
+        (i, register) ->
+            faults.accept(i, "reads " + register + ", which is written on no way here"));
   }
 
   /** Tells of registers that are read where they are written on some ways, but not on all. */
@@ -37,8 +39,10 @@ record Definitions(Module module, Kernel code, List<Parameter> results) {
         doubts[at].flip(0, numbers().size());
       }
     }
-    reads(doubts, (i, register) ->
-        warnings.accept(i, "reads " + register + ", which is not written on every way here"));
+    reads(
+        doubts,
+        (i, register) ->
+            warnings.accept(i, "reads " + register + ", which is not written on every way here"));
   }
 
   /** Tells of registers that are read where they are not in the set of their statement. */

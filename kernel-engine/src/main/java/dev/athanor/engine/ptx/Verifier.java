@@ -56,9 +56,8 @@ public final class Verifier {
   }
 
   private static void warn(Definitions definitions, List<Fault> all) {
-    definitions.doubtful(
-        (statement, problem) ->
-            all.add(new Fault(statement.source(), statement.toString(), problem)));
+    definitions.doubtful((statement, problem) ->
+        all.add(new Fault(statement.source(), statement.toString(), problem)));
     all.addAll(Uniformity.of(definitions.code()).partedBarriers());
   }
 

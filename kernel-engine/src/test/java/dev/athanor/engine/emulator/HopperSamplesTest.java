@@ -357,8 +357,7 @@ class HopperSamplesTest {
   }
 
   private static TensorMap swizzled(Element element, int rows, int columns, int boxRows) {
-    return TensorMap.matrix(element, rows, columns, boxRows, 64)
-        .withSwizzle(SwizzleMode.BYTES_128);
+    return TensorMap.matrix(element, rows, columns, boxRows, 64).withSwizzle(SwizzleMode.BYTES_128);
   }
 
   static float[] integers(int count, long seed) {

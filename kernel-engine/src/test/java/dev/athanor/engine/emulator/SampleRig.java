@@ -109,7 +109,10 @@ final class SampleRig implements AutoCloseable {
     return values;
   }
 
-  /** Runs a kernel; arguments are buffers, numbers, segments and what is one, in the order of its parameters. */
+  /**
+   * Runs a kernel; arguments are buffers, numbers, segments and what is one, in the order of its
+   * parameters.
+   */
   void run(String kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, Object... arguments) {
     var all = new ArrayList<Argument>();
     for (var argument : arguments) {

@@ -19,8 +19,7 @@ class SamplesTest {
       Map.ofEntries(
           Map.entry("hopper/forms_sm_75.ptx", "vsub4"),
           Map.entry(
-              "hopper/forms_sm_90.ptx",
-              "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"),
+              "hopper/forms_sm_90.ptx", "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"),
           Map.entry(
               "hopper/forms_sm_80.ptx",
               "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
@@ -35,8 +34,7 @@ class SamplesTest {
   /** A sample that reads a predicate, for want of a tile to work on, where it has none. */
   private static final Map<String, String> DOUBTFUL =
       Map.of(
-          "hopper/gemm_ws_128x256x64_c2.ptx",
-          "reads %p6, which is not written on every way here");
+          "hopper/gemm_ws_128x256x64_c2.ptx", "reads %p6, which is not written on every way here");
 
   static List<String> names() {
     return Samples.names();
