@@ -70,29 +70,43 @@ public record TensorMap(
     }
 
     boolean isInteger() {
-      return ordinal() < F16.ordinal();
+      return switch (this) {
+        case U8, U16, U32, S32, U64, S64 -> true;
+        case F16, F32, F32_FTZ, F64, BF16, TF32, TF32_FTZ -> false;
+      };
     }
   }
 
   /** How the 16-byte chunks of rows exchange places; the rows are at most so many bytes long. */
   public enum SwizzleMode {
-    NONE,
-    BYTES_32,
-    BYTES_64,
-    BYTES_128;
+    NONE(0),
+    BYTES_32(1),
+    BYTES_64(3),
+    BYTES_128(7);
+
+    private final int mask;
+
+    SwizzleMode(int mask) {
+      this.mask = mask;
+    }
 
     /** Which bits from 7 on are added, without carry, to those from 4 on of an address. */
     public int mask() {
-      return (1 << ordinal()) - 1;
+      return mask;
+    }
+
+    /** The bytes among whose chunks a chunk has its place; one chunk without a swizzle. */
+    public int width() {
+      return UNIT * (mask + 1);
     }
 
     /** The address of a byte in shared memory, given that without a swizzle. */
     public long place(long address) {
-      return address ^ (((address >>> 7) & mask()) << 4);
+      return address ^ (((address >>> 7) & mask) << 4);
     }
 
     private int longestRow() {
-      return this == NONE ? Integer.MAX_VALUE : UNIT << ordinal();
+      return this == NONE ? Integer.MAX_VALUE : width();
     }
   }
 

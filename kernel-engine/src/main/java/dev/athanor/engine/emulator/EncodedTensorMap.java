@@ -7,6 +7,7 @@ import dev.athanor.engine.device.TensorMap.Promotion;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -46,9 +47,9 @@ record EncodedTensorMap(TensorMap map, long address) {
     to.set(Cells.LONG, offset("global_address"), address);
     int rank = map.sizes().size();
     to.set(Cells.INT, offset("rank"), rank - 1);
-    to.set(Cells.INT, offset("elemtype"), map.element().ordinal());
-    to.set(Cells.INT, offset("swizzle_mode"), map.swizzle().ordinal());
-    to.set(Cells.INT, offset("fill_mode"), map.fill().ordinal());
+    to.set(Cells.INT, offset("elemtype"), index(Element.values(), map.element()));
+    to.set(Cells.INT, offset("swizzle_mode"), index(SwizzleMode.values(), map.swizzle()));
+    to.set(Cells.INT, offset("fill_mode"), index(Fill.values(), map.fill()));
     for (int i = 0; i < rank; i++) {
       to.set(Cells.INT, offset("global_dim") + 4L * i, (int) (long) map.sizes().get(i));
       to.set(Cells.INT, offset("box_dim") + 4L * i, map.box().get(i));
@@ -57,6 +58,11 @@ record EncodedTensorMap(TensorMap map, long address) {
         to.set(Cells.LONG, offset("global_stride") + 8L * (i - 1), map.strides().get(i - 1));
       }
     }
+  }
+
+  /** The number of a field's value, which is its place among them. */
+  private static <E extends Enum<E>> int index(E[] all, E one) {
+    return List.of(all).indexOf(one);
   }
 
   /**

@@ -48,7 +48,7 @@ record SharedMatrix(
 
   /** The address of an element. */
   long address(int outer, int depth) {
-    int width = UNIT << swizzle.ordinal();
+    int width = swizzle.width();
     boolean plain = swizzle == SwizzleMode.NONE;
     long address = start;
     if (byDepth) {

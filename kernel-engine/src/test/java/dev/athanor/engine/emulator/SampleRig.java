@@ -35,7 +35,12 @@ final class SampleRig implements AutoCloseable {
   private final Stream stream;
 
   SampleRig(Way way) {
-    module = Parser.parse(Samples.text(way.file + ".ptx"), way.file + ".ptx");
+    this(way, text(way.file));
+  }
+
+  /** With another text than that of the file. */
+  SampleRig(Way way, String text) {
+    module = Parser.parse(text, way.file + ".ptx");
     device =
         new EmulatedDevice(
             EmulatorOptions.DEFAULT
@@ -44,6 +49,11 @@ final class SampleRig implements AutoCloseable {
                 .withSeed(SEED)
                 .withAsyncTiming(way.timing));
     stream = device.openStream();
+  }
+
+  /** The text of a file, whose name lacks {@code .ptx}. */
+  static String text(String file) {
+    return Samples.text(file + ".ptx");
   }
 
   /** Every way of each file: the usual schedule and one where nothing meets by chance. */
