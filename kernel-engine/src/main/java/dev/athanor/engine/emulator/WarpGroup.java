@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,7 +26,7 @@ final class WarpGroup {
   private final Block block;
   private final int first;
   private final List<WgmmaSteps.Product> products = new ArrayList<>();
-  private final Map<Object, Owed> owed = new IdentityHashMap<>();
+  private final IdentityHashMap<Object, Owed> owed = new IdentityHashMap<>();
   private final int[] issued = new int[WARPS];
   private final int[] committed = new int[WARPS];
 
