@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BlockRunner {
 
-  /** Jumps backward after which others come first. */
+  /** Jumps backward, and turns of a block, after which others come first. */
   static final int TURN = 4096;
 
   private final Block block;
@@ -76,7 +76,7 @@ final class BlockRunner {
       }
     }
     boolean some = false;
-    while (true) {
+    for (int turns = 0; turns < TURN; turns++) {
       block.cluster.work().pass();
       var next = picker.next();
       if (next != null) {
@@ -86,6 +86,14 @@ final class BlockRunner {
         return some;
       }
     }
+    // those who go on may be waiting, in loops of their own, for some whose wait is over
+    wakeReady();
+    return true;
+  }
+
+  /** Lets those go on that waited for something that has happened; answers whether any did. */
+  private boolean wakeReady() {
+    return waiting(Step.Event::isReady, fragment -> fragment.wait = Wait.NONE);
   }
 
   /**
@@ -93,7 +101,7 @@ final class BlockRunner {
    * pending; answers whether any did.
    */
   private boolean wake() {
-    boolean some = waiting(Step.Event::isReady, fragment -> fragment.wait = Wait.NONE);
+    boolean some = wakeReady();
     if (!some && waiting(Step.Event::hasten, _ -> {})) {
       return wake();
     }

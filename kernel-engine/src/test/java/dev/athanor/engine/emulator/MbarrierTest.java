@@ -161,7 +161,7 @@ class MbarrierTest {
               + (kind.isEmpty() ? "mbarrier.arrive.shared::cta.b64 _, [bar];\n" : "")
               + AsyncKernel.await(0)
               + """
-              sub.u32 %r7, %r2, %r5; ld.shared.u32 %r8, [%r7+252]; st.global.u32 [%rd2], %r8;
+              add.u32 %r7, %r2, 252; sub.u32 %r7, %r7, %r5; ld.shared.u32 %r8, [%r7]; st.global.u32 [%rd2], %r8;
               """;
       var in = IntStream.range(0, 64).map(i -> 3 * i + 1).toArray();
       assertThat(AsyncKernel.of(64, body).run(way, in))
@@ -197,11 +197,13 @@ class MbarrierTest {
         "mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [bar], 3;| .noComplete arrivals complete the phase of the mbarrier",
         "mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 2;| a parity is 0 or 1, not 2",
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 1048576;| 1048576 bytes are still to come, and 1048575 are the most, at ",
-        "mbarrier.arrive.b64 _, [%rd1];| an mbarrier is in shared memory, not there",
-        "mbarrier.arrive.shared::cta.b64 _, [bar+4];| touches bytes "
+        "mbarrier.arrive.b64 _, [%rd2];| an mbarrier is in shared memory, not there",
+        "mbarrier.arrive.shared::cta.b64 _, [bar+4];| is no multiple of 8"
       })
   void whatIsWrong(String body, String complaint) {
-    assertThat(AsyncKernel.of(1, AsyncKernel.make(3) + body + "\n").fault())
+    // in can be an 8-byte barrier only if it has two words
+    var alone = "@!%p0 bra $end;\n" + body + "\n$end:\n";
+    assertThat(AsyncKernel.of(2, AsyncKernel.make(3) + alone).fault())
         .contains("thread (0,0,0) of block (0,0,0) of kernel k")
         .contains(complaint);
   }
