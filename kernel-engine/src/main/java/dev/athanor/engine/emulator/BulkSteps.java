@@ -32,7 +32,7 @@ final class BulkSteps {
   record Completion(@Nullable MbarrierFinder barriers, @Nullable Lanes ranks) {}
 
   /** What the steps have in common: lane after lane issues. */
-  private abstract static class Issue implements Step {
+  abstract static class Issue implements Step {
     final Block block;
     final Instruction instruction;
     private final Completion completion;

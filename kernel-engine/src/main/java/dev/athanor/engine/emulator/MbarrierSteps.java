@@ -60,7 +60,7 @@ final class MbarrierSteps {
     private void operate(int warp, int lane) {
       long number = count == null ? 1 : count.bits(32 * warp + lane);
       if (kind == MbarrierKind.INIT) {
-        init(warp, lane, number);
+        init(lane, number);
         return;
       }
       var barrier = finder.find(lane);
@@ -87,7 +87,7 @@ final class MbarrierSteps {
       }
     }
 
-    private void init(int warp, int lane, long number) {
+    private void init(int lane, long number) {
       if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
         finder.complain(
             lane,

@@ -230,6 +230,36 @@ class HopperSamplesTest {
     }
   }
 
+  static List<Way> smallWarpGemm() {
+    return SampleRig.ways("k07_mma_cpasync.sm_80", "k07_mma_cpasync.sm_90a");
+  }
+
+  /** Stages behind the last are filled with zeros, and never used. */
+  @ParameterizedTest
+  @MethodSource("smallWarpGemm")
+  void productBySmallTiles(Way way) {
+    int m = 64;
+    int n = 128;
+    int k = 5 * 32;
+    var a = integers(m * k, 37);
+    var b = integers(n * k, 38);
+    try (var rig = new SampleRig(way)) {
+      var c = rig.buffer(new float[m * n]);
+      rig.run(
+          "mma_gemm",
+          new Dim3(n / 64, m / 64, 1),
+          Dim3.of(128),
+          0,
+          rig.buffer(bfloats(a)),
+          rig.buffer(bfloats(b)),
+          c,
+          m,
+          n,
+          k);
+      assertThat(rig.floats(c)).isEqualTo(product(a, b, m, n, k));
+    }
+  }
+
   static List<Way> norm() {
     return SampleRig.ways("hopper/rmsnorm_bf16_sm80");
   }

@@ -85,6 +85,10 @@ final class SampleRig implements AutoCloseable {
     return upload(MemorySegment.ofArray(values));
   }
 
+  Buffer buffer(long... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
   Buffer buffer(double... values) {
     return upload(MemorySegment.ofArray(values));
   }
@@ -115,6 +119,12 @@ final class SampleRig implements AutoCloseable {
 
   double[] doubles(Buffer buffer) {
     var values = new double[(int) (buffer.bytes() / Double.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  long[] longs(Buffer buffer) {
+    var values = new long[(int) (buffer.bytes() / Long.BYTES)];
     stream.download(buffer, 0, MemorySegment.ofArray(values));
     return values;
   }

@@ -16,6 +16,7 @@ import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.PtxSyntaxException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
@@ -78,7 +79,7 @@ class TensorCopyTest {
   private static String coordinates(int... start) {
     return Arrays.stream(start)
         .mapToObj(String::valueOf)
-        .collect(java.util.stream.Collectors.joining(", ", "{", "}"));
+        .collect(Collectors.joining(", ", "{", "}"));
   }
 
   /** The words of the tensor's buffer and of {@code out}. */
@@ -329,7 +330,7 @@ class TensorCopyTest {
     assertThat(fault(load.replace("[tile]", "[tile+4224]"), map)).contains("touches bytes ");
     assertThat(fault("add.u64 %rd0, %rd0, 32;\n" + load, map)).contains("is no multiple of 64");
     assertThat(fault("mov.b64 %rd0, %rd2;\n" + load, map))
-        .contains("a tensor map has boxes of 1 to 256 elements, got 0 for dimension 0");
+        .contains("a tensor map has sizes from 1 to 4294967295, got 0 for dimension 0");
     assertThat(fault("st.global.u32 [%rd2+76], 1; mov.b64 %rd0, %rd2;\n" + load, map))
         .endsWith("a tensor map has a .interleave_layout from 0 to 0, got 1");
     assertThat(fault(load.replace("128;", "256;"), map))

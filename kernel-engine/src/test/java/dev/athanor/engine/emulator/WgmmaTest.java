@@ -232,7 +232,7 @@ class WgmmaTest {
                   * (c.type(2) == Type.S8 ? (byte) b[k] : b[k]);
     }
     return c.types.endsWith("satfinite")
-        ? (int) Math.clamp(sum, Integer.MIN_VALUE, Integer.MAX_VALUE)
+        ? Math.clamp(sum, Integer.MIN_VALUE, Integer.MAX_VALUE)
         : (int) sum;
   }
 
