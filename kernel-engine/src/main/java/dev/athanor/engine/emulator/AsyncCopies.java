@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -133,6 +134,7 @@ final class AsyncCopies {
     private final int @Nullable [] ignored;
     private final Touch reads;
     private final Touch writes;
+    private final int[] lengths = new int[32];
 
     /**
      * @param bytes how many are written to shared memory
@@ -153,6 +155,7 @@ final class AsyncCopies {
       this.bytes = bytes;
       this.valid = valid;
       this.reads = new Touch(instruction, Touch.Kind.LOAD);
+      this.reads.lengths = lengths;
       this.writes = new Touch(instruction, Touch.Kind.STORE);
     }
 
@@ -182,6 +185,7 @@ final class AsyncCopies {
         int size = nothing ? 0 : valid == null ? bytes : valid[lane];
         if (Integer.compareUnsigned(size, bytes) > 0) {
           throw block.fault(
+              Kind.COPY_SIZE,
               lane,
               instruction,
               "%s bytes are to be read, but only %d copied"
@@ -196,6 +200,7 @@ final class AsyncCopies {
           reads.mask |= 1 << in;
           reads.offsets[in] = source;
           reads.memories[in] = sources.memory();
+          lengths[in] = size;
         }
         ticket.source[in] = source;
         ticket.from[in] = sources.segment();

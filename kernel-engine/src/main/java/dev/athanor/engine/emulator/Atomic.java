@@ -82,6 +82,7 @@ final class Atomic implements Step {
         }
       }
     }
+    block.observed(touch);
   }
 
   private long bits(Lanes register, int lane) {

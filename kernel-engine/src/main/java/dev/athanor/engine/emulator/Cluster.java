@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -22,6 +23,7 @@ final class Cluster {
   private final List<BlockRunner> runners = new ArrayList<>();
   private final AsyncWork work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
+  private final @Nullable Watch sanitized;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
@@ -32,6 +34,7 @@ final class Cluster {
     this.patience = launch.options().patience();
     this.cancelled = cancelled;
     this.work = new AsyncWork(launch.options().asyncTiming(), launch.options().seed());
+    this.sanitized = launch.sanitizer() == null ? null : new Watch(launch.sanitizer());
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
     }
@@ -66,6 +69,11 @@ final class Cluster {
     return shape;
   }
 
+  /** What a sanitizer knows of the blocks; null = there is none. */
+  @Nullable Watch sanitized() {
+    return sanitized;
+  }
+
   ClusterBarrier barrier() {
     return barrier;
   }
@@ -75,7 +83,7 @@ final class Cluster {
   }
 
   /** The number in the grid, x running fastest, of a block of a cluster. */
-  private long number(long cluster, int rank) {
+  static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
     int wide = grid.x() / shape.x();
     int high = grid.y() / shape.y();
     long x = cluster % wide * shape.x() + rank % shape.x();
@@ -91,7 +99,7 @@ final class Cluster {
    */
   void run(long cluster) {
     for (int rank = 0; rank < size(); rank++) {
-      runners.get(rank).begin(number(cluster, rank));
+      runners.get(rank).begin(number(grid, shape, cluster, rank));
     }
     barrier.clear();
     work.begin(cluster);
@@ -144,7 +152,7 @@ final class Cluster {
   }
 
   private Fault fault(String what, long jumps) {
-    var reports = new ArrayList<String>();
+    var reports = new ArrayList<Report>();
     runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
     if (reports.isEmpty()) {
       throw new IllegalStateException(what + ", but nobody does");

@@ -19,6 +19,7 @@ import java.util.List;
  * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
  *     clusters; where a grid has more, its results are not complete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
+ * @param sanitize what is looked for in launches; a launch in which something is found fails
  */
 public record EmulatorOptions(
     Target target,
@@ -30,12 +31,14 @@ public record EmulatorOptions(
     long seed,
     List<Observer.Factory> observers,
     long blocks,
-    Arithmetic arithmetic) {
+    Arithmetic arithmetic,
+    Sanitize sanitize) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
    * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
-   * the machine or container.
+   * the machine or container. The system property {@code athanor.sanitize} ({@code off}, {@code
+   * memory}, {@code full}) sets what is looked for; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -48,7 +51,8 @@ public record EmulatorOptions(
           0,
           List.of(),
           Long.MAX_VALUE,
-          Arithmetic.EXACT);
+          Arithmetic.EXACT,
+          Sanitize.of(System.getProperty("athanor.sanitize", "off")));
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -60,6 +64,31 @@ public record EmulatorOptions(
     RANDOM,
     /** Within a wait, with other work done first that need not wait, as the seed says. */
     REORDERED
+  }
+
+  /** What is looked for beyond what stops a kernel anyway. */
+  public enum Sanitize {
+    OFF,
+    /** Bytes that nobody has written, addresses that leave their variable, misused barriers. */
+    MEMORY,
+    /** That, and accesses that nothing orders. */
+    FULL;
+
+    /**
+     * The level of a name in lower case.
+     *
+     * @throws IllegalArgumentException if it names none
+     */
+    public static Sanitize of(String name) {
+      return switch (name) {
+        case "off" -> OFF;
+        case "memory" -> MEMORY;
+        case "full" -> FULL;
+        default ->
+            throw new IllegalArgumentException(
+                "athanor.sanitize is \"%s\"; it takes off, memory or full".formatted(name));
+      };
+    }
   }
 
   public EmulatorOptions {
@@ -89,7 +118,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
@@ -103,7 +133,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
@@ -117,7 +148,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
@@ -131,7 +163,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
@@ -145,7 +178,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
@@ -159,7 +193,8 @@ public record EmulatorOptions(
         seed,
         newObservers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
@@ -173,7 +208,8 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
@@ -187,7 +223,8 @@ public record EmulatorOptions(
         newSeed,
         observers,
         blocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
@@ -201,7 +238,8 @@ public record EmulatorOptions(
         seed,
         observers,
         newBlocks,
-        arithmetic);
+        arithmetic,
+        sanitize);
   }
 
   public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
@@ -215,6 +253,22 @@ public record EmulatorOptions(
         seed,
         observers,
         blocks,
-        newArithmetic);
+        newArithmetic,
+        sanitize);
+  }
+
+  public EmulatorOptions withSanitize(Sanitize newSanitize) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
+        newSanitize);
   }
 }

@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -46,6 +47,11 @@ final class Rig implements AutoCloseable {
   Rig(EmulatorOptions options) {
     device = new EmulatedDevice(options);
     stream = device.openStream();
+  }
+
+  /** A rig for kernels that are wrong on purpose, whose results show it. */
+  static Rig unwatched() {
+    return new Rig(EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF));
   }
 
   Buffer ints(int... values) {

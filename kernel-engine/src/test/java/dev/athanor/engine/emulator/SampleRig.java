@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Samples;
@@ -35,11 +36,19 @@ final class SampleRig implements AutoCloseable {
   private final Stream stream;
 
   SampleRig(Way way) {
-    this(way, text(way.file));
+    this(way, EmulatorOptions.DEFAULT.sanitize());
+  }
+
+  SampleRig(Way way, Sanitize sanitize) {
+    this(way, text(way.file), sanitize);
   }
 
   /** With another text than that of the file. */
   SampleRig(Way way, String text) {
+    this(way, text, EmulatorOptions.DEFAULT.sanitize());
+  }
+
+  private SampleRig(Way way, String text, Sanitize sanitize) {
     module = Parser.parse(text, way.file + ".ptx");
     device =
         new EmulatedDevice(
@@ -47,7 +56,8 @@ final class SampleRig implements AutoCloseable {
                 .withTarget(Target.of("sm_90a"))
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
-                .withAsyncTiming(way.timing));
+                .withAsyncTiming(way.timing)
+                .withSanitize(sanitize));
     stream = device.openStream();
   }
 
