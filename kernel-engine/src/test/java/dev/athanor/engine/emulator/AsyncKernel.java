@@ -22,14 +22,14 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
       .version 8.6
       .target sm_90a
       .address_size 64
-      .visible .entry k(.param .u64 out, .param .u64 in) .reqnctapercluster %d, 1, 1
+      .visible .entry k(.param .u64 out, .param .u64 in) .reqnctapercluster CLUSTER, 1, 1
       {
       .shared .align 1024 .b8 tile[4096]; .shared .align 8 .b8 bar[32];
-      .reg .pred %%p<8>; .reg .b16 %%h<8>; .reg .b32 %%r<32>; .reg .b64 %%rd<16>;
-      ld.param.u64 %%rd0, [out]; ld.param.u64 %%rd1, [in];
-      mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ctaid.x; mov.u32 %%r2, tile; mov.u32 %%r3, bar;
-      mov.u32 %%r4, %%ntid.x; mad.lo.u32 %%r4, %%r1, %%r4, %%r0; mul.wide.u32 %%rd4, %%r4, 4;
-      add.u64 %%rd2, %%rd0, %%rd4; add.u64 %%rd3, %%rd1, %%rd4; setp.eq.u32 %%p0, %%r0, 0;
+      .reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %rd<16>;
+      ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in];
+      mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, tile; mov.u32 %r3, bar;
+      mov.u32 %r4, %ntid.x; mad.lo.u32 %r4, %r1, %r4, %r0; mul.wide.u32 %rd4, %r4, 4;
+      add.u64 %rd2, %rd0, %rd4; add.u64 %rd3, %rd1, %rd4; setp.eq.u32 %p0, %r0, 0;
       """;
 
   /** One block. */
@@ -78,7 +78,7 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
    * The words of {@code out}, of which each thread has one and there are at least as many as in.
    */
   int[] run(Way way, int... in) {
-    var text = HEAD.formatted(cluster) + body + "ret;\n}\n";
+    var text = HEAD.replace("CLUSTER", String.valueOf(cluster)) + body + "ret;\n}\n";
     try (var rig = new SampleRig(way, text)) {
       var out = rig.buffer(new int[Math.max(in.length, blocks * threads)]);
       rig.run("k", Dim3.of(blocks), Dim3.of(threads), 0, out, rig.buffer(in));

@@ -273,23 +273,28 @@ class WgmmaTest {
       .extern .shared .align 1024 .b8 tile[];
       .visible .entry k(.param .u64 out, .param .u64 in)
       {
-      .reg .pred %%p<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<16>; .reg .b32 %%a<4>; .reg .%1$s %%d<%2$d>;
-      ld.param.u64 %%rd0, [out]; ld.param.u64 %%rd1, [in]; mov.u32 %%r0, %%tid.x;
-      shl.b32 %%r1, %%r0, 2; cvt.u64.u32 %%rd2, %%r1; add.u64 %%rd2, %%rd1, %%rd2;
-      mov.u32 %%r2, tile; add.u32 %%r1, %%r2, %%r1; add.u32 %%r3, %%r2, %3$d;
+      .reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %rd<16>; .reg .b32 %a<4>; .reg .TYPE %d<COUNT>;
+      ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in]; mov.u32 %r0, %tid.x;
+      shl.b32 %r1, %r0, 2; cvt.u64.u32 %rd2, %r1; add.u64 %rd2, %rd1, %rd2;
+      mov.u32 %r2, tile; add.u32 %r1, %r2, %r1; add.u32 %r3, %r2, SHARED;
       $copy:
-      ld.global.b32 %%r4, [%%rd2]; st.shared.b32 [%%r1], %%r4;
-      add.u64 %%rd2, %%rd2, 512; add.u32 %%r1, %%r1, 512;
-      setp.lt.u32 %%p0, %%r1, %%r3; @%%p0 bra $copy;
+      ld.global.b32 %r4, [%rd2]; st.shared.b32 [%r1], %r4;
+      add.u64 %rd2, %rd2, 512; add.u32 %r1, %r1, 512;
+      setp.lt.u32 %p0, %r1, %r3; @%p0 bra $copy;
       fence.proxy.async; bar.sync 0;
-      mul.wide.u32 %%rd3, %%r0, 16; add.u64 %%rd3, %%rd3, %%rd1;
-      ld.global.v4.b32 {%%a0,%%a1,%%a2,%%a3}, [%%rd3+%3$d];
-      mul.wide.u32 %%rd4, %%r0, %4$d; add.u64 %%rd5, %%rd1, %%rd4; add.u64 %%rd6, %%rd0, %%rd4;
-      setp.eq.u32 %%p1, %%r0, %%r0; setp.ne.u32 %%p2, %%r0, %%r0;
+      mul.wide.u32 %rd3, %r0, 16; add.u64 %rd3, %rd3, %rd1;
+      ld.global.v4.b32 {%a0,%a1,%a2,%a3}, [%rd3+SHARED];
+      mul.wide.u32 %rd4, %r0, BYTES; add.u64 %rd5, %rd1, %rd4; add.u64 %rd6, %rd0, %rd4;
+      setp.eq.u32 %p1, %r0, %r0; setp.ne.u32 %p2, %r0, %r0;
       """;
 
   private static String head(String type, int registers) {
-    var text = new StringBuilder(HEAD.formatted(type, registers, SHARED, 4 * registers));
+    var text =
+        new StringBuilder(
+            HEAD.replace("TYPE", type)
+                .replace("COUNT", String.valueOf(registers))
+                .replace("SHARED", String.valueOf(SHARED))
+                .replace("BYTES", String.valueOf(4 * registers)));
     for (int i = 0; i < registers; i++) {
       text.append("ld.global.%s %%d%d, [%%rd5+%d];\n".formatted(type, i, SHARED + 2048 + 4 * i));
     }
