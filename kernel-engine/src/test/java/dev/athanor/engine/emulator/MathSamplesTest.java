@@ -116,7 +116,7 @@ class MathSamplesTest {
             .isEqualTo(
                 (a[i] << (b[i] & 63))
                     ^ ((int) a[i] / 7)
-                    ^ (Integer.remainderUnsigned((int) a[i], 10)));
+                    ^ Integer.remainderUnsigned((int) a[i], 10));
       }
     }
   }
