@@ -36,7 +36,7 @@ class PipelineTest {
       HopperSamplesTest.bfloats(HopperSamplesTest.product(A, B, M, N, K));
 
   /** What comes of a run. */
-  private enum Outcome {
+  enum Outcome {
     RIGHT,
     WRONG_NUMBER,
     FAULT
@@ -47,7 +47,7 @@ class PipelineTest {
    *
    * @param from a pattern of what is replaced
    */
-  private record Broken(String what, Pattern from, String to, Outcome outcome) {
+  record Broken(String what, Pattern from, String to, Outcome outcome) {
     @Override
     public String toString() {
       return what;

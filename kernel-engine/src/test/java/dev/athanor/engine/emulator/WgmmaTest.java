@@ -43,7 +43,7 @@ class WgmmaTest {
    * @param step which part of the depth is multiplied
    * @param scales of A and B, 1 or -1
    */
-  private record Case(
+  record Case(
       String types,
       int n,
       SwizzleMode left,
