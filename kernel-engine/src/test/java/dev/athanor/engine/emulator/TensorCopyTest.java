@@ -83,7 +83,15 @@ class TensorCopyTest {
   }
 
   /** The words of the tensor's buffer and of {@code out}. */
-  private record Found(int[] tensor, int[] out) {}
+  private static final class Found {
+    final int[] tensor;
+    final int[] out;
+
+    Found(int[] tensor, int[] out) {
+      this.tensor = tensor;
+      this.out = out;
+    }
+  }
 
   private static Found run(Way way, String body, TensorMap map, int[] tensor, int... in) {
     try (var rig = new SampleRig(way, HEAD + body + "ret;\n}\n")) {
