@@ -24,6 +24,7 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -46,7 +47,7 @@ class WgmmaTest {
   record Case(
       String types,
       int n,
-      SwizzleMode left,
+      @Nullable SwizzleMode left,
       boolean leftByDepth,
       SwizzleMode right,
       boolean rightByDepth,
@@ -54,7 +55,7 @@ class WgmmaTest {
       List<Integer> scales,
       boolean adds) {
 
-    Case(String types, int n, SwizzleMode left, SwizzleMode right) {
+    Case(String types, int n, @Nullable SwizzleMode left, SwizzleMode right) {
       this(types, n, left, true, right, true, 0, List.of(1, 1), true);
     }
 
