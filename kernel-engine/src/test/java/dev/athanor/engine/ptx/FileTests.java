@@ -8,6 +8,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -34,8 +35,8 @@ import org.junit.jupiter.api.TestFactory;
  *   <li>{@code verifier/}: the verifier reports exactly the {@code // error: …}s, each on its line;
  *   <li>{@code warnings/}: the same for its warnings, without a fault;
  *   <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches one block
- *       of the kernel on the emulator with two pointers, and compares bit by bit; {@code out = u32
- *       7 x 32} repeats a value.
+ *       of the kernel on the emulator with two pointers, under each timing of asynchronous work,
+ *       and compares bit by bit; {@code out = u32 7 x 32} repeats a value.
  * </ul>
  *
  * <p>{@code sanitizer/} is for the test of the sanitizer.
@@ -133,12 +134,22 @@ class FileTests {
   }
 
   private static void run(Path file, String text) throws IOException {
+    for (var timing : BLESS ? List.of(AsyncTiming.LAZY) : List.of(AsyncTiming.values())) {
+      run(file, text, timing);
+    }
+  }
+
+  private static void run(Path file, String text, AsyncTiming timing) throws IOException {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
+    var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
+    if (module.target().architectureSpecific()) {
+      options = options.withTarget(module.target());
+    }
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT);
+    try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       for (int i = 0; i < lines.size(); i++) {
         var m = RUN.matcher(lines.get(i));
