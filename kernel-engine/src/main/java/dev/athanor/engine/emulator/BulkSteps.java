@@ -61,7 +61,13 @@ final class BulkSteps {
 
     /** A transfer into global memory, as part of a group. */
     void store(int lane, Side source, Side target, int bytes, @Nullable Reduction reduction) {
-      var transfer = new Transfer(block, instruction, lane, source, target, bytes, reduction, null);
+      var checks = block.checks();
+      var flight =
+          checks == null
+              ? null
+              : checks.issue(lane, source, target, bytes, block.bulkGroups.committed(lane));
+      var transfer =
+          new Transfer(block, instruction, lane, source, target, bytes, reduction, null, flight);
       block.bulkGroups.add(lane, transfer);
       block.cluster.work().issue(transfer);
     }
@@ -114,7 +120,10 @@ final class BulkSteps {
         @Nullable Reduction reduction) {
       var barrier = barriers.find(owner, lane & 31);
       var to = target.apply(owner.sharedMemory);
-      var transfer = new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier);
+      var checks = block.checks();
+      var flight = checks == null ? null : checks.issue(lane, source, to, bytes, barrier);
+      var transfer =
+          new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, flight);
       barrier.owe(transfer);
       block.cluster.work().issue(transfer);
     }
@@ -227,6 +236,10 @@ final class BulkSteps {
         throw fault(lane, String.valueOf(e.getMessage()));
       }
       var map = encoded.map();
+      var checks = block.checks();
+      if (checks != null && maps.memory() instanceof Allocation buffer) {
+        checks.usesMap(lane, buffer.address() + at);
+      }
       if (map.sizes().size() != coordinates.size()) {
         throw fault(
             lane,
@@ -309,6 +322,14 @@ final class BulkSteps {
     }
   }
 
+  /** Lets who looks know that a tensor map was changed. */
+  private static void changed(Block block, Memory memory, long offset) {
+    var checks = block.checks();
+    if (checks != null) {
+      checks.changesMap(memory, offset);
+    }
+  }
+
   /** {@code tensormap.replace}. */
   record Replace(Block block, Addresses maps, int offset, Lanes value, int bytes) implements Step {
     @Override
@@ -326,6 +347,7 @@ final class BulkSteps {
         } else {
           maps.segment().set(Cells.INT, at + offset, (int) value.bits(lane));
         }
+        changed(block, maps.memory(), at);
       }
       block.progress();
     }
@@ -351,6 +373,7 @@ final class BulkSteps {
         }
         new Row(targets.memory(), to, TensorMap.BYTES, Row.ALL)
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
+        changed(block, targets.memory(), to);
       }
       block.progress();
     }

@@ -4,12 +4,21 @@ import java.util.Arrays;
 
 /**
  * A sparse vector clock: for threads, and for warps as wholes, the time up to which what they did
- * is known.
+ * is known, and up to which a proxy fence has made it known to asynchronous copies as well; for
+ * agents that act beside the threads, how far they are known to be.
  */
 final class Knowledge {
 
   /** In place of a lane: all lanes of the warp. */
   static final int ALL = -1;
+
+  /** The places of a cluster's warps, and those of the same behind a proxy fence. */
+  private static final int WARPS = 1024;
+
+  private static final int FENCED = WARPS / 2;
+
+  /** The places of a warp's lanes, and that of all of them. */
+  private static final int LANES = 33;
 
   /** Nothing; is not to be changed. */
   static final Knowledge NONE = new Knowledge();
@@ -24,8 +33,30 @@ final class Knowledge {
    * @param warp its number in its cluster
    */
   static long key(long cluster, int warp, int lane) {
-    return (cluster * 512 + warp) * 33 + lane + 2;
+    return (cluster * WARPS + warp) * LANES + lane + 2;
   }
+
+  /** What names the same, as far as it is behind a proxy fence. */
+  static long fencedKey(long cluster, int warp, int lane) {
+    return key(cluster, FENCED + warp, lane);
+  }
+
+  /** What names an agent. */
+  static long agent(long number) {
+    return -1 - number;
+  }
+
+  /** Whatever is known is behind a proxy fence now. */
+  void fence() {
+    var known = copy();
+    for (int i = 0; i < known.keys.length; i++) {
+      long key = known.keys[i];
+      if (key > 0 && (key - 1) / LANES % WARPS < FENCED) {
+        raise(key + (long) FENCED * LANES, known.times[i]);
+      }
+    }
+  }
+
 
   boolean isEmpty() {
     return size == 0;

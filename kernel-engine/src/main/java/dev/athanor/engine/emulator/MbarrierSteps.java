@@ -60,11 +60,18 @@ final class MbarrierSteps {
     private void operate(int warp, int lane) {
       long number = count == null ? 1 : count.bits(32 * warp + lane);
       if (kind == MbarrierKind.INIT) {
-        init(lane, number);
+        init(warp, lane, number);
         return;
       }
       var barrier = finder.find(lane);
       long before = barrier.state();
+      var checks = block.checks();
+      if (checks != null) {
+        switch (kind) {
+          case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
+          default -> checks.counts(barrier, 32 * warp + lane);
+        }
+      }
       if (bytes != null) {
         finder.complain(lane, barrier.expect(bytes.bits(32 * warp + lane)));
       }
@@ -87,7 +94,7 @@ final class MbarrierSteps {
       }
     }
 
-    private void init(int lane, long number) {
+    private void init(int warp, int lane, long number) {
       if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
         finder.complain(
             lane,
@@ -100,7 +107,12 @@ final class MbarrierSteps {
       if (old != null && old.isIntact()) {
         finder.complain(lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
-      owner.mbarriers.put(offset, new Mbarrier(owner, offset, (int) number));
+      var made = new Mbarrier(owner, offset, (int) number);
+      owner.mbarriers.put(offset, made);
+      var checks = block.checks();
+      if (checks != null) {
+        checks.made(made, 32 * warp + lane, owner.sharedMemory, offset);
+      }
     }
   }
 
@@ -129,6 +141,7 @@ final class MbarrierSteps {
         }
         finder.resolve(warp, mask);
         finder.observe();
+        int over = 0;
         for (int left = mask; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
           boolean complete = isComplete(warp, lane);
@@ -136,7 +149,34 @@ final class MbarrierSteps {
             complete = isComplete(warp, lane);
           }
           result.set(32 * warp + lane, complete ? 1 : 0);
+          over |= complete ? 1 << lane : 0;
         }
+        var checks = block.checks();
+        if (checks != null) {
+          tell(checks, warp, mask, over);
+        }
+      }
+    }
+
+    /**
+     * Tells what was found.
+     *
+     * @param over for which lanes the phase is complete
+     */
+    private void tell(AsyncChecks checks, int warp, int mask, int over) {
+      for (int left = mask & ~over; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        checks.misses(finder.find(lane), 32 * warp + lane);
+      }
+      for (int left = over; left != 0; ) {
+        var barrier = finder.find(Integer.numberOfTrailingZeros(left));
+        int lanes = 0;
+        for (int others = left; others != 0; others &= others - 1) {
+          int lane = Integer.numberOfTrailingZeros(others);
+          lanes |= finder.find(lane) == barrier ? 1 << lane : 0;
+        }
+        checks.observes(barrier, warp, lanes);
+        left &= ~lanes;
       }
     }
 
@@ -252,7 +292,9 @@ final class MbarrierSteps {
           if (!counted) {
             finder.complain(lane, barrier.await());
           }
-          var arrival = new Arrival(barrier, warp, lane, block.copies.issued());
+          var checks = block.checks();
+          var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
+          var arrival = new Arrival(barrier, warp, lane, block.copies.issued(), flight);
           barrier.owe(arrival);
           block.cluster.work().issue(arrival);
         }
@@ -264,8 +306,10 @@ final class MbarrierSteps {
       private final int warp;
       private final int lane;
       private final long copies;
+      private final @Nullable Flight flight;
 
-      Arrival(Mbarrier barrier, int warp, int lane, long copies) {
+      Arrival(Mbarrier barrier, int warp, int lane, long copies, @Nullable Flight flight) {
+        this.flight = flight;
         this.barrier = barrier;
         this.warp = warp;
         this.lane = lane;
@@ -275,6 +319,9 @@ final class MbarrierSteps {
       @Override
       void perform() {
         block.copies.finishIssued(warp, 1 << lane, copies);
+        if (flight != null && barrier.watch != null) {
+          flight.doneBy(barrier.watch.agent, barrier.watch.next());
+        }
         var complaint = barrier.arrive(1, true);
         if (complaint != null) {
           throw block.fault(32 * warp + lane, instruction, complaint);

@@ -17,6 +17,7 @@ final class Transfer extends Ticket {
   private final MemorySegment bytes;
   private final Side.@Nullable Reduction reduction;
   private final @Nullable Mbarrier barrier;
+  private final @Nullable Flight flight;
   private boolean isRead;
 
   /**
@@ -24,6 +25,7 @@ final class Transfer extends Ticket {
    * @param size in bytes
    * @param reduction what is done at the target; null = it is overwritten
    * @param barrier what learns of the bytes; null = nothing
+   * @param flight what a sanitizer knows of it; null = nobody looks
    */
   Transfer(
       Block block,
@@ -33,7 +35,8 @@ final class Transfer extends Ticket {
       Side target,
       int size,
       Side.@Nullable Reduction reduction,
-      @Nullable Mbarrier barrier) {
+      @Nullable Mbarrier barrier,
+      @Nullable Flight flight) {
     this.block = block;
     this.instruction = instruction;
     this.lane = lane;
@@ -42,6 +45,7 @@ final class Transfer extends Ticket {
     this.bytes = MemorySegment.ofArray(new long[Math.ceilDiv(size, Long.BYTES)]).asSlice(0, size);
     this.reduction = reduction;
     this.barrier = barrier;
+    this.flight = flight;
   }
 
   /** Reads the source, unless that is done. */
@@ -62,6 +66,10 @@ final class Transfer extends Ticket {
     }
     block.progress();
     if (barrier != null) {
+      if (flight != null && barrier.watch != null) {
+        flight.readBy(barrier.watch.agent, barrier.watch.next());
+        flight.doneBy(barrier.watch.agent, barrier.watch.next());
+      }
       var complaint =
           barrier.isIntact()
               ? barrier.complete(bytes.byteSize())
