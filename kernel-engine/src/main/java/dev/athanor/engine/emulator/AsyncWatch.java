@@ -44,8 +44,10 @@ final class AsyncWatch {
     return flight;
   }
 
-  Flight flight(int number) {
-    return flights.get(number - base);
+  /** Whether a thread knows that a flight has written, or that it has read. */
+  boolean isOver(int number, int warp, int lane, boolean wrote) {
+    return number < base // in an earlier cluster
+        || flights.get(number - base).isOver(watch.clocks, warp, lane, wrote);
   }
 
   private long newAgent() {

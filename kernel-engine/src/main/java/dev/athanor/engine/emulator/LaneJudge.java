@@ -171,7 +171,7 @@ final class LaneJudge implements Judge {
     if (!isNear(cluster)) {
       return knows(before, cluster, 1);
     }
-    return watch.async.flight(Mark.time(before)).isOver(watch.clocks, of.warp(), lane, wrote);
+    return watch.async.isOver(Mark.time(before), of.warp(), lane, wrote);
   }
 
   /** Of what came before something that goes on beside the threads. */

@@ -48,7 +48,7 @@ final class SampleRig implements AutoCloseable {
     this(way, text, EmulatorOptions.DEFAULT.sanitize());
   }
 
-  private SampleRig(Way way, String text, Sanitize sanitize) {
+  SampleRig(Way way, String text, Sanitize sanitize) {
     module = Parser.parse(text, way.file + ".ptx");
     device =
         new EmulatedDevice(

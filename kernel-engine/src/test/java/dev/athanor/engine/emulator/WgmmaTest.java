@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.NumberFormat;
 import dev.athanor.engine.ptx.Parser;
@@ -391,7 +392,7 @@ class WgmmaTest {
     }
     return run(
         options,
-        head("f32", 4) + "mov.b64 %rd8, 0x800010000;\n" + body + tail("f32", 4),
+        head("f32", 4) + "mov.b64 %rd8, 0x800010000;\n" + FENCE + body + tail("f32", 4),
         threads,
         shared,
         new int[128][4],
@@ -401,6 +402,7 @@ class WgmmaTest {
   private static final String PRODUCT =
       "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%d0,%d1,%d2,%d3}, %rd8, %rd8, 1, 1, 1,"
           + " 0, 0;\n";
+  private static final String FENCE = "wgmma.fence.sync.aligned;\n";
   private static final String COMMIT = "wgmma.commit_group.sync.aligned;\n";
 
   private static String await(int but) {
@@ -427,7 +429,8 @@ class WgmmaTest {
 
   @Test
   void sumsThatNobodyHasWaitedForShow() {
-    var lazy = EmulatorOptions.DEFAULT.withAsyncTiming(AsyncTiming.LAZY);
+    var lazy =
+        EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF).withAsyncTiming(AsyncTiming.LAZY);
     for (var body :
         List.of(
             PRODUCT + COMMIT,
