@@ -623,9 +623,10 @@ final class BlockRunner {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
+        var kind = kind(warp, fragment);
         reports.add(
             block.report(
-                jumps > 0 ? Kind.LIVELOCK : kind(warp, fragment),
+                jumps > 0 && kind != Kind.MBARRIER_BYTES ? Kind.LIVELOCK : kind,
                 lane,
                 code[fragment.pc].instruction,
                 waiting(warp, fragment, jumps)));
@@ -649,7 +650,8 @@ final class BlockRunner {
         }
         yield barriers.expected(warp.barrier) > living ? Kind.BARRIER_ABANDONED : Kind.DEADLOCK;
       }
-      case NONE, EVENT -> Kind.DEADLOCK;
+      case EVENT -> ((Step.Event) op.step).kind(warp.index, fragment.mask);
+      case NONE -> Kind.DEADLOCK;
     };
   }
 

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.emulator.Side.Reduction;
@@ -92,7 +93,7 @@ final class BulkSteps {
       if (completion.ranks == null) {
         var owner = barriers.owner(lane & 31);
         if (owner.sharedMemory != to) {
-          throw fault(lane, "the mbarrier is not in the block to whose memory it copies");
+          throw fault(Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
         }
         load(lane, source, target, owner, barriers, bytes, reduction);
         return;
@@ -102,6 +103,7 @@ final class BulkSteps {
         int rank = Long.numberOfTrailingZeros(left);
         if (rank >= block.cluster.size()) {
           throw fault(
+              Kind.ABSENT_BLOCK,
               lane,
               "goes to block %d of the cluster, which has %d"
                   .formatted(rank, block.cluster.size()));
@@ -137,8 +139,8 @@ final class BulkSteps {
       return offset;
     }
 
-    Fault fault(int lane, String what) {
-      return block.fault(lane, instruction, what);
+    Fault fault(Kind kind, int lane, String what) {
+      return block.fault(kind, lane, instruction, what);
     }
   }
 
@@ -177,7 +179,7 @@ final class BulkSteps {
     void issue(int lane) {
       long bytes = size.bits(lane);
       if (bytes == 0 || bytes % UNIT != 0 || bytes > Integer.MAX_VALUE) {
-        throw fault(lane, "copies a multiple of 16 bytes, got " + bytes);
+        throw fault(Kind.COPY_SIZE, lane, "copies a multiple of 16 bytes, got " + bytes);
       }
       int count = (int) bytes;
       long from = offset(sources, lane, bytes, UNIT);
@@ -233,7 +235,7 @@ final class BulkSteps {
       try {
         encoded = EncodedTensorMap.decode(maps.segment().asSlice(at, TensorMap.BYTES));
       } catch (IllegalArgumentException e) {
-        throw fault(lane, String.valueOf(e.getMessage()));
+        throw fault(Kind.TENSOR_MAP, lane, String.valueOf(e.getMessage()));
       }
       var map = encoded.map();
       var checks = block.checks();
@@ -242,6 +244,7 @@ final class BulkSteps {
       }
       if (map.sizes().size() != coordinates.size()) {
         throw fault(
+            Kind.TENSOR_MAP,
             lane,
             "has %d coordinates, but the tensor map %d dimensions"
                 .formatted(coordinates.size(), map.sizes().size()));
@@ -250,7 +253,7 @@ final class BulkSteps {
       var tile = new TensorTile(encoded, start, block.memory);
       var complaint = tile.complaint();
       if (complaint != null) {
-        throw fault(lane, complaint);
+        throw fault(Kind.OUT_OF_BOUNDS, lane, complaint);
       }
       int bytes = map.tileBytes();
       long offset = offset(shared, lane, bytes, TILE_ALIGNMENT);
@@ -272,7 +275,7 @@ final class BulkSteps {
       try {
         return reduction == null ? null : reduction.apply(map);
       } catch (IllegalArgumentException e) {
-        throw fault(lane, String.valueOf(e.getMessage()));
+        throw fault(Kind.TENSOR_MAP, lane, String.valueOf(e.getMessage()));
       }
     }
   }

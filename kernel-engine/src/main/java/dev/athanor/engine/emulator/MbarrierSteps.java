@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.MbarrierState;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
@@ -73,7 +74,7 @@ final class MbarrierSteps {
         }
       }
       if (bytes != null) {
-        finder.complain(lane, barrier.expect(bytes.bits(32 * warp + lane)));
+        finder.complain(Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(32 * warp + lane)));
       }
       int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
       var complaint =
@@ -88,7 +89,13 @@ final class MbarrierSteps {
             }
             case INIT, TEST_WAIT, TRY_WAIT -> throw new IllegalStateException(kind + " elsewhere");
           };
-      finder.complain(lane, complaint);
+      finder.complain(
+          switch (kind) {
+            case EXPECT, COMPLETE -> Kind.MBARRIER_BYTES;
+            default -> Kind.MBARRIER_COUNT;
+          },
+          lane,
+          complaint);
       if (result != null) {
         result.set(32 * warp + lane, before);
       }
@@ -97,6 +104,7 @@ final class MbarrierSteps {
     private void init(int warp, int lane, long number) {
       if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
         finder.complain(
+            Kind.MBARRIER_COUNT,
             lane,
             "an mbarrier expects 1 to %d arrivals, not %d"
                 .formatted(MbarrierState.MOST_ARRIVALS, number));
@@ -105,7 +113,8 @@ final class MbarrierSteps {
       long offset = finder.offset(lane);
       var old = owner.mbarriers.get(offset);
       if (old != null && old.isIntact()) {
-        finder.complain(lane, "is made anew without mbarrier.inval: %s".formatted(old));
+        finder.complain(
+            Kind.MBARRIER_REMADE, lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
       var made = new Mbarrier(owner, offset, (int) number);
       owner.mbarriers.put(offset, made);
@@ -185,13 +194,14 @@ final class MbarrierSteps {
       long phase = asked.bits(32 * warp + lane);
       if (parity) {
         if (phase > 1) {
-          finder.complain(lane, "a parity is 0 or 1, not " + phase);
+          finder.complain(Kind.RULE, lane, "a parity is 0 or 1, not " + phase);
         }
         return (barrier.phase() & 1) != phase;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
       if (since > 1) {
         finder.complain(
+            Kind.MBARRIER_OVERRUN,
             lane,
             "asks for a phase that is %d before that of %s, though only the last is known"
                 .formatted(since, barrier));
@@ -214,6 +224,18 @@ final class MbarrierSteps {
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
         if (!isComplete(warp, lane) && finder.find(lane).hasten()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** Whether all arrivals have come for which the lanes wait, and bytes have not. */
+    boolean lacksBytes(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (!isComplete(warp, lane) && finder.find(lane).lacksBytesOnly()) {
           return true;
         }
       }
@@ -261,6 +283,11 @@ final class MbarrierSteps {
     public String missing(int warp, int mask) {
       return super.missing(warp, mask);
     }
+
+    @Override
+    public Kind kind(int warp, int mask) {
+      return lacksBytes(warp, mask) ? Kind.MBARRIER_BYTES : Kind.DEADLOCK;
+    }
   }
 
   /** {@code cp.async.mbarrier.arrive}. */
@@ -290,7 +317,7 @@ final class MbarrierSteps {
           int lane = Integer.numberOfTrailingZeros(left);
           var barrier = finder.find(lane);
           if (!counted) {
-            finder.complain(lane, barrier.await());
+            finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
           }
           var checks = block.checks();
           var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
@@ -324,7 +351,7 @@ final class MbarrierSteps {
         }
         var complaint = barrier.arrive(1, true);
         if (complaint != null) {
-          throw block.fault(32 * warp + lane, instruction, complaint);
+          throw block.fault(Kind.MBARRIER_COUNT, 32 * warp + lane, instruction, complaint);
         }
       }
     }

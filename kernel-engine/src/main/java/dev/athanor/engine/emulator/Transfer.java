@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -70,12 +71,16 @@ final class Transfer extends Ticket {
         flight.readBy(barrier.watch.agent, barrier.watch.next());
         flight.doneBy(barrier.watch.agent, barrier.watch.next());
       }
-      var complaint =
-          barrier.isIntact()
-              ? barrier.complete(bytes.byteSize())
-              : "something was stored over %s".formatted(barrier);
+      if (!barrier.isIntact()) {
+        throw block.fault(
+            Kind.MBARRIER_OVERWRITTEN,
+            lane,
+            instruction,
+            "something was stored over %s".formatted(barrier));
+      }
+      var complaint = barrier.complete(bytes.byteSize());
       if (complaint != null) {
-        throw block.fault(lane, instruction, complaint);
+        throw block.fault(Kind.MBARRIER_BYTES, lane, instruction, complaint);
       }
     }
   }

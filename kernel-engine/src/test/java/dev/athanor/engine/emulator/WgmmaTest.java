@@ -449,9 +449,7 @@ class WgmmaTest {
             + "mov.b32 %a0, 0x3C003C00; mov.b32 %a1, %a0; mov.b32 %a2, %a0; mov.b32 %a3, %a0;\n"
             + await(0);
     assertThat(areAll(ones(lazy, 128, left), 0)).isFalse();
-    assertThat(
-            areAll(ones(EmulatorOptions.DEFAULT.withAsyncTiming(AsyncTiming.EAGER), 128, left), 0))
-        .isTrue();
+    assertThat(areAll(ones(lazy.withAsyncTiming(AsyncTiming.EAGER), 128, left), 0)).isTrue();
   }
 
   private static String fault(int threads, String body) {
