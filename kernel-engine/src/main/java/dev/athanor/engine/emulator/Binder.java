@@ -126,6 +126,15 @@ final class Binder {
   }
 
   private Step parameter(Instruction instruction) {
+    var type = instruction.modifiers().type().orElseThrow();
+    return new Step.LoadParameter(
+        block,
+        parameterOffset(instruction),
+        Cells.of(type, source(instruction.operands().get(0), type)));
+  }
+
+  /** Where in the memory of parameters the one lies that an instruction reads. */
+  long parameterOffset(Instruction instruction) {
     var address = (Operand.Address) instruction.operands().get(1);
     var names = kernel.parameters().stream().map(Kernel.Parameter::name).toList();
     int index = names.indexOf(address.base().toString());
@@ -139,10 +148,7 @@ final class Binder {
       throw new IllegalArgumentException(
           "%s lies outside parameter %s".formatted(address, names.get(index)));
     }
-    return new Step.LoadParameter(
-        block,
-        (long) LaunchedKernel.PARAMETER_BYTES * index + address.offset(),
-        Cells.of(type, source(instruction.operands().get(0), type)));
+    return (long) LaunchedKernel.PARAMETER_BYTES * index + address.offset();
   }
 
   private Step access(Instruction instruction, int address, int value, boolean load) {
@@ -221,7 +227,7 @@ final class Binder {
   }
 
   /** The operands that are results or those that are not, vectors and pairs spread out. */
-  private static List<Operand> operands(Instruction instruction, boolean results) {
+  static List<Operand> operands(Instruction instruction, boolean results) {
     var all = new ArrayList<Operand>();
     for (int i = 0; i < instruction.operands().size(); i++) {
       var kind = instruction.form().operands().get(i).kind();
@@ -233,7 +239,7 @@ final class Binder {
     return all;
   }
 
-  private static Stream<Operand> spread(Operand operand) {
+  static Stream<Operand> spread(Operand operand) {
     return switch (operand) {
       case Operand.Vector v -> v.elements().stream();
       case Operand.Pair p -> Stream.of(p.first(), p.second());
@@ -242,7 +248,7 @@ final class Binder {
   }
 
   /** The value of an operand that is the same in all lanes, in the carrier of the type. */
-  private @Nullable Object scalar(Operand operand, Type type) {
+  @Nullable Object scalar(Operand operand, Type type) {
     return switch (operand) {
       case Operand.Immediate literal -> Storage.scalar(literal, type);
       case Operand.Symbol symbol -> {

@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -22,6 +21,9 @@ final class Block {
   /** A place for each lane, for the use of one step. */
   final long[] scratch;
 
+  /** Shared memory by words; the last may be more than there is. */
+  final int[] words;
+
   final MemorySegment shared;
   final MemorySegment parameters;
   final GlobalMemory.Snapshot memory;
@@ -39,10 +41,8 @@ final class Block {
     this.active = new int[warps];
     this.live = new int[warps];
     this.scratch = new long[32 * warps];
-    this.shared =
-        Arena.ofAuto()
-            .allocate(Math.max(1, launch.sharedBytes()), 256)
-            .asSlice(0, launch.sharedBytes());
+    this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
+    this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.parameters = launch.parameters();
     this.memory = launch.memory();
     this.target = launch.options().target();

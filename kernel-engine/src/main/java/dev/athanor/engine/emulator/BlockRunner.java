@@ -1,9 +1,11 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +35,17 @@ final class BlockRunner {
   private final int[] expected = new int[BARRIERS];
 
   private final LongPredicate cancelled;
+  private final Program program;
+  private final boolean compilesAtOnce;
+  private final boolean compilesLater;
+
+  /** Where compiled code begins, if there is any. */
+  private BitSet starts = new BitSet();
+
+  private @Nullable CompiledCode compiled;
+
+  /** Instructions interpreted in the current block, each for a warp. */
+  private long work;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
@@ -45,6 +58,12 @@ final class BlockRunner {
       warps[i] = new Warp(i);
     }
     this.cancelled = cancelled;
+    this.program = launch.program();
+    // compiled code touches shared memory by words
+    boolean compilable = launch.sharedBytes() % Integer.BYTES == 0;
+    var execution = launch.options().execution();
+    this.compilesAtOnce = compilable && execution == Execution.COMPILED;
+    this.compilesLater = compilable && execution == Execution.TIERED;
   }
 
   /**
@@ -53,6 +72,33 @@ final class BlockRunner {
    * @throws Fault when a thread did something undefined
    */
   void run(long number) {
+    if (compiled == null && (compilesAtOnce || (compilesLater && program.isHot()))) {
+      var code = program.compiled(block);
+      compiled = code.bind(block);
+      starts = code.starts();
+    }
+    if (compiled == null) {
+      runOnce(number);
+      program.worked(work);
+      work = 0;
+      return;
+    }
+    try {
+      runOnce(number);
+    } catch (Fault | Departure | ArrayIndexOutOfBoundsException e) {
+      // threads that run one after the other find another fault first than threads side by side
+      var code = compiled;
+      var places = starts;
+      compiled = null;
+      starts = new BitSet();
+      runOnce(number);
+      compiled = code;
+      starts = places;
+      throw e;
+    }
+  }
+
+  private void runOnce(long number) {
     block.begin(number);
     for (var warp : warps) {
       warp.fragments.clear();
@@ -162,6 +208,21 @@ final class BlockRunner {
     int limit = meeting(pc);
     int backward = 0;
     while (pc < limit) {
+      if (compiled != null && starts.get(pc)) {
+        int to = compiled.run(pc, first, end);
+        if (to == CompiledCode.SEVERAL) {
+          part(compiled.exits, fragment, first, end, whole);
+          return;
+        }
+        if (to <= pc && ++backward >= PATIENCE) {
+          move(to, fragment, first, end, whole);
+          spend(fragment, first, end, whole);
+          return;
+        }
+        pc = to;
+        continue;
+      }
+      work += end - first;
       var op = code[pc];
       switch (op.kind) {
         case STRAIGHT -> {
@@ -288,6 +349,28 @@ final class BlockRunner {
         fragment.pc = pc + 1;
         if (chosen != 0) {
           warps[warp].split(fragment, chosen, op.target);
+        }
+      }
+    }
+  }
+
+  /** Lets each thread go on where compiled code left it. */
+  private void part(int[] exits, Fragment single, int first, int end, boolean whole) {
+    for (int warp = first; warp < end; warp++) {
+      var fragment = fragment(single, warp, whole);
+      for (int left = fragment.mask; left != 0; ) {
+        int pc = exits[32 * warp + Integer.numberOfTrailingZeros(left)];
+        int together = 0;
+        for (int mask = left; mask != 0; mask &= mask - 1) {
+          if (exits[32 * warp + Integer.numberOfTrailingZeros(mask)] == pc) {
+            together |= Integer.lowestOneBit(mask);
+          }
+        }
+        left &= ~together;
+        if (left == 0) {
+          fragment.pc = pc;
+        } else {
+          warps[warp].split(fragment, together, pc);
         }
       }
     }

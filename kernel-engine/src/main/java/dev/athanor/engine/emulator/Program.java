@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.Compiler.Compiled;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
@@ -14,15 +15,22 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
 final class Program {
+
+  /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
+  private static final long HOT = 1 << 19;
 
   private final Kernel kernel;
   private final Set<SpecialRegister> special;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
+  private final LongAdder work = new LongAdder();
+  private volatile @Nullable Compiled compiled;
 
   /**
    * Decodes a kernel.
@@ -70,5 +78,30 @@ final class Program {
   Op[] bind(Block block) {
     var binder = new Binder(kernel, labels, block);
     return instructions.stream().map(binder::bind).toArray(Op[]::new);
+  }
+
+  /** Takes note that so many instructions were interpreted, each for a warp. */
+  void worked(long instructions) {
+    work.add(instructions);
+  }
+
+  /** Whether so much was interpreted that it would have been worth compiling. */
+  boolean isHot() {
+    return work.sum() > HOT;
+  }
+
+  /** The program as JVM code, as far as it can be compiled. */
+  Compiled compiled(Block block) {
+    var known = compiled;
+    return known != null ? known : compile(block);
+  }
+
+  private synchronized Compiled compile(Block block) {
+    var known = compiled;
+    if (known == null) {
+      known = Compiler.compile(new Flow(instructions, labels), new Binder(kernel, labels, block));
+      compiled = known;
+    }
+    return known;
   }
 }
