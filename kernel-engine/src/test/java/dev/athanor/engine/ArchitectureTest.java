@@ -36,7 +36,8 @@ class ArchitectureTest {
           "natives", Set.of(),
           "emulator", Set.of("ptx", "layout", "device"),
           "cuda", Set.of("ptx", "device", "natives"),
-          "analysis", Set.of("ptx", "device", "natives"));
+          "analysis", Set.of("ptx", "device", "natives"),
+          "profile", Set.of("ptx", "device", "emulator", "analysis"));
 
   /** The packages that need nothing but the language's own base. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");

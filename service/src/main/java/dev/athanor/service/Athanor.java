@@ -4,7 +4,9 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
+import dev.athanor.service.cli.EmulateCommand;
 import dev.athanor.service.cli.OpsCommand;
+import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
@@ -33,7 +35,9 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class,
     subcommands = {
       BenchCommand.class,
+      EmulateCommand.class,
       OpsCommand.class,
+      ProfileCommand.class,
       PtxCommand.class,
       VerifyCommand.class,
       VersionCommand.class

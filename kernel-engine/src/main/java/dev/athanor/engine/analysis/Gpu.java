@@ -1,6 +1,11 @@
 package dev.athanor.engine.analysis;
 
+import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.ptx.Target;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 
 /**
  * What a GPU holds in each multiprocessor. Source: the table of technical specifications by compute
@@ -11,6 +16,7 @@ import dev.athanor.engine.ptx.Target;
  * @param blocks the most blocks that are resident in one
  * @param registers 32-bit registers of one
  * @param sharedBytes shared memory of one
+ * @param ceilings what it does at most
  */
 public record Gpu(
     String name,
@@ -19,16 +25,129 @@ public record Gpu(
     int warps,
     int blocks,
     int registers,
-    int sharedBytes) {
+    int sharedBytes,
+    Ceilings ceilings) {
 
+  private static final Map<Tensor, Integer> HOPPER =
+      Map.of(
+          Tensor.F16, 4096,
+          Tensor.F16_IN_F16, 4096,
+          Tensor.BF16, 4096,
+          Tensor.TF32, 2048,
+          Tensor.FP8, 8192,
+          Tensor.INT8, 8192,
+          Tensor.F64, 256);
+
+  /** H200 SXM. Its size of L2 is what the driver reports; no data sheet has it. */
   public static final Gpu H200 =
-      new Gpu("H200", new Target(90, true), 132, 64, 32, 65_536, 228 << 10);
+      new Gpu(
+          "H200",
+          new Target(90, true),
+          132,
+          64,
+          32,
+          65_536,
+          228 << 10,
+          new Ceilings(1.98e9, 4.8e12, 60L << 20, 6144, 128, 256, 64, 64, 16, HOPPER));
+
+  /** H100 SXM, of 80 GB (NVIDIA H100 Tensor Core GPU Architecture whitepaper). */
   public static final Gpu H100 =
-      new Gpu("H100", new Target(90, true), 132, 64, 32, 65_536, 228 << 10);
-  public static final Gpu A100 = new Gpu("A100", Target.SM_80, 108, 64, 32, 65_536, 164 << 10);
+      new Gpu(
+          "H100",
+          new Target(90, true),
+          132,
+          64,
+          32,
+          65_536,
+          228 << 10,
+          new Ceilings(1.98e9, 3.35e12, 50L << 20, 5120, 128, 256, 64, 64, 16, HOPPER));
+
+  /** A100 SXM, of 80 GB (NVIDIA A100 Tensor Core GPU Architecture whitepaper). */
+  public static final Gpu A100 =
+      new Gpu(
+          "A100",
+          Target.SM_80,
+          108,
+          64,
+          32,
+          65_536,
+          164 << 10,
+          new Ceilings(
+              1.41e9,
+              2.039e12,
+              40L << 20,
+              5120,
+              64,
+              256,
+              32,
+              64,
+              16,
+              Map.of(
+                  Tensor.F16, 2048,
+                  Tensor.F16_IN_F16, 2048,
+                  Tensor.BF16, 2048,
+                  Tensor.TF32, 1024,
+                  Tensor.INT8, 4096,
+                  Tensor.F64, 128)));
+
+  /** GeForce RTX 4090 (NVIDIA Ada GPU Architecture whitepaper). */
   public static final Gpu RTX_4090 =
-      new Gpu("RTX 4090", Target.SM_89, 128, 48, 24, 65_536, 100 << 10);
-  public static final Gpu L4 = new Gpu("L4", Target.SM_89, 58, 48, 24, 65_536, 100 << 10);
+      new Gpu(
+          "RTX 4090",
+          Target.SM_89,
+          128,
+          48,
+          24,
+          65_536,
+          100 << 10,
+          new Ceilings(
+              2.52e9,
+              1.008e12,
+              72L << 20,
+              2304,
+              128,
+              128,
+              2,
+              64,
+              16,
+              Map.of(
+                  Tensor.F16, 512,
+                  Tensor.F16_IN_F16, 1024,
+                  Tensor.BF16, 512,
+                  Tensor.TF32, 256,
+                  Tensor.FP8, 1024,
+                  Tensor.INT8, 2048)));
+
+  /** L4 (NVIDIA L4 data sheet, whose tensor peaks are of sparse matrices: twice these). */
+  public static final Gpu L4 =
+      new Gpu(
+          "L4",
+          Target.SM_89,
+          58,
+          48,
+          24,
+          65_536,
+          100 << 10,
+          new Ceilings(
+              2.04e9,
+              3.0e11,
+              48L << 20,
+              1536,
+              128,
+              128,
+              2,
+              64,
+              16,
+              Map.of(
+                  Tensor.F16, 1024,
+                  Tensor.F16_IN_F16, 1024,
+                  Tensor.BF16, 1024,
+                  Tensor.TF32, 512,
+                  Tensor.FP8, 2048,
+                  Tensor.INT8, 2048)));
+
+  /** Every GPU that is described here. */
+  public static final List<Gpu> ALL = List.of(H200, H100, A100, RTX_4090, L4);
 
   /** A warp's registers come in units of this many. */
   private static final int REGISTER_UNIT = 256;
@@ -40,6 +159,20 @@ public record Gpu(
 
   /** What the system keeps of shared memory for every block. */
   private static final int SHARED_RESERVED = 1024;
+
+  /** The GPU of a name, in any case and with or without spaces and dashes. */
+  public static Optional<Gpu> named(String name) {
+    return ALL.stream().filter(gpu -> plain(gpu.name).equals(plain(name))).findFirst();
+  }
+
+  private static String plain(String name) {
+    return name.replaceAll("[ _-]", "").toUpperCase(Locale.ROOT);
+  }
+
+  /** The most shared memory that a block may ask for. */
+  public int sharedBytesPerBlock() {
+    return sharedBytes - SHARED_RESERVED;
+  }
 
   /**
    * How many blocks of a kernel a multiprocessor holds.

@@ -162,6 +162,12 @@ final class CudaStream implements Stream {
     context.requireUsable();
     requireOpen();
     launch.check(capability);
+    if (launch.cluster().count() > 1 && launch.kernel().kernel().limits().cluster().isEmpty()) {
+      throw new IllegalArgumentException(
+          "cannot launch %s: got clusters of %s blocks, but here only a kernel's .reqnctapercluster"
+                  .formatted(launch.kernel().kernel().name(), launch.cluster())
+              + " makes clusters");
+    }
     var kernel = CudaKernel.of(context, launch.kernel());
     var values = parameters.pack(context, launch.arguments());
     kernel.allowShared(launch.dynamicSharedBytes());

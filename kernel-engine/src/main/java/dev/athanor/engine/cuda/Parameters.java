@@ -8,45 +8,53 @@ import java.util.List;
 
 /**
  * The values of a kernel's parameters as cuLaunchKernel reads them: an array of pointers, each to
- * one value, of which the driver takes as many bytes as the parameter has. Values lie in eight
- * bytes each, lowest first, so that narrower types begin in the same place. The driver has read
- * them when the call returns; so a stream uses one array for all its launches.
+ * one value, of which the driver takes as many bytes as the parameter has. Numbers lie in eight
+ * bytes each, lowest first, so that narrower types begin in the same place; arrays lie where there
+ * is room for any. The driver has read them when the call returns; so a stream uses one array for
+ * all its launches.
  */
 final class Parameters {
 
   private static final long SLOT = Long.BYTES;
+
+  /** The alignment of any parameter, such as a tensor map. */
+  private static final long ALIGNMENT = 64;
 
   private int capacity;
 
   /** The values, then the pointers to them. */
   private MemorySegment memory = MemorySegment.NULL;
 
-  private Address pointers = new Address();
-
   /** Writes the values down, and answers where the array of pointers is. */
   Address pack(Context context, List<Argument> arguments) {
-    if (capacity < arguments.size()) {
-      grow(Math.max(32, 2 * arguments.size()));
+    long slots = 0;
+    for (var argument : arguments) {
+      slots += slots(argument);
     }
-    for (int i = 0; i < arguments.size(); i++) {
-      memory.setAtIndex(
-          ValueLayout.JAVA_LONG,
-          i,
-          switch (arguments.get(i)) {
-            // The address is that of a byte of the buffer, so one byte at least is there.
-            case Argument.Pointer p -> CudaBuffer.range(context, p.buffer(), p.offset(), 1);
-            case Argument.Scalar s -> s.bits();
-          });
+    if (capacity < slots + arguments.size()) {
+      capacity = Math.toIntExact(2 * (slots + arguments.size()) + ALIGNMENT / SLOT);
+      memory = Arena.ofAuto().allocate(capacity * SLOT, ALIGNMENT);
     }
-    return pointers;
+    long at = 0;
+    long pointer = slots;
+    for (var argument : arguments) {
+      switch (argument) {
+        // The address is that of a byte of the buffer, so one byte at least is there.
+        case Argument.Pointer p ->
+            memory.setAtIndex(
+                ValueLayout.JAVA_LONG, at, CudaBuffer.range(context, p.buffer(), p.offset(), 1));
+        case Argument.Scalar s -> memory.setAtIndex(ValueLayout.JAVA_LONG, at, s.bits());
+        case Argument.Bytes b ->
+            MemorySegment.copy(b.segment(), 0, memory, at * SLOT, b.segment().byteSize());
+      }
+      memory.setAtIndex(ValueLayout.JAVA_LONG, pointer, memory.address() + at * SLOT);
+      at += slots(argument);
+      pointer++;
+    }
+    return new Address(memory.address() + slots * SLOT);
   }
 
-  private void grow(int count) {
-    capacity = count;
-    memory = Arena.ofAuto().allocate(2L * count * SLOT, SLOT);
-    for (int i = 0; i < count; i++) {
-      memory.setAtIndex(ValueLayout.JAVA_LONG, count + i, memory.address() + i * SLOT);
-    }
-    pointers = new Address(memory.address() + count * SLOT);
+  private static long slots(Argument argument) {
+    return argument instanceof Argument.Bytes b ? Math.ceilDiv(b.segment().byteSize(), SLOT) : 1;
   }
 }

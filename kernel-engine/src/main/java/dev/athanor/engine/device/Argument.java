@@ -1,6 +1,9 @@
 package dev.athanor.engine.device;
 
+import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Variable;
+import java.lang.foreign.MemorySegment;
 
 /** The value of a kernel parameter. */
 public sealed interface Argument {
@@ -22,9 +25,20 @@ public sealed interface Argument {
   /** A number, by its bits. */
   record Scalar(Type type, long bits) implements Argument {}
 
-  /** Whether a parameter of this type takes the argument. */
-  default boolean fits(Type parameter) {
-    return parameter.registerClass() == type().registerClass();
+  /** The bytes of an array, which are read when the kernel is launched. */
+  record Bytes(MemorySegment segment) implements Argument {
+    @Override
+    public Type type() {
+      return Type.B8;
+    }
+  }
+
+  /** Whether a parameter takes the argument. */
+  default boolean fits(Parameter parameter) {
+    return this instanceof Bytes bytes
+        ? parameter.bytes() == bytes.segment.byteSize()
+        : parameter.count() == Variable.SCALAR
+            && parameter.type().registerClass() == type().registerClass();
   }
 
   static Argument of(Buffer buffer) {

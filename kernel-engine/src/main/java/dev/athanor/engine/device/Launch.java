@@ -1,18 +1,47 @@
 package dev.athanor.engine.device;
 
+import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
+import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.Variable;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /**
  * One run of a kernel.
  *
+ * @param cluster how many blocks are resident together and see each other's shared memory
  * @param dynamicSharedBytes the bytes of the kernel's dynamic shared array; 0 when it has none
  */
 public record Launch(
-    LoadedKernel kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, List<Argument> arguments) {
+    LoadedKernel kernel,
+    Dim3 grid,
+    Dim3 block,
+    Dim3 cluster,
+    int dynamicSharedBytes,
+    List<Argument> arguments) {
+
+  private static final int MOST_CLUSTER_BLOCKS = 8;
 
   public Launch {
     arguments = List.copyOf(arguments);
+  }
+
+  /** A launch with the clusters that the kernel asks for, or without. */
+  public Launch(
+      LoadedKernel kernel,
+      Dim3 grid,
+      Dim3 block,
+      int dynamicSharedBytes,
+      List<Argument> arguments) {
+    this(kernel, grid, block, cluster(kernel), dynamicSharedBytes, arguments);
+  }
+
+  private static Dim3 cluster(LoadedKernel kernel) {
+    var cluster = kernel.kernel().limits().cluster();
+    return cluster.isEmpty()
+        ? Dim3.of(1)
+        : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
   }
 
   /**
@@ -29,12 +58,14 @@ public record Launch(
     if (block.count() > limit) {
       throw refused("a block of %s threads, %d are the most".formatted(block, limit));
     }
+    checkShape(code.limits());
     if (block.z() > 64) {
       throw refused("a block that is %d deep, 64 is the most".formatted(block.z()));
     }
     if (grid.y() > 65_535 || grid.z() > 65_535) {
       throw refused("a grid of %s blocks, 65535 is the most for y and z".formatted(grid));
     }
+    checkCluster(code.limits());
     if (dynamicSharedBytes < 0) {
       throw refused(
           "%d bytes of dynamic shared memory, 0 is the least".formatted(dynamicSharedBytes));
@@ -57,13 +88,56 @@ public record Launch(
           "%d arguments, the kernel takes %d".formatted(arguments.size(), parameters.size()));
     }
     for (int i = 0; i < parameters.size(); i++) {
-      if (!arguments.get(i).fits(parameters.get(i).type())) {
+      if (!arguments.get(i).fits(parameters.get(i))) {
         throw refused(
-            "%s for parameter %s, which is .%s"
-                .formatted(
-                    arguments.get(i), parameters.get(i).name(), parameters.get(i).type().word()));
+            "%s for parameter %s, which is %s"
+                .formatted(arguments.get(i), parameters.get(i).name(), type(parameters.get(i))));
       }
     }
+  }
+
+  private void checkCluster(Limits limits) {
+    if (!limits.cluster().isEmpty() && !cluster.equals(cluster(kernel))) {
+      throw refused(
+          "clusters of %s blocks, the kernel is for %s".formatted(cluster, cluster(kernel)));
+    }
+    if (cluster.count() > MOST_CLUSTER_BLOCKS) {
+      throw refused(
+          "clusters of %s blocks, %d are the most".formatted(cluster, MOST_CLUSTER_BLOCKS));
+    }
+    if (grid.x() % cluster.x() != 0 || grid.y() % cluster.y() != 0 || grid.z() % cluster.z() != 0) {
+      throw refused(
+          "a grid of %s blocks, which clusters of %s do not divide".formatted(grid, cluster));
+    }
+  }
+
+  private static String type(Parameter parameter) {
+    return "."
+        + parameter.type().word()
+        + (parameter.count() == Variable.SCALAR ? "" : "[" + parameter.count() + "]");
+  }
+
+  /** The only block and the only cluster that the kernel may say it has. */
+  private void checkShape(Limits limits) {
+    if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
+      throw refused(
+          "a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
+    }
+    for (int i = 0; i < limits.cluster().size(); i++) {
+      if (extents(grid).get(i) % limits.cluster().get(i) != 0) {
+        throw refused(
+            "a grid of %s blocks, which is no multiple of its clusters of %s"
+                .formatted(grid, times(limits.cluster())));
+      }
+    }
+  }
+
+  private static List<Integer> extents(Dim3 shape) {
+    return List.of(shape.x(), shape.y(), shape.z());
+  }
+
+  private static String times(List<Integer> extents) {
+    return extents.stream().map(String::valueOf).collect(Collectors.joining("x"));
   }
 
   private IllegalArgumentException refused(String got) {

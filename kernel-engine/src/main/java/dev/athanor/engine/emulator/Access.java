@@ -1,30 +1,73 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Addresses.Pattern;
+import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
+import java.util.List;
 
 /** A load or a store, of one register a lane or of a vector. */
 final class Access implements Step {
+
+  /** The words of accesses that other threads may wait for (PTX ISA 8.3). */
+  private static final List<String> STRONG = List.of("volatile", "relaxed", "acquire", "release");
 
   private final Block block;
   private final Addresses addresses;
   private final Cells[] elements;
   private final int size;
   private final boolean load;
+  private final boolean strong;
+  private final Touch touch;
 
   /**
    * @param elements the registers, in the order of their places in memory
    * @param size the bytes of one
    */
-  Access(Block block, Addresses addresses, Cells[] elements, int size, boolean load) {
+  Access(
+      Block block,
+      Instruction instruction,
+      Addresses addresses,
+      Cells[] elements,
+      int size,
+      boolean load) {
     this.block = block;
     this.addresses = addresses;
     this.elements = elements;
     this.size = size;
     this.load = load;
+    this.strong = isStrong(instruction);
+    this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
+  }
+
+  /** Whether other threads may wait for what an access does. */
+  static boolean isStrong(Instruction instruction) {
+    return STRONG.stream().anyMatch(instruction.modifiers()::has);
   }
 
   @Override
   public void execute(int first, int end, boolean whole) {
+    if (strong) {
+      VarHandle.fullFence();
+    }
+    if (!load) {
+      block.progress();
+    }
+    if (block.observer != null) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != -1 || !observed(warp)) {
+          some(warp, block.active[warp]);
+        }
+      }
+    } else {
+      gang(first, end);
+    }
+    if (strong) {
+      VarHandle.fullFence();
+    }
+  }
+
+  private void gang(int first, int end) {
     int warp = first;
     while (warp < end) {
       int stop = warp;
@@ -44,8 +87,25 @@ final class Access implements Step {
     }
   }
 
+  /** A whole warp, shown to who watches, if its lanes can be looked at together. */
+  private boolean observed(int warp) {
+    int bytes = size * elements.length;
+    var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
+    if (pattern == Pattern.UNSURE) {
+      return false;
+    }
+    addresses.resolved(warp, bytes, touch);
+    block.observe(touch);
+    return move(pattern, 32 * warp, 32 * warp + 32);
+  }
+
   private boolean all(int lo, int hi) {
-    switch (addresses.offsets(lo, hi, size * elements.length)) {
+    return move(addresses.offsets(lo, hi, size * elements.length), lo, hi);
+  }
+
+  /** Moves the bytes whose offsets are in the block's scratch; answers whether that can be done. */
+  private boolean move(Pattern pattern, int lo, int hi) {
+    switch (pattern) {
       case UNSURE -> {
         return false;
       }
@@ -80,16 +140,20 @@ final class Access implements Step {
   }
 
   private void some(int warp, int mask) {
-    int bytes = size * elements.length;
-    addresses.check(warp, mask, bytes);
+    if (mask == 0) {
+      return;
+    }
+    addresses.resolve(warp, mask, size * elements.length, touch);
+    block.observe(touch);
     for (int left = mask; left != 0; left &= left - 1) {
-      int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
-      long offset = addresses.offset(lane, bytes, bytes);
+      int in = Integer.numberOfTrailingZeros(left);
+      var segment = touch.memory(in).segment();
       for (int i = 0; i < elements.length; i++) {
+        long offset = touch.offsets[in] + (long) i * size;
         if (load) {
-          elements[i].load(addresses.segment(), offset + (long) i * size, lane);
+          elements[i].load(segment, offset, 32 * warp + in);
         } else {
-          elements[i].store(addresses.segment(), offset + (long) i * size, lane);
+          elements[i].store(segment, offset, 32 * warp + in);
         }
       }
     }

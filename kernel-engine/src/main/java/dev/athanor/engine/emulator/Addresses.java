@@ -5,21 +5,23 @@ import static java.util.Objects.requireNonNull;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Window;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The addresses that an instruction touches in global or shared memory: a register of 32 or 64 bits
- * and a constant. It turns them into offsets of a segment, and complains of those that may not be
- * touched.
+ * The addresses that an instruction touches: a register of 32 or 64 bits and a constant, in one
+ * state space or generic. It turns them into memories and offsets, and complains of those that may
+ * not be touched.
  */
 final class Addresses {
 
   /** What a gang's addresses look like. */
   enum Pattern {
-    /** They do not all lie in one allocation, or are misaligned: each has to be looked at. */
+    /** They do not all lie in one memory, or are misaligned: each has to be looked at. */
     UNSURE,
     SCATTERED,
     /** Each lane's bytes follow those of the lane before. */
@@ -28,25 +30,32 @@ final class Addresses {
 
   private final Block block;
   private final Instruction instruction;
-  private final boolean global;
+
+  /** Null = generic. */
+  private final @Nullable Space space;
+
   private final long @Nullable [] wide;
   private final int @Nullable [] narrow;
   private final long displacement;
   private @Nullable Allocation last;
+  private Memory memory;
 
   /**
+   * @param space that of the instruction; null = generic
    * @param base the register, of 32 or 64 bits
    */
-  Addresses(Block block, Instruction instruction, Space space, Lanes base, long displacement) {
+  Addresses(
+      Block block, Instruction instruction, @Nullable Space space, Lanes base, long displacement) {
     this.block = block;
     this.instruction = instruction;
-    this.global = space == Space.GLOBAL;
+    this.space = space == Space.SHARED_CTA ? Space.SHARED : space;
     this.wide = base.storage() == Storage.LONG ? base.longs() : null;
     this.narrow = base.storage() == Storage.INT ? base.ints() : null;
     if (wide == null && narrow == null) {
       throw new IllegalArgumentException("an address is in a register of 32 or 64 bits");
     }
     this.displacement = displacement;
+    this.memory = block.sharedMemory;
   }
 
   /** The address of a lane. */
@@ -58,21 +67,50 @@ final class Addresses {
   }
 
   /** The memory that the last address looked at lies in. */
+  Memory memory() {
+    return memory;
+  }
+
+  /** Its bytes. */
   MemorySegment segment() {
-    return last == null ? block.shared : last.segment();
+    return memory.segment();
+  }
+
+  private Space space(long address) {
+    return space == null ? Window.space(address) : space;
+  }
+
+  /** Where byte 0 of a memory is among the addresses of this instruction. */
+  private long start(Space of) {
+    return space == null ? Window.start(of) : 0;
   }
 
   /**
-   * Finds the offsets of whole warps at once, if all lie in one allocation and are aligned. They
-   * are left in the block's scratch.
+   * Finds the offsets of whole warps at once, if all lie in one memory and are aligned. They are
+   * left in the block's scratch.
    */
   Pattern offsets(int lo, int hi, int bytes) {
-    if (!global) {
-      return offsets(lo, hi, bytes, 0, block.shared.byteSize() - bytes);
-    }
+    var first = space(of(lo));
+    return switch (first) {
+      case SHARED, SHARED_CTA, SHARED_CLUSTER ->
+          offsets(lo, hi, bytes, start(first), block.sharedMemory); // of peers it is unsure
+      case PARAM -> offsets(lo, hi, bytes, start(first), block.parameterMemory);
+      case CONST -> offsets(lo, hi, bytes, start(first), block.constants);
+      case LOCAL -> local(lo, hi, bytes);
+      case GLOBAL -> global(lo, hi, bytes);
+    };
+  }
+
+  private Pattern offsets(int lo, int hi, int bytes, long start, Memory small) {
+    memory = small;
+    return offsets(lo, hi, bytes, start, small.segment().byteSize() - bytes);
+  }
+
+  private Pattern global(int lo, int hi, int bytes) {
     if (last != null) {
       var pattern = offsets(lo, hi, bytes, last.address(), last.bytes() - bytes);
       if (pattern != Pattern.UNSURE) {
+        memory = last;
         return pattern;
       }
     }
@@ -81,7 +119,21 @@ final class Addresses {
       return Pattern.UNSURE;
     }
     last = found;
+    memory = found;
     return offsets(lo, hi, bytes, found.address(), found.bytes() - bytes);
+  }
+
+  /** Each lane has a frame of its own. */
+  private Pattern local(int lo, int hi, int bytes) {
+    memory = block.localMemory;
+    var pattern = offsets(lo, hi, bytes, start(Space.LOCAL), block.localBytes - bytes);
+    if (pattern == Pattern.UNSURE) {
+      return pattern;
+    }
+    for (int i = lo; i < hi; i++) {
+      block.scratch[i] += (long) i * block.localBytes;
+    }
+    return Pattern.SCATTERED;
   }
 
   private Pattern offsets(int lo, int hi, int bytes, long start, long greatest) {
@@ -139,16 +191,49 @@ final class Addresses {
    *
    * @param bytes how many are touched
    * @param alignment what the address must be a multiple of
-   * @return -1 when the address is wrong; {@link #complaint} says why
+   * @return -1 when the address is wrong; {@link #fault} says why
    */
   long offset(int lane, long bytes, int alignment) {
     long address = of(lane);
     if ((address & (alignment - 1)) != 0) {
       return -1;
     }
-    if (!global) {
-      return address >= 0 && address <= block.shared.byteSize() - bytes ? address : -1;
+    var in = space(address);
+    long at = address - start(in);
+    return switch (in) {
+      case SHARED, SHARED_CTA ->
+          space == null ? inCluster(at, bytes) : inside(block.sharedMemory, at, bytes);
+      case SHARED_CLUSTER -> inCluster(at, bytes);
+      case PARAM -> inside(block.parameterMemory, at, bytes);
+      case CONST -> inside(block.constants, at, bytes);
+      case LOCAL -> {
+        memory = block.localMemory;
+        yield at >= 0 && at <= block.localBytes - bytes ? (long) lane * block.localBytes + at : -1;
+      }
+      case GLOBAL -> inBuffer(address, bytes);
+    };
+  }
+
+  /** An address in the shared memory of any block of the cluster. */
+  private long inCluster(long at, long bytes) {
+    long rank = (at >>> Window.PEER_SHIFT) - 1;
+    if (rank < 0) {
+      return inside(block.sharedMemory, at, bytes);
     }
+    if (rank >= block.cluster.size()) {
+      memory = block.sharedMemory;
+      return -1;
+    }
+    var peer = block.cluster.block((int) rank);
+    return inside(peer.sharedMemory, at & ((1L << Window.PEER_SHIFT) - 1), bytes);
+  }
+
+  private long inside(Memory small, long at, long bytes) {
+    memory = small;
+    return at >= 0 && at <= small.segment().byteSize() - bytes ? at : -1;
+  }
+
+  private long inBuffer(long address, long bytes) {
     var allocation = last;
     if (allocation == null
         || address < allocation.address()
@@ -159,6 +244,7 @@ final class Addresses {
       }
       last = allocation;
     }
+    memory = allocation;
     return address - allocation.address();
   }
 
@@ -168,10 +254,32 @@ final class Addresses {
     if ((address & (alignment - 1)) != 0) {
       return "address 0x%x is no multiple of %d".formatted(address, alignment);
     }
-    return global
-        ? block.memory.describe(address, bytes)
-        : "touches bytes %d..%d of %d bytes of shared memory"
-            .formatted(address, address + bytes - 1, block.shared.byteSize());
+    var in = space(address);
+    long at = address - start(in);
+    return switch (in) {
+      case GLOBAL -> block.memory.describe(address, bytes);
+      case LOCAL ->
+          "touches bytes %d..%d of %d bytes of the thread's local memory"
+              .formatted(at, at + bytes - 1, block.localBytes);
+      case SHARED, SHARED_CTA, SHARED_CLUSTER, PARAM, CONST -> {
+        offset(lane, bytes, alignment); // looks the memory up
+        boolean peers = in.isShared() && (space == null || space == Space.SHARED_CLUSTER);
+        long rank = peers ? (at >>> Window.PEER_SHIFT) - 1 : -1;
+        long offset = peers ? at & ((1L << Window.PEER_SHIFT) - 1) : at;
+        var name =
+            switch (in) {
+              case PARAM -> "the parameters";
+              case CONST -> "constants";
+              default ->
+                  rank < 0
+                      ? "shared memory"
+                      : "the shared memory of block %d of the %d of the cluster"
+                          .formatted(rank, block.cluster.size());
+            };
+        yield "touches bytes %d..%d of %d bytes of %s"
+            .formatted(offset, offset + bytes - 1, segment().byteSize(), name);
+      }
+    };
   }
 
   /** The fault of all lanes of a warp whose addresses are wrong, or nothing when there are none. */
@@ -186,6 +294,32 @@ final class Addresses {
     if (!reports.isEmpty()) {
       throw new Fault(reports);
     }
+  }
+
+  /**
+   * Finds what the lanes of a warp touch.
+   *
+   * @throws Fault when some may not
+   */
+  void resolve(int warp, int mask, int bytes, Touch into) {
+    check(warp, mask, bytes);
+    into.warp = warp;
+    into.mask = mask;
+    into.bytes = bytes;
+    for (int left = mask; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      into.offsets[lane] = offset(32 * warp + lane, bytes, bytes);
+      into.memories[lane] = memory;
+    }
+  }
+
+  /** As {@link #resolve}, of a whole warp whose {@link #offsets} have just been found. */
+  void resolved(int warp, int bytes, Touch into) {
+    into.warp = warp;
+    into.mask = -1;
+    into.bytes = bytes;
+    System.arraycopy(block.scratch, 32 * warp, into.offsets, 0, 32);
+    Arrays.fill(into.memories, memory);
   }
 
   private String report(int lane, long bytes, int alignment) {

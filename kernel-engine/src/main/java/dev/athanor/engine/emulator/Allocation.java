@@ -1,20 +1,26 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.ptx.Modifier.Space;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** A buffer of the emulator: host memory behind an address that only kernels use. */
-final class Allocation implements Buffer {
+final class Allocation implements Buffer, Memory {
 
   private final GlobalMemory memory;
   private final Arena arena;
   private final MemorySegment segment;
   private final long address;
+  private final String name;
   private final long bytes;
   private volatile boolean closed;
 
-  Allocation(GlobalMemory memory, Arena arena, MemorySegment segment, long address) {
+  /**
+   * @param name what messages call it
+   */
+  Allocation(GlobalMemory memory, Arena arena, MemorySegment segment, long address, String name) {
+    this.name = name;
     this.memory = memory;
     this.arena = arena;
     this.segment = segment;
@@ -22,9 +28,14 @@ final class Allocation implements Buffer {
     this.bytes = segment.byteSize();
   }
 
-  /** Where its bytes are. */
-  MemorySegment segment() {
+  @Override
+  public MemorySegment segment() {
     return segment;
+  }
+
+  @Override
+  public Space space() {
+    return Space.GLOBAL;
   }
 
   boolean belongsTo(GlobalMemory owner) {
@@ -63,6 +74,6 @@ final class Allocation implements Buffer {
 
   @Override
   public String toString() {
-    return "a buffer of %d bytes at 0x%x".formatted(bytes, address);
+    return "%s of %d bytes at 0x%x".formatted(name, bytes, address);
   }
 }

@@ -109,6 +109,8 @@ final class AsyncCopies {
     private final Addresses sources;
     private final int bytes;
     private final int @Nullable [] valid;
+    private final Touch reads;
+    private final Touch writes;
 
     /**
      * @param bytes how many are written to shared memory
@@ -125,6 +127,8 @@ final class AsyncCopies {
       this.sources = sources;
       this.bytes = bytes;
       this.valid = valid;
+      this.reads = new Touch(instruction, Touch.Kind.LOAD);
+      this.writes = new Touch(instruction, Touch.Kind.STORE);
     }
 
     @Override
@@ -137,7 +141,10 @@ final class AsyncCopies {
     }
 
     private void issue(int warp, int mask) {
-      targets.check(warp, mask, bytes);
+      targets.resolve(warp, mask, bytes, writes);
+      reads.warp = warp;
+      reads.mask = 0;
+      reads.bytes = bytes;
       var ticket = spare.isEmpty() ? new Ticket() : spare.removeLast();
       ticket.mask = mask;
       ticket.bytes = bytes;
@@ -158,12 +165,20 @@ final class AsyncCopies {
           if (source < 0) {
             throw sources.fault(lane, size, bytes);
           }
+          reads.mask |= 1 << in;
+          reads.offsets[in] = source;
+          reads.memories[in] = sources.memory();
         }
         ticket.source[in] = source;
         ticket.from[in] = sources.segment();
         ticket.valid[in] = size;
-        ticket.target[in] = targets.offset(lane, bytes, bytes);
+        ticket.target[in] = writes.offsets[in];
         ticket.group[in] = committed[lane];
+      }
+      block.observe(reads);
+      block.observe(writes);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int in = Integer.numberOfTrailingZeros(left);
         if (late) {
           for (int at = 0; at < bytes; at += 4) {
             block.shared.set(Cells.INT, ticket.target[in] + at, Registers.POISON);

@@ -4,32 +4,44 @@ import dev.athanor.engine.emulator.LaneLoops.Place;
 import dev.athanor.engine.emulator.Op.Barrier;
 import dev.athanor.engine.emulator.Op.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
-import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.LaneMeaning;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Ties the instructions of a kernel to the registers of a block. */
 final class Binder {
 
-  private final Kernel kernel;
+  private static final Set<SpecialRegister> CLOCKS =
+      EnumSet.of(
+          SpecialRegister.CLOCK,
+          SpecialRegister.CLOCK_HI,
+          SpecialRegister.CLOCK64,
+          SpecialRegister.GLOBALTIMER,
+          SpecialRegister.GLOBALTIMER_LO,
+          SpecialRegister.GLOBALTIMER_HI);
+
+  private final Program program;
   private final Map<String, Integer> labels;
   private final Block block;
   private final Registers registers;
 
-  Binder(Kernel kernel, Map<String, Integer> labels, Block block) {
-    this.kernel = kernel;
+  Binder(Program program, Map<String, Integer> labels, Block block) {
+    this.program = program;
     this.labels = labels;
     this.block = block;
     this.registers = block.registers;
@@ -52,8 +64,6 @@ final class Binder {
   private Op bindChecked(Instruction i) {
     return switch (i.form().semantics()) {
       case Semantics.Pure _ -> op(Kind.STRAIGHT, i, pure(i));
-      case Semantics.Load _ when i.modifiers().space() == Space.PARAM ->
-          op(Kind.STRAIGHT, i, parameter(i));
       case Semantics.Load _ -> op(Kind.STRAIGHT, i, access(i, 1, 0, true));
       case Semantics.Store _ -> op(Kind.STRAIGHT, i, access(i, 0, 1, false));
       case Semantics.Warp warp -> op(Kind.COLLECTIVE, i, warp(i, warp.function()));
@@ -68,18 +78,27 @@ final class Binder {
               i,
               block.copies
               .new Wait(i.operands().isEmpty() ? AsyncCopies.Wait.ALL : (int) literal(i, 0)));
-      case Semantics.Barrier _ ->
+      case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
+      case Semantics.Fence _ -> op(Kind.STRAIGHT, i, new Step.Fence());
+      case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new Step.NoEffect());
+      case Semantics.ClusterRank _ ->
           op(
-              Kind.BARRIER,
+              Kind.STRAIGHT,
               i,
-              new Step.Nothing(i),
-              0,
-              new Barrier(
-                  source(i.operands().get(0), Type.U32),
-                  i.operands().size() > 1 ? source(i.operands().get(1), Type.U32) : null));
+              new Step.ClusterRank(
+                  block,
+                  registers.of((Operand.Register) i.operands().get(0)),
+                  source(i.operands().get(1), i.modifiers().type().orElseThrow())));
+      case Semantics.ClusterArrive _ -> op(Kind.STRAIGHT, i, new ClusterBarrier.Arrive(block, i));
+      case Semantics.ClusterWait _ -> op(Kind.EVENT, i, new ClusterBarrier.Wait(block, i));
+      case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
+      case Semantics.Barrier barrier ->
+          op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
+      case Semantics.Call _, Semantics.IndexedBranch _ ->
+          throw new IllegalArgumentException("a call has to be inlined first");
     };
   }
 
@@ -91,7 +110,61 @@ final class Binder {
       Kind kind, Instruction instruction, Step step, int target, @Nullable Barrier barrier) {
     var guard = instruction.guard();
     var predicate = guard == null ? null : registers.of(guard.predicate());
-    return new Op(kind, instruction, step, target, predicate, barrier);
+    return new Op(kind, instruction, timed(instruction, step), target, predicate, barrier);
+  }
+
+  /** The clocks that an instruction reads. */
+  static List<SpecialRegister> clocks(Instruction instruction) {
+    return instruction.operands().stream()
+        .filter(SpecialRegister.class::isInstance)
+        .map(SpecialRegister.class::cast)
+        .filter(CLOCKS::contains)
+        .toList();
+  }
+
+  /** Sets the clocks that an instruction reads before it reads them. */
+  private Step timed(Instruction instruction, Step step) {
+    var clocks = clocks(instruction).stream().map(registers::of).toList();
+    return clocks.isEmpty() ? step : new Step.Timed(block, clocks, step);
+  }
+
+  private Barrier barrier(Instruction instruction, BarrierKind kind) {
+    Lanes number = null;
+    Lanes threads = null;
+    Lanes predicate = null;
+    Lanes result = null;
+    for (int i = 0; i < instruction.operands().size(); i++) {
+      var slot = instruction.form().operands().get(i);
+      var operand = instruction.operands().get(i);
+      switch (slot.name()) {
+        case "a" -> number = source(operand, Type.U32);
+        case "b" -> threads = source(operand, Type.U32);
+        case "c" -> predicate = source(operand, Type.PRED);
+        default -> result = registers.of((Operand.Register) operand);
+      }
+    }
+    return new Barrier(kind, Objects.requireNonNull(number), threads, predicate, result);
+  }
+
+  private Step atomic(Instruction instruction, Semantics.Atomic atomic) {
+    var type = instruction.modifiers().type().orElseThrow();
+    int address = operands(instruction, true).isEmpty() ? 0 : 1;
+    var operands = instruction.operands();
+    var slots = instruction.form().operands();
+    boolean compares = operands.size() > address + 2 && slots.get(address + 2).name().equals("c");
+    return new Atomic(
+        block,
+        instruction,
+        addresses(instruction, address, space(instruction)),
+        atomic.function(),
+        operands(instruction, true).stream().map(o -> registers.of((Operand.Register) o)).toList(),
+        spread(operands.get(address + 1)).map(o -> source(o, type)).toList(),
+        compares ? source(operands.get(address + 2), type) : null,
+        type.bytes());
+  }
+
+  static @Nullable Space space(Instruction instruction) {
+    return instruction.modifiers().find(Space.class).orElse(null);
   }
 
   private Step pure(Instruction instruction) {
@@ -125,32 +198,6 @@ final class Binder {
             form, modifiers, resultPlaces, results.toArray(), sourcePlaces, sources.toArray()));
   }
 
-  private Step parameter(Instruction instruction) {
-    var type = instruction.modifiers().type().orElseThrow();
-    return new Step.LoadParameter(
-        block,
-        parameterOffset(instruction),
-        Cells.of(type, source(instruction.operands().get(0), type)));
-  }
-
-  /** Where in the memory of parameters the one lies that an instruction reads. */
-  long parameterOffset(Instruction instruction) {
-    var address = (Operand.Address) instruction.operands().get(1);
-    var names = kernel.parameters().stream().map(Kernel.Parameter::name).toList();
-    int index = names.indexOf(address.base().toString());
-    if (index < 0) {
-      throw new IllegalArgumentException(
-          "%s is no parameter; the kernel has %s".formatted(address.base(), names));
-    }
-    var type = instruction.modifiers().type().orElseThrow();
-    if (address.offset() < 0
-        || address.offset() + type.bytes() > kernel.parameters().get(index).type().bytes()) {
-      throw new IllegalArgumentException(
-          "%s lies outside parameter %s".formatted(address, names.get(index)));
-    }
-    return (long) LaunchedKernel.PARAMETER_BYTES * index + address.offset();
-  }
-
   private Step access(Instruction instruction, int address, int value, boolean load) {
     var type = instruction.modifiers().type().orElseThrow();
     var cells =
@@ -159,7 +206,8 @@ final class Binder {
             .toArray(Cells[]::new);
     return new Access(
         block,
-        addresses(instruction, address, instruction.modifiers().space()),
+        instruction,
+        addresses(instruction, address, space(instruction)),
         cells,
         type.bytes(),
         load);
@@ -205,7 +253,7 @@ final class Binder {
             : null);
   }
 
-  private Addresses addresses(Instruction instruction, int operand, Space space) {
+  private Addresses addresses(Instruction instruction, int operand, @Nullable Space space) {
     var address = (Operand.Address) instruction.operands().get(operand);
     var type =
         address.base() instanceof Operand.Register r && r.registerClass().bits() == 32
@@ -252,13 +300,8 @@ final class Binder {
     return switch (operand) {
       case Operand.Immediate literal -> Storage.scalar(literal, type);
       case Operand.Symbol symbol -> {
-        int offset =
-            kernel
-                .sharedOffset(symbol.name())
-                .orElseThrow(() ->
-                    new IllegalArgumentException(
-                        "the kernel has no shared array " + symbol.name()));
-        yield Storage.scalar(Operand.Immediate.of(offset), type);
+        long address = program.address(symbol.name());
+        yield Storage.scalar(new Operand.Immediate(Type.U64, address), type);
       }
       default -> null;
     };

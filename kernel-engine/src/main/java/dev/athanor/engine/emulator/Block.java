@@ -1,14 +1,21 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What the steps of a worker see of the block that they execute. */
 final class Block {
+
+  /** How far clocks go on from one look to the next. */
+  private static final int TICK = 32;
 
   final Registers registers;
 
@@ -25,17 +32,50 @@ final class Block {
   final int[] words;
 
   final MemorySegment shared;
-  final MemorySegment parameters;
+  final Memory sharedMemory;
+  final Memory parameterMemory;
+  final Memory constants;
+  final Memory localMemory;
+
+  /** The local memory of one thread. */
+  final int localBytes;
+
   final GlobalMemory.Snapshot memory;
+
+  /** The blocks that are resident together with this one. */
+  final Cluster cluster;
+
+  /** Which of them this one is. */
+  final int rank;
+
+  /** Who watches; null = nobody. */
+  final @Nullable Observer observer;
+
   final Target target;
   final AsyncCopies copies;
 
   private final String kernel;
   private final Dim3 grid;
   private final Dim3 shape;
+  private final Dim3 clusterShape;
   private long number;
+  private long progress;
+  private long ticks;
 
-  Block(LaunchedKernel launch, Registers registers) {
+  /**
+   * @param observer who watches; null = nobody
+   * @param rank in the cluster
+   */
+  Block(
+      LaunchedKernel launch,
+      Registers registers,
+      @Nullable Observer observer,
+      Cluster cluster,
+      int rank) {
+    this.observer = observer;
+    this.cluster = cluster;
+    this.rank = rank;
+    this.clusterShape = launch.cluster();
     this.registers = registers;
     int warps = registers.warps();
     this.active = new int[warps];
@@ -43,7 +83,14 @@ final class Block {
     this.scratch = new long[32 * warps];
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
-    this.parameters = launch.parameters();
+    this.sharedMemory = new Memory.Small(Space.SHARED, shared);
+    this.parameterMemory = launch.parameters();
+    this.constants = launch.program().variables().constants();
+    this.localBytes = Math.ceilDiv(launch.program().kernel().localBytes(), 16) * 16;
+    long locals = 32L * warps * localBytes;
+    this.localMemory =
+        new Memory.Small(
+            Space.LOCAL, Arena.ofAuto().allocate(Math.max(1, locals), 16).asSlice(0, locals));
     this.memory = launch.memory();
     this.target = launch.options().target();
     this.copies = new AsyncCopies(this, launch.options().asyncTiming());
@@ -53,6 +100,12 @@ final class Block {
     registers
         .special()
         .forEach((register, kept) -> {
+          if (register == SpecialRegister.IS_EXPLICIT_CLUSTER) {
+            Arrays.fill(kept.ints(), clusterShape.count() > 1 ? -1 : 0);
+          }
+          if (kept.storage() != Storage.INT) {
+            return; // 64 bits: zero, or set as they are read
+          }
           int[] lanes = kept.ints();
           switch (register) {
             case TID_X, TID_Y, TID_Z, LANEID, WARPID ->
@@ -85,8 +138,20 @@ final class Block {
             case DYNAMIC_SMEM_SIZE ->
                 Arrays.fill(
                     lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
-            default ->
-                throw new IllegalArgumentException("the emulator has no register " + register);
+            case CLOCK, CLOCK_HI, GLOBALTIMER_LO, GLOBALTIMER_HI -> {} // set as they are read
+            case ENVREG1, ENVREG2 -> {}
+            case NCLUSTERID_X -> Arrays.fill(lanes, grid.x() / clusterShape.x());
+            case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y() / clusterShape.y());
+            case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z() / clusterShape.z());
+            case CLUSTER_NCTAID_X -> Arrays.fill(lanes, clusterShape.x());
+            case CLUSTER_NCTAID_Y -> Arrays.fill(lanes, clusterShape.y());
+            case CLUSTER_NCTAID_Z -> Arrays.fill(lanes, clusterShape.z());
+            case CLUSTER_NCTARANK -> Arrays.fill(lanes, (int) clusterShape.count());
+            case CLUSTER_CTARANK -> Arrays.fill(lanes, rank);
+            case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z -> {} // begin fills them
+            case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {}
+            case GRIDID, CLOCK64, GLOBALTIMER, IS_EXPLICIT_CLUSTER ->
+                throw new IllegalStateException(register + " has no 32 bits");
           }
         });
   }
@@ -96,7 +161,12 @@ final class Block {
     number = block;
     registers.poison();
     GlobalMemory.poison(shared);
+    GlobalMemory.poison(localMemory.segment());
     copies.clear();
+    ticks = 0;
+    if (observer != null) {
+      observer.begin(block);
+    }
     int threads = (int) shape.count();
     for (int warp = 0; warp < live.length; warp++) {
       int lanes = Math.min(32, threads - 32 * warp);
@@ -105,8 +175,17 @@ final class Block {
     registers
         .special()
         .forEach((register, kept) -> {
+          if (kept.storage() != Storage.INT) {
+            return;
+          }
           int[] lanes = kept.ints();
           switch (register) {
+            case CLUSTERID_X -> Arrays.fill(lanes, blockX() / clusterShape.x());
+            case CLUSTERID_Y -> Arrays.fill(lanes, blockY() / clusterShape.y());
+            case CLUSTERID_Z -> Arrays.fill(lanes, blockZ() / clusterShape.z());
+            case CLUSTER_CTAID_X -> Arrays.fill(lanes, blockX() % clusterShape.x());
+            case CLUSTER_CTAID_Y -> Arrays.fill(lanes, blockY() % clusterShape.y());
+            case CLUSTER_CTAID_Z -> Arrays.fill(lanes, blockZ() % clusterShape.z());
             case CTAID_X -> Arrays.fill(lanes, blockX());
             case CTAID_Y -> Arrays.fill(lanes, blockY());
             case CTAID_Z -> Arrays.fill(lanes, blockZ());
@@ -125,6 +204,29 @@ final class Block {
 
   private int blockZ() {
     return (int) (number / grid.x() / grid.y());
+  }
+
+  /** Takes note that something has changed for which others may wait. */
+  void progress() {
+    progress++;
+  }
+
+  /** Grows when something changes for which others may wait. */
+  long progressed() {
+    return progress;
+  }
+
+  /** Lets who watches see what is about to be touched. */
+  void observe(Touch touch) {
+    if (observer != null) {
+      observer.touch(touch);
+    }
+  }
+
+  /** The time, which goes on with each look at it, so that runs are alike. */
+  long tick() {
+    ticks += TICK;
+    return ticks;
   }
 
   boolean isActive(int lane) {

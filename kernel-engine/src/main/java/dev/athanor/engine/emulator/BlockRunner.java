@@ -1,45 +1,33 @@
 package dev.athanor.engine.emulator;
 
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Executes the blocks of a launch one after the other.
- *
- * <p>Whole warps that stand side by side at one instruction execute it together, as a gang. Of
- * gangs and fragments the one that is farthest behind goes first, until it comes to where another
- * is; so the branches of a conditional meet again. One that goes round a loop for long lets the
- * others go on, for which it may be waiting.
+ * Executes the threads of a block. Whole warps that stand side by side at one instruction may
+ * execute it together, as a gang; else a fragment executes alone. One that goes round a loop for
+ * long lets the others go on, for which it may be waiting.
  */
 final class BlockRunner {
 
   /** Jumps backward after which others come first. */
-  private static final int PATIENCE = 4096;
-
-  private static final int BARRIERS = 16;
-  private static final int NOWHERE = Integer.MAX_VALUE;
+  static final int TURN = 4096;
 
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
-  private final int[] arrived = new int[BARRIERS];
-
-  /** How many warps a barrier waits for; 0 = all that live. */
-  private final int[] expected = new int[BARRIERS];
-
-  private final LongPredicate cancelled;
+  private final Barriers barriers = new Barriers();
+  private final Picker picker;
+  private final @Nullable Observer observer;
   private final Program program;
-  private final boolean compilesAtOnce;
-  private final boolean compilesLater;
 
-  /** Where compiled code begins, if there is any. */
+  /** Where compiled code begins; nowhere while the block is interpreted. */
   private BitSet starts = new BitSet();
 
   private @Nullable CompiledCode compiled;
@@ -48,121 +36,120 @@ final class BlockRunner {
   private long work;
 
   /**
-   * @param cancelled whether a block need no longer be run to its end
+   * @param rank of the block in its cluster
    */
-  BlockRunner(LaunchedKernel launch, LongPredicate cancelled) {
-    this.block = new Block(launch, launch.program().registers(launch.block()));
+  BlockRunner(LaunchedKernel launch, Cluster cluster, int rank) {
+    this.observer = launch.observer();
+    this.block =
+        new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
     this.code = launch.program().bind(block);
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
     }
-    this.cancelled = cancelled;
+    this.picker = new Picker(launch.options().schedule(), launch.options().seed(), warps);
     this.program = launch.program();
-    // compiled code touches shared memory by words
-    boolean compilable = launch.sharedBytes() % Integer.BYTES == 0;
-    var execution = launch.options().execution();
-    this.compilesAtOnce = compilable && execution == Execution.COMPILED;
-    this.compilesLater = compilable && execution == Execution.TIERED;
   }
 
-  /**
-   * Runs a block to its end.
-   *
-   * @throws Fault when a thread did something undefined
-   */
-  void run(long number) {
-    if (compiled == null && (compilesAtOnce || (compilesLater && program.isHot()))) {
-      var code = program.compiled(block);
-      compiled = code.bind(block);
-      starts = code.starts();
-    }
-    if (compiled == null) {
-      runOnce(number);
-      program.worked(work);
-      work = 0;
-      return;
-    }
-    try {
-      runOnce(number);
-    } catch (Fault | Departure | ArrayIndexOutOfBoundsException e) {
-      // threads that run one after the other find another fault first than threads side by side
-      var code = compiled;
-      var places = starts;
-      compiled = null;
-      starts = new BitSet();
-      runOnce(number);
-      compiled = code;
-      starts = places;
-      throw e;
-    }
+  /** Lets blocks that begin from now on be run by compiled code. */
+  void compile() {
+    var code = program.compiled(block);
+    compiled = code.bind(block);
+    starts = code.starts();
   }
 
-  private void runOnce(long number) {
+  /** Lets blocks that begin from now on be interpreted. */
+  void interpret() {
+    compiled = null;
+    starts = new BitSet();
+  }
+
+  boolean isCompiled() {
+    return compiled != null;
+  }
+
+  Block block() {
+    return block;
+  }
+
+  /** Starts a block of the grid, by its number with x running fastest. */
+  void begin(long number) {
     block.begin(number);
+    picker.begin(number);
     for (var warp : warps) {
       warp.fragments.clear();
       warp.fragments.add(new Fragment(0, block.live[warp.index]));
     }
-    for (int i = 0; i < BARRIERS; i++) {
-      arrived[i] = 0;
-    }
-    while (!cancelled.test(number)) {
-      var next = next();
-      if (next != null) {
-        run(next);
-      } else if (!renew()) {
-        if (isAnyLeft()) {
-          throw deadlock();
-        }
-        return;
-      }
+    barriers.clear();
+  }
+
+  /** Tells who watches that the block has ended. */
+  void end() {
+    program.worked(work);
+    work = 0;
+    if (observer != null) {
+      observer.end();
     }
   }
 
-  /** The warp whose runnable fragment is farthest behind. */
-  private @Nullable Warp next() {
-    Warp best = null;
-    int lowest = NOWHERE;
+  /**
+   * Lets every thread go on until it waits, ends, or has gone round loops long enough; answers
+   * whether any did.
+   *
+   * @throws Fault when a thread did something undefined
+   */
+  boolean advance() {
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
-        if (fragment.wait == Wait.NONE && !fragment.spent && fragment.pc < lowest) {
-          best = warp;
-          lowest = fragment.pc;
-        }
-      }
-    }
-    return best;
-  }
-
-  /** Lets those go on that have gone round loops; answers whether there are any. */
-  private boolean renew() {
-    boolean any = false;
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        any |= fragment.spent && fragment.wait == Wait.NONE;
         fragment.spent = false;
       }
     }
-    return any;
-  }
-
-  private boolean isAnyLeft() {
-    for (var warp : warps) {
-      if (!warp.fragments.isEmpty()) {
-        return true;
+    boolean some = false;
+    while (true) {
+      var next = picker.next();
+      if (next != null) {
+        run(next);
+        some = true;
+      } else if (!wake()) {
+        return some;
       }
     }
-    return false;
+  }
+
+  /** Lets those go on that waited for something that has happened; answers whether any did. */
+  private boolean wake() {
+    boolean some = false;
+    for (var warp : warps) {
+      for (var fragment : warp.fragments) {
+        if (fragment.wait == Wait.EVENT) {
+          var op = code[fragment.pc];
+          int chosen = op.chosen(warp.index, fragment.mask);
+          if (((Step.Event) op.step).isReady(warp.index, chosen)) {
+            fragment.wait = Wait.NONE;
+            some = true;
+          }
+        }
+      }
+    }
+    return some;
+  }
+
+  boolean isDone() {
+    for (var warp : warps) {
+      if (!warp.fragments.isEmpty()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   private void run(Warp warp) {
-    var fragment = behind(warp);
+    var fragment = picker.of(warp);
     int first = warp.index;
     int end = first + 1;
     boolean whole = warp.isWhole();
     if (whole) {
-      while (end < warps.length && warps[end].isRunnableAt(fragment.pc)) {
+      while (picker.formsGangs() && end < warps.length && warps[end].isRunnableAt(fragment.pc)) {
         end++;
       }
       for (int i = first; i < end; i++) {
@@ -173,48 +160,23 @@ final class BlockRunner {
     }
     advance(fragment, first, end, whole);
     for (int i = first; i < end; i++) {
-      warps[i].merge();
+      warps[i].merge(picker.keepsApart());
     }
-  }
-
-  private static Fragment behind(Warp warp) {
-    Fragment best = warp.fragments.getFirst();
-    for (var fragment : warp.fragments) {
-      if (fragment.wait == Wait.NONE
-          && !fragment.spent
-          && (best.wait != Wait.NONE || best.spent || fragment.pc < best.pc)) {
-        best = fragment;
-      }
-    }
-    return best;
-  }
-
-  /** The next place after this one where others are. */
-  private int meeting(int pc) {
-    int nearest = NOWHERE;
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        if (fragment.pc > pc && fragment.pc < nearest && fragment.wait != Wait.BARRIER) {
-          nearest = fragment.pc;
-        }
-      }
-    }
-    return nearest;
   }
 
   /** Executes a gang of whole warps, or one fragment, until something parts or stops it. */
   private void advance(Fragment fragment, int first, int end, boolean whole) {
     int pc = fragment.pc;
-    int limit = meeting(pc);
+    int limit = picker.meeting(pc);
     int backward = 0;
-    while (pc < limit) {
+    for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
       if (compiled != null && starts.get(pc)) {
         int to = compiled.run(pc, first, end);
         if (to == CompiledCode.SEVERAL) {
           part(compiled.exits, fragment, first, end, whole);
           return;
         }
-        if (to <= pc && ++backward >= PATIENCE) {
+        if (to <= pc && ++backward >= TURN) {
           move(to, fragment, first, end, whole);
           spend(fragment, first, end, whole);
           return;
@@ -224,6 +186,9 @@ final class BlockRunner {
       }
       work += end - first;
       var op = code[pc];
+      if (observer != null && op.kind != Op.Kind.COLLECTIVE) {
+        announce(observer, op, pc, first, end);
+      }
       switch (op.kind) {
         case STRAIGHT -> {
           execute(op, first, end, whole);
@@ -237,7 +202,7 @@ final class BlockRunner {
           }
           if (chosen == NOBODY) {
             pc++;
-          } else if (op.target > pc || ++backward < PATIENCE) {
+          } else if (op.target > pc || ++backward < TURN) {
             pc = op.target;
           } else {
             move(op.target, fragment, first, end, whole);
@@ -260,7 +225,16 @@ final class BlockRunner {
             return;
           }
           check(op, first, end);
+          if (observer != null) {
+            announce(observer, op, pc, first, end);
+          }
           op.step.execute(first, end, true);
+          pc++;
+        }
+        case EVENT -> {
+          if (await(op, pc, fragment, first, end, whole)) {
+            return;
+          }
           pc++;
         }
         case BARRIER -> {
@@ -274,6 +248,12 @@ final class BlockRunner {
       }
     }
     move(pc, fragment, first, end, whole);
+  }
+
+  private void announce(Observer to, Op op, int pc, int first, int end) {
+    for (int warp = first; warp < end; warp++) {
+      to.execute(pc, warp, block.active[warp], op.chosen(warp, block.active[warp]));
+    }
   }
 
   private static final int NOBODY = 0;
@@ -388,9 +368,11 @@ final class BlockRunner {
         warps[warp].exited(fragment);
       }
     }
-    for (int barrier = 0; barrier < BARRIERS; barrier++) {
+    block.progress();
+    for (int barrier = 0; barrier < Barriers.COUNT; barrier++) {
       release(barrier);
     }
+    block.cluster.barrier().open();
   }
 
   /** Complains when a thread executes what is meant for others. */
@@ -412,6 +394,9 @@ final class BlockRunner {
     }
     if ((step.needed(warp.index, chosen) & ~chosen) == 0) {
       block.active[warp.index] = chosen;
+      if (observer != null) {
+        observer.execute(pc, warp.index, all, chosen);
+      }
       step.execute(warp.index, warp.index + 1, whole && chosen == all);
       return;
     }
@@ -422,13 +407,42 @@ final class BlockRunner {
     }
   }
 
+  /** Lets those wait for whom it has not happened yet; answers whether there are any. */
+  private boolean await(Op op, int pc, Fragment single, int first, int end, boolean whole) {
+    var step = (Step.Event) op.step;
+    boolean parts = false;
+    for (int warp = first; warp < end; warp++) {
+      int chosen = op.chosen(warp, block.active[warp]);
+      parts |= !step.isReady(warp, chosen);
+    }
+    if (!parts) {
+      execute(op, first, end, whole);
+      return false;
+    }
+    for (int warp = first; warp < end; warp++) {
+      var fragment = fragment(single, warp, whole);
+      int chosen = op.chosen(warp, fragment.mask);
+      if (step.isReady(warp, chosen)) {
+        execute(op, warp, warp + 1, whole);
+        fragment.pc = pc + 1;
+      } else {
+        fragment.pc = pc;
+        fragment.wait = Wait.EVENT;
+        if (chosen != fragment.mask) {
+          warps[warp].split(fragment, fragment.mask & ~chosen, pc + 1);
+        }
+      }
+    }
+    return true;
+  }
+
   /** Whether the gang is the whole block, and nobody has to wait for anybody. */
   private boolean passes(Op op, int first, int end, boolean whole) {
     int chosen = chosen(op, first, end);
     if (chosen != EVERYBODY) {
       return chosen == NOBODY;
     }
-    if (!whole || op.barrier().threads() != null) {
+    if (!whole || op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
       return false;
     }
     for (int warp = 0; warp < warps.length; warp++) {
@@ -439,13 +453,17 @@ final class BlockRunner {
         return false;
       }
     }
-    return arrived[number(op, first)] == 0;
+    if (barriers.arrived(number(op, first)) != 0) {
+      return false;
+    }
+    block.progress();
+    return true;
   }
 
   private int number(Op op, int warp) {
     int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
     int number = op.barrier().number().ints()[lane];
-    if (number < 0 || number >= BARRIERS) {
+    if (number < 0 || number >= Barriers.COUNT) {
       throw block.fault(
           lane, op.instruction, "there is no barrier %d, only 0 to 15".formatted(number));
     }
@@ -468,19 +486,45 @@ final class BlockRunner {
         continue;
       }
       int number = number(op, warp);
-      int count = count(op, warp);
-      if (arrived[number] > 0 && expected[number] != count) {
+      come(op, fragment, warp, number, chosen);
+      release(number);
+    }
+  }
+
+  /** A warp comes to a barrier. */
+  private void come(Op op, Fragment fragment, int warp, int number, int chosen) {
+    var barrier = op.barrier();
+    int lane = 32 * warp + Integer.numberOfTrailingZeros(chosen);
+    int count = count(op, warp);
+    if (barriers.arrived(number) > 0) {
+      if (barriers.expected(number) != count) {
         throw block.fault(
-            32 * warp + Integer.numberOfTrailingZeros(chosen),
+            lane,
             op.instruction,
             "waits for %s, but others at barrier %d wait for %s"
-                .formatted(threads(count), number, threads(expected[number])));
+                .formatted(threads(count), number, threads(barriers.expected(number))));
       }
-      expected[number] = count;
-      arrived[number]++;
+      if (barriers.reduces(number) != barrier.kind().reduces()) {
+        throw block.fault(
+            lane,
+            op.instruction,
+            "%s a predicate, but others at barrier %d %s"
+                .formatted(
+                    barrier.kind().reduces() ? "combines" : "does not combine",
+                    number,
+                    barriers.reduces(number) ? "do" : "do not"));
+      }
+    }
+    int holding = 0;
+    if (barrier.predicate() != null) {
+      holding = Integer.bitCount(barrier.predicate().ints()[warp] & chosen);
+    }
+    barriers.arrive(number, count, barrier.kind(), holding, Integer.bitCount(chosen));
+    if (barrier.kind() == BarrierKind.ARRIVE) {
+      fragment.pc++;
+    } else {
       warps[warp].barrier = number;
       fragment.wait = Wait.BARRIER;
-      release(number);
     }
   }
 
@@ -503,46 +547,72 @@ final class BlockRunner {
     return count / 32;
   }
 
-  /** Opens a barrier if everybody has come. */
+  /** Lets those go on that wait at a barrier, if everybody has come. */
   private void release(int number) {
-    if (arrived[number] == 0) {
+    int living = 0;
+    for (int live : block.live) {
+      living += live != 0 ? 1 : 0;
+    }
+    if (!barriers.opens(number, living)) {
       return;
     }
-    int wanted = expected[number];
-    if (wanted == 0) {
-      for (int live : block.live) {
-        wanted += live != 0 ? 1 : 0;
-      }
-    }
-    if (arrived[number] < wanted) {
-      return;
-    }
-    arrived[number] = 0;
+    block.progress();
     for (var warp : warps) {
       var fragment = warp.isWhole() ? warp.fragments.getFirst() : null;
       if (fragment != null && fragment.wait == Wait.BARRIER && warp.barrier == number) {
+        learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
         fragment.wait = Wait.NONE;
         fragment.pc++;
       }
     }
   }
 
-  /** Nobody can go on: says who waits where. */
-  private Fault deadlock() {
-    List<String> reports = new ArrayList<>();
+  /** Hands out what the threads at a barrier combined. */
+  private void learn(Op.Barrier barrier, int warp, int mask, int number) {
+    if (barrier.result() == null) {
+      return;
+    }
+    int result = barriers.result(number, barrier.kind());
+    for (int left = mask; left != 0; left &= left - 1) {
+      barrier.result().set(32 * warp + Integer.numberOfTrailingZeros(left), result);
+    }
+  }
+
+  /**
+   * Says of each fragment where it is, when no thread of the cluster gets on.
+   *
+   * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
+   */
+  List<String> stuck(long jumps) {
+    var reports = new ArrayList<String>();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
-        var what =
-            fragment.wait == Wait.BARRIER
-                ? "waits for ever at barrier %d, to which %d of %s came"
-                    .formatted(
-                        warp.barrier, 32 * arrived[warp.barrier], threads(expected[warp.barrier]))
-                : "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
-                    .formatted(fragment.mask, block.live[warp.index]);
-        reports.add(block.report(lane, code[fragment.pc].instruction, what));
+        reports.add(
+            block.report(lane, code[fragment.pc].instruction, waiting(warp, fragment, jumps)));
       }
     }
-    return new Fault(reports);
+    return reports;
+  }
+
+  private String waiting(Warp warp, Fragment fragment, long jumps) {
+    return switch (fragment.wait) {
+      case NONE ->
+          "goes round a loop for ever with lanes 0x%08x; in %d jumps backward no thread stored"
+                  .formatted(fragment.mask, jumps)
+              + " anything, passed a barrier or ended";
+      case WARP ->
+          "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
+              .formatted(fragment.mask, block.live[warp.index]);
+      case BARRIER ->
+          "waits for ever at barrier %d, to which %d of %s came"
+              .formatted(
+                  warp.barrier,
+                  32 * barriers.arrived(warp.barrier),
+                  threads(barriers.expected(warp.barrier)));
+      case EVENT ->
+          "waits for ever: "
+              + ((Step.Event) code[fragment.pc].step).missing(warp.index, fragment.mask);
+    };
   }
 }

@@ -1,7 +1,5 @@
 package dev.athanor.engine.emulator;
 
-import java.lang.foreign.MemorySegment;
-
 /**
  * The segments of a kernel in which no thread needs another, as JVM code bound to the registers of
  * a worker. Each takes a thread from where the segment begins to where it leaves it, then the next
@@ -14,7 +12,7 @@ abstract class CompiledCode {
 
   final int[] active;
   final int[] words;
-  final MemorySegment parameters;
+  final Block block;
 
   /** Where each lane left the last segment, if they left it at several places. */
   final int[] exits;
@@ -22,7 +20,7 @@ abstract class CompiledCode {
   CompiledCode(Block block) {
     this.active = block.active;
     this.words = block.words;
-    this.parameters = block.parameters;
+    this.block = block;
     this.exits = new int[block.scratch.length];
   }
 

@@ -32,6 +32,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Turns a program into JVM code: one hidden class, with a method for each segment. A segment is a
@@ -134,20 +135,12 @@ final class Compiler {
   /** Whether an instruction needs no other thread. */
   private static boolean isInner(Instruction i) {
     return switch (i.form().semantics()) {
-      case Semantics.Pure _ -> true;
-      case Semantics.Load _ ->
-          i.modifiers().space() == Space.PARAM ? i.guard() == null : isPlain(i.modifiers().space());
-      case Semantics.Store _ -> isPlain(i.modifiers().space());
+      case Semantics.Pure _ -> Binder.clocks(i).isEmpty();
+      case Semantics.Load _, Semantics.Store _ -> !Access.isStrong(i);
+      case Semantics.NoEffect _ -> true;
       // of a branch that claims to be uniform the interpreter sees whether it is
       case Semantics.Branch _ -> i.guard() == null || !i.modifiers().has("uni");
       default -> false;
-    };
-  }
-
-  private static boolean isPlain(Space space) {
-    return switch (space) {
-      case GLOBAL, SHARED, SHARED_CTA -> true;
-      case PARAM, LOCAL, CONST -> false;
     };
   }
 
@@ -332,15 +325,15 @@ final class Compiler {
             "special" + fields.size(), array(Storage.INT), b -> b.registers.of(register).array()));
   }
 
-  /** Puts the place of an access to global memory on the stack. */
-  void site(CodeBuilder code, int pc, int bytes) {
+  /** Puts the place of an access to memory on the stack. */
+  void site(CodeBuilder code, int pc, @Nullable Space space, int bytes) {
     push(
         code,
         pc,
         new Field(
             "site" + fields.size(),
-            GlobalSite.class.describeConstable().orElseThrow(),
-            b -> new GlobalSite(b.memory, bytes)));
+            MemorySite.class.describeConstable().orElseThrow(),
+            b -> new MemorySite(b, space, bytes)));
   }
 
   private void push(CodeBuilder code, Object key, Field fresh) {

@@ -9,13 +9,16 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Verifier;
-import java.util.ArrayList;
-import java.util.List;
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Collectors;
 
 /**
@@ -33,7 +36,9 @@ public final class EmulatedDevice implements Device {
   private final Capability capability;
   private final GlobalMemory memory;
   private final Workers workers;
-  private final Map<Kernel, Program> programs = new ConcurrentHashMap<>();
+  private final Map<Module, Map<String, Program>> programs = new ConcurrentHashMap<>();
+  private final Map<Module, Variables> variables = new ConcurrentHashMap<>();
+  private final AtomicLong launches = new AtomicLong();
   private volatile boolean closed;
 
   public EmulatedDevice() {
@@ -80,28 +85,29 @@ public final class EmulatedDevice implements Device {
   @Override
   public LoadedKernel load(Module module, String kernel) {
     checkOpen();
-    var code =
-        module
-            .kernel(kernel)
-            .orElseThrow(() ->
-                new DeviceException.LoadFailed(
-                    kernel,
-                    "the module has "
-                        + module.kernels().stream()
-                            .map(Kernel::name)
-                            .collect(Collectors.joining(", "))));
+    if (module.kernel(kernel).isEmpty()) {
+      throw new DeviceException.LoadFailed(
+          kernel,
+          "the module has "
+              + module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", ")));
+    }
     if (!options.target().runs(module.target())) {
       throw new DeviceException.LoadFailed(
           kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
     }
-    var known = programs.get(code);
+    var ofModule = programs.computeIfAbsent(module, _ -> new ConcurrentHashMap<>());
+    var known = ofModule.get(kernel);
     if (known != null) {
       return new Loaded(known, Origin.HIT);
     }
     try {
       Verifier.verify(module);
-      var program = new Program(code);
-      var other = programs.putIfAbsent(code, program);
+      var inliner = new Inliner(module);
+      var program =
+          new Program(
+              inliner.kernel(kernel),
+              variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
+      var other = ofModule.putIfAbsent(kernel, program);
       return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
     } catch (IllegalArgumentException e) {
       var failed = new DeviceException.LoadFailed(kernel, String.valueOf(e.getMessage()));
@@ -161,27 +167,47 @@ public final class EmulatedDevice implements Device {
   /** Runs a kernel to its end. */
   void run(Launch launch) {
     if (!(launch.kernel() instanceof Loaded loaded)
-        || programs.get(loaded.kernel()) != loaded.program) {
+        || programs.values().stream()
+            .noneMatch(ofModule -> ofModule.get(loaded.kernel().name()) == loaded.program)) {
       throw new IllegalArgumentException(
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
     }
     launch.check(capability);
-    List<Long> values = new ArrayList<>();
-    for (var argument : launch.arguments()) {
-      values.add(
-          switch (argument) {
-            case Argument.Pointer pointer -> own(pointer.buffer()).address() + pointer.offset();
-            case Argument.Scalar scalar -> scalar.bits();
-          });
-    }
     workers.run(
         new LaunchedKernel(
+            launches.getAndIncrement(),
             loaded.program,
             launch.grid(),
             launch.block(),
+            launch.cluster(),
             loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
-            LaunchedKernel.parameters(values),
+            parameters(launch),
             memory.snapshot(),
             options));
+  }
+
+  private Memory parameters(Launch launch) {
+    var kernel = launch.kernel().kernel();
+    var segment =
+        Arena.ofAuto()
+            .allocate(Math.max(1, kernel.parameterBytes()), 128)
+            .asSlice(0, kernel.parameterBytes());
+    for (int i = 0; i < kernel.parameters().size(); i++) {
+      var parameter = kernel.parameters().get(i);
+      var place =
+          segment.asSlice(
+              kernel.parameterOffset(parameter.name()).orElseThrow(), parameter.bytes());
+      switch (launch.arguments().get(i)) {
+        case Argument.Pointer pointer ->
+            place.set(Cells.LONG, 0, own(pointer.buffer()).address() + pointer.offset());
+        case Argument.Scalar scalar -> {
+          for (int at = 0; at < parameter.bytes(); at++) {
+            place.set(ValueLayout.JAVA_BYTE, at, (byte) (scalar.bits() >>> (8 * at)));
+          }
+        }
+        case Argument.Bytes bytes -> place.copyFrom(bytes.segment());
+      }
+    }
+    return new Memory.Small(Space.PARAM, segment);
   }
 }

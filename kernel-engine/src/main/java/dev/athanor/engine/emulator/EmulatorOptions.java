@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.Target;
+import java.util.List;
 
 /**
  * How the emulator is set up.
@@ -9,15 +10,32 @@ import dev.athanor.engine.ptx.Target;
  * @param workers how many blocks run at once
  * @param memoryBytes the memory of the device
  * @param asyncTiming when asynchronous copies happen
- * @param execution how kernels are executed; the results and the faults are the same
+ * @param patience after how many jumps backward, within which no thread of a block stored anything,
+ *     passed a barrier or ended, the block is said to hang
+ * @param schedule in which order threads go on
+ * @param seed of what is random; launches with one worker are alike for one seed
+ * @param observers who watches launches
+ * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
+ *     clusters; where a grid has more, its results are not complete
+ * @param execution how kernels are executed; results and faults are the same
  */
 public record EmulatorOptions(
-    Target target, int workers, long memoryBytes, AsyncTiming asyncTiming, Execution execution) {
+    Target target,
+    int workers,
+    long memoryBytes,
+    AsyncTiming asyncTiming,
+    long patience,
+    Schedule schedule,
+    long seed,
+    List<Observer.Factory> observers,
+    long blocks,
+    Execution execution) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, compiling what is hot, and
-   * with twice the memory that the Java heap may take. Where nothing else was set the heap may take
-   * a quarter of the machine or container.
+   * An sm_90 device with a worker a processor, late asynchronous copies, hot kernels compiled, and
+   * twice the memory that
+   * the Java heap may take. Where nothing else was set the heap may take a quarter of the machine
+   * or container.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -25,6 +43,11 @@ public record EmulatorOptions(
           Runtime.getRuntime().availableProcessors(),
           2 * Runtime.getRuntime().maxMemory(),
           AsyncTiming.LAZY,
+          1L << 26,
+          Schedule.CONVERGING,
+          0,
+          List.of(),
+          Long.MAX_VALUE,
           Execution.TIERED);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -39,13 +62,24 @@ public record EmulatorOptions(
   public enum Execution {
     /** One instruction after the other, each for all threads that are there. */
     INTERPRETED,
-    /** As JVM code that runs a thread from one point where threads meet to the next. */
+    /**
+     * As JVM code, in which a thread goes on alone until it needs others. Where somebody watches,
+     * under schedules other than {@link Schedule#CONVERGING}, and in clusters of several blocks,
+     * kernels are interpreted all the same.
+     */
     COMPILED,
     /** Interpreted at first; compiled once a kernel has executed much. */
     TIERED
   }
 
   public EmulatorOptions {
+    observers = List.copyOf(observers);
+    if (patience < 1) {
+      throw new IllegalArgumentException("patience must be at least 1, got " + patience);
+    }
+    if (blocks < 1) {
+      throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
+    }
     if (workers < 1) {
       throw new IllegalArgumentException("workers must be at least 1, got " + workers);
     }
@@ -55,22 +89,62 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(newTarget, workers, memoryBytes, asyncTiming, execution);
+    return new EmulatorOptions(
+        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        execution);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(target, newWorkers, memoryBytes, asyncTiming, execution);
+    return new EmulatorOptions(
+        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        execution);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(target, workers, newMemoryBytes, asyncTiming, execution);
+    return new EmulatorOptions(
+        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        execution);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(target, workers, memoryBytes, newAsyncTiming, execution);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers, blocks,
+        execution);
+  }
+
+  public EmulatorOptions withPatience(long newPatience) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers, blocks,
+        execution);
+  }
+
+  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers, blocks,
+        execution);
+  }
+
+  public EmulatorOptions withSchedule(Schedule newSchedule) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers, blocks,
+        execution);
+  }
+
+  public EmulatorOptions withSeed(long newSeed) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers, blocks,
+        execution);
+  }
+
+  public EmulatorOptions withBlocks(long newBlocks) {
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, newBlocks,
+        execution);
   }
 
   public EmulatorOptions withExecution(Execution newExecution) {
-    return new EmulatorOptions(target, workers, memoryBytes, asyncTiming, newExecution);
+    return new EmulatorOptions(
+        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        newExecution);
   }
 }

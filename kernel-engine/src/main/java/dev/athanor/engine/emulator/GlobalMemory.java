@@ -44,6 +44,15 @@ final class GlobalMemory {
 
   /** A new buffer, filled with values that show when they are used. */
   Allocation allocate(long bytes) {
+    return allocate(bytes, "a buffer");
+  }
+
+  /**
+   * As {@link #allocate(long)}.
+   *
+   * @param name what messages call it
+   */
+  Allocation allocate(long bytes, String name) {
     var arena = Arena.ofShared();
     Allocation allocation;
     synchronized (this) {
@@ -60,7 +69,7 @@ final class GlobalMemory {
         refused.initCause(e);
         throw refused;
       }
-      allocation = new Allocation(this, arena, segment, nextAddress);
+      allocation = new Allocation(this, arena, segment, nextAddress, name);
       nextAddress += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT + GAP;
       used += bytes;
       open.put(allocation.address(), allocation);

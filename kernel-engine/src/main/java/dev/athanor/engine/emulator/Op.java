@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Registers.Lanes;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import org.jspecify.annotations.Nullable;
 
@@ -16,15 +17,24 @@ final class Op {
     /** They wait for others of the warp, then go on. */
     COLLECTIVE,
     /** They wait for others of the block. */
-    BARRIER
+    BARRIER,
+    /** They wait until something has happened. */
+    EVENT
   }
 
   /**
    * The operands of a barrier.
    *
    * @param threads how many threads it waits for; null = all
+   * @param predicate what the threads combine; null = nothing
+   * @param result where they learn of it
    */
-  record Barrier(Lanes number, @Nullable Lanes threads) {}
+  record Barrier(
+      BarrierKind kind,
+      Lanes number,
+      @Nullable Lanes threads,
+      @Nullable Lanes predicate,
+      @Nullable Lanes result) {}
 
   final Kind kind;
   final Instruction instruction;

@@ -14,9 +14,11 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
@@ -26,6 +28,7 @@ final class Program {
   private static final long HOT = 1 << 19;
 
   private final Kernel kernel;
+  private final Variables variables;
   private final Set<SpecialRegister> special;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
@@ -35,10 +38,12 @@ final class Program {
   /**
    * Decodes a kernel.
    *
+   * @param variables those of its module
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
-  Program(Kernel kernel) {
-    this.kernel = kernel;
+  Program(Kernel given, Variables variables) {
+    this.kernel = Normalizer.normal(given);
+    this.variables = variables;
     this.special =
         kernel
             .instructions()
@@ -55,16 +60,43 @@ final class Program {
           }
         }
         case Instruction instruction -> instructions.add(instruction);
+        case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
     // falling off the end returns
     var end = Opcodes.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
-    bind(new Block(LaunchedKernel.trial(this), registers(Dim3.of(32)))); // to hear complaints now
+    new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
   }
 
   Kernel kernel() {
     return kernel;
+  }
+
+  Variables variables() {
+    return variables;
+  }
+
+  List<Instruction> instructions() {
+    return instructions;
+  }
+
+  /**
+   * The address of a variable, array or parameter in its state space.
+   *
+   * @throws IllegalArgumentException when there is none of this name
+   */
+  long address(String name) {
+    var own =
+        Stream.of(kernel.sharedOffset(name), kernel.localOffset(name), kernel.parameterOffset(name))
+            .filter(OptionalInt::isPresent)
+            .findFirst();
+    if (own.isPresent()) {
+      return own.get().getAsInt();
+    }
+    return variables
+        .address(name)
+        .orElseThrow(() -> new IllegalArgumentException("there is no variable " + name));
   }
 
   /** Registers for blocks of this shape. */
@@ -76,13 +108,13 @@ final class Program {
 
   /** The instructions, to be executed in a block. */
   Op[] bind(Block block) {
-    var binder = new Binder(kernel, labels, block);
+    var binder = new Binder(this, labels, block);
     return instructions.stream().map(binder::bind).toArray(Op[]::new);
   }
 
   /** Takes note that so many instructions were interpreted, each for a warp. */
-  void worked(long instructions) {
-    work.add(instructions);
+  void worked(long interpreted) {
+    work.add(interpreted);
   }
 
   /** Whether so much was interpreted that it would have been worth compiling. */
@@ -99,7 +131,7 @@ final class Program {
   private synchronized Compiled compile(Block block) {
     var known = compiled;
     if (known == null) {
-      known = Compiler.compile(new Flow(instructions, labels), new Binder(kernel, labels, block));
+      known = Compiler.compile(new Flow(instructions, labels), new Binder(this, labels, block));
       compiled = known;
     }
     return known;

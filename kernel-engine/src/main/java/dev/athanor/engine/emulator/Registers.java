@@ -32,6 +32,31 @@ final class Registers {
     double[] doubles() {
       return (double[]) array;
     }
+
+    /** The bits that a lane holds, zero-extended. */
+    long bits(int lane) {
+      return switch (storage) {
+        case MASK -> (ints()[lane >> 5] >>> lane) & 1;
+        case INT -> ints()[lane] & 0xFFFF_FFFFL;
+        case LONG -> longs()[lane];
+        case FLOAT -> Float.floatToRawIntBits(floats()[lane]) & 0xFFFF_FFFFL;
+        case DOUBLE -> Double.doubleToRawLongBits(doubles()[lane]);
+      };
+    }
+
+    /** Puts bits into a lane. */
+    void set(int lane, long bits) {
+      switch (storage) {
+        case MASK -> {
+          int bit = 1 << lane;
+          ints()[lane >> 5] = bits == 0 ? ints()[lane >> 5] & ~bit : ints()[lane >> 5] | bit;
+        }
+        case INT -> ints()[lane] = (int) bits;
+        case LONG -> longs()[lane] = bits;
+        case FLOAT -> floats()[lane] = Float.intBitsToFloat((int) bits);
+        case DOUBLE -> doubles()[lane] = Double.longBitsToDouble(bits);
+      }
+    }
   }
 
   private final int warps;
@@ -43,7 +68,8 @@ final class Registers {
     for (var register : all) {
       arrays.put(register, lanes(Storage.of(register.registerClass())));
     }
-    specials.forEach(register -> special.put(register, lanes(Storage.INT)));
+    specials.forEach(
+        register -> special.put(register, lanes(Storage.of(register.type().registerClass()))));
   }
 
   int warps() {

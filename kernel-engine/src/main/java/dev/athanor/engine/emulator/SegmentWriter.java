@@ -20,7 +20,6 @@ import java.lang.classfile.TypeKind;
 import java.lang.classfile.instruction.SwitchCase;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.MethodTypeDesc;
-import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -43,11 +42,10 @@ final class SegmentWriter {
   /** Jumps backward of one thread, after which the interpreter lets other threads go on. */
   private static final int PATIENCE = 1 << 20;
 
-  private static final ClassDesc SITE = GlobalSite.class.describeConstable().orElseThrow();
+  private static final ClassDesc SITE = MemorySite.class.describeConstable().orElseThrow();
   private static final ClassDesc SHARED = SharedWords.class.describeConstable().orElseThrow();
   private static final ClassDesc INTS = CD_int.arrayType();
-  private static final ClassDesc SEGMENT = MemorySegment.class.describeConstable().orElseThrow();
-  private static final ClassDesc PARAMETERS = Parameters.class.describeConstable().orElseThrow();
+  private static final ClassDesc BLOCK = Block.class.describeConstable().orElseThrow();
   private static final ClassDesc FLOAT = Float.class.describeConstable().orElseThrow();
   private static final ClassDesc DOUBLE = Double.class.describeConstable().orElseThrow();
 
@@ -67,6 +65,7 @@ final class SegmentWriter {
   private final int lane;
   private final int patience;
   private final int words;
+  private final int stored;
   private boolean jumpsBack;
 
   SegmentWriter(Compiler compiler, Flow flow, Binder binder, CodeBuilder code, int from, int to) {
@@ -79,6 +78,7 @@ final class SegmentWriter {
     this.lane = code.allocateLocal(TypeKind.INT);
     this.patience = code.allocateLocal(TypeKind.INT);
     this.words = code.allocateLocal(TypeKind.REFERENCE);
+    this.stored = code.allocateLocal(TypeKind.INT);
   }
 
   /** Writes the whole method; its parameters are the entry, the first warp and the end of warps. */
@@ -88,8 +88,10 @@ final class SegmentWriter {
     final int end = 3;
     allocate();
     findTargets();
+    code.iload(first).loadConstant(5).ishl().istore(lane);
     copyArrays();
     loadParameters();
+    code.iconst_0().istore(stored);
     int active = code.allocateLocal(TypeKind.REFERENCE);
     code.aload(0).getfield(Compiler.BASE, "active", INTS).astore(active);
     code.aload(0).getfield(Compiler.BASE, "words", INTS).astore(words);
@@ -97,7 +99,6 @@ final class SegmentWriter {
     int common = code.allocateLocal(TypeKind.INT);
     int different = code.allocateLocal(TypeKind.INT);
     code.loadConstant(CompiledCode.SEVERAL).istore(common).iconst_0().istore(different);
-    code.iload(first).loadConstant(5).ishl().istore(lane);
     code.iload(end).loadConstant(5).ishl().istore(end);
     var top = code.newLabel();
     var next = code.newLabel();
@@ -144,6 +145,13 @@ final class SegmentWriter {
     }
     code.labelBinding(next).iinc(lane, 1).goto_(top);
     code.labelBinding(done);
+    if (stores()) {
+      var nothing = code.newLabel();
+      code.iload(stored).ifeq(nothing);
+      code.aload(0).getfield(Compiler.BASE, "block", BLOCK);
+      code.invokevirtual(BLOCK, "progress", MethodTypeDesc.of(CD_void));
+      code.labelBinding(nothing);
+    }
     if (exits.size() > 1) {
       var same = code.newLabel();
       code.iload(different).ifeq(same).loadConstant(CompiledCode.SEVERAL).ireturn();
@@ -180,6 +188,11 @@ final class SegmentWriter {
         }
       }
     }
+  }
+
+  private boolean stores() {
+    return flow.code().subList(from, to).stream()
+        .anyMatch(i -> i.form().semantics() instanceof Semantics.Store);
   }
 
   private boolean fallsThrough(int pc) {
@@ -224,13 +237,8 @@ final class SegmentWriter {
       if (isParameter(instruction)) {
         var type = instruction.modifiers().type().orElseThrow();
         var register = (Register) instruction.operands().getFirst();
-        code.aload(0).getfield(Compiler.BASE, "parameters", SEGMENT);
-        code.loadConstant(binder.parameterOffset(instruction));
-        boolean wide = type.bytes() == 8;
-        code.invokestatic(
-            PARAMETERS,
-            "load" + type.bits(),
-            MethodTypeDesc.of(wide ? CD_long : CD_int, SEGMENT, CD_long));
+        var place = memory(pc, (Operand.Address) instruction.operands().get(1), type.bytes());
+        place.load(type, 0);
         fromBits(register, type);
         int local = code.allocateLocal(kind(register));
         code.storeLocal(kind(register), local);
@@ -239,9 +247,13 @@ final class SegmentWriter {
     }
   }
 
+  /** Whether an instruction loads a parameter that it names, whatever its guard says. */
   private static boolean isParameter(Instruction instruction) {
     return instruction.form().semantics() instanceof Semantics.Load
-        && instruction.modifiers().space() == Space.PARAM;
+        && Binder.space(instruction) == Space.PARAM
+        && instruction.guard() == null
+        && instruction.operands().getFirst() instanceof Register
+        && ((Operand.Address) instruction.operands().get(1)).base() instanceof Operand.Symbol;
   }
 
   private void enter(int entry) {
@@ -268,14 +280,19 @@ final class SegmentWriter {
     for (var register : locals.keySet()) {
       if (flow.isLive(register, pc)) {
         array(register);
-        if (isMask(register)) {
-          code.iload(lane).loadConstant(5).ishr().iaload();
-          code.iload(lane).iushr().iconst_1().iand();
-        } else {
-          code.iload(lane).arrayLoad(kind(register));
-        }
+        element(Storage.of(register.registerClass()));
         code.storeLocal(kind(register), local(register));
       }
+    }
+  }
+
+  /** The lane's element of the array on the stack. */
+  private void element(Storage storage) {
+    if (storage == Storage.MASK) {
+      code.iload(lane).loadConstant(5).ishr().iaload();
+      code.iload(lane).iushr().iconst_1().iand();
+    } else {
+      code.iload(lane).arrayLoad(TypeKind.from(storage.carrier()));
     }
   }
 
@@ -318,7 +335,11 @@ final class SegmentWriter {
         code.storeLocal(kind(register), local(register));
       }
       case Semantics.Load _ -> access(pc, instruction, 1, 0, true);
-      case Semantics.Store _ -> access(pc, instruction, 0, 1, false);
+      case Semantics.Store _ -> {
+        access(pc, instruction, 0, 1, false);
+        code.iconst_1().istore(stored);
+      }
+      case Semantics.NoEffect _ -> {}
       default -> pure(instruction);
     }
     code.labelBinding(skip);
@@ -377,9 +398,9 @@ final class SegmentWriter {
   private void evaluate(MethodHandle meaning, List<Operand> sources, List<Type> types) {
     IntConsumer push = i -> source(sources.get(i), types.get(i), meaning.type().parameterType(i));
     var method = LaneMeaning.method(meaning);
-    var body = method.flatMap(Inliner::body);
+    var body = method.flatMap(MethodBodies::body);
     if (body.isPresent()) {
-      Inliner.copy(code, body.get(), slots(method.get()), push);
+      MethodBodies.copy(code, body.get(), slots(method.get()), push);
     } else {
       for (int i = 0; i < sources.size(); i++) {
         push.accept(i);
@@ -415,9 +436,10 @@ final class SegmentWriter {
         convert(carrier(register), wanted);
       }
       case SpecialRegister register -> {
+        var storage = Storage.of(register.type().registerClass());
         array(register);
-        code.iload(lane).iaload();
-        convert(int.class, wanted);
+        element(storage);
+        convert(storage.carrier(), wanted);
       }
       default -> throw new IllegalArgumentException(operand + " cannot be read");
     }
@@ -468,10 +490,10 @@ final class SegmentWriter {
     var elements = Binder.spread(instruction.operands().get(value)).toList();
     var at = (Operand.Address) instruction.operands().get(address);
     int bytes = type.bytes() * elements.size();
-    boolean global = instruction.modifiers().space() == Space.GLOBAL;
+    var space = Binder.space(instruction);
     Place place;
-    if (global) {
-      place = global(pc, at, bytes);
+    if (space != Space.SHARED && space != Space.SHARED_CTA) {
+      place = memory(pc, at, bytes);
     } else if (type.bits() == 32 && isShort(at, bytes)) {
       place = sharedWords((Register) at.base(), at.offset(), bytes);
     } else {
@@ -498,14 +520,18 @@ final class SegmentWriter {
     void store(Type type, int distance, Runnable bits);
   }
 
-  private Place global(int pc, Operand.Address at, int bytes) {
+  /** Memory of any space, the instruction's. */
+  private Place memory(int pc, Operand.Address at, int bytes) {
+    var space = Binder.space(flow.code().get(pc));
     int offset = code.allocateLocal(TypeKind.LONG);
-    compiler.site(code, pc, bytes);
+    compiler.site(code, pc, space, bytes);
     wideAddress(at);
-    code.invokevirtual(SITE, "offset", MethodTypeDesc.of(CD_long, CD_long)).lstore(offset);
+    code.iload(lane);
+    code.invokevirtual(SITE, "offset", MethodTypeDesc.of(CD_long, CD_long, CD_int));
+    code.lstore(offset);
     return new Place() {
       private void at(int distance) {
-        compiler.site(code, pc, bytes);
+        compiler.site(code, pc, space, bytes);
         code.lload(offset);
         if (distance > 0) {
           code.loadConstant((long) distance).ladd();

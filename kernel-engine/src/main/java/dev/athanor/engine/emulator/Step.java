@@ -1,6 +1,10 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Window;
+import java.lang.invoke.VarHandle;
+import java.util.List;
 
 /** What an instruction does to the lanes of a block, bound to the registers of a worker. */
 interface Step {
@@ -25,6 +29,16 @@ interface Step {
     int needed(int warp, int mask);
   }
 
+  /** An instruction that waits until something has happened. */
+  interface Event extends Step {
+
+    /** Whether it has happened for all of these lanes. It is asked again after it has not. */
+    boolean isReady(int warp, int mask);
+
+    /** What these lanes wait for, when it can happen no more. */
+    String missing(int warp, int mask);
+  }
+
   /** Lane by lane, from registers to registers. */
   record Pure(Block block, LaneLoop loop) implements Step {
     @Override
@@ -39,13 +53,57 @@ interface Step {
     }
   }
 
-  /** A kernel parameter. */
-  record LoadParameter(Block block, long offset, Cells result) implements Step {
+  /** A step that reads a clock. */
+  record Timed(Block block, List<Lanes> clocks, Step step) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      long now = block.tick();
+      for (var clock : clocks) {
+        for (int lane = 32 * first; lane < 32 * end; lane++) {
+          clock.set(lane, now);
+        }
+      }
+      step.execute(first, end, whole);
+    }
+  }
+
+  /** Orders accesses; in a block they are in order anyway. */
+  record Fence() implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      VarHandle.fullFence();
+    }
+  }
+
+  /** The number in the cluster of the block in whose shared memory an address is. */
+  record ClusterRank(Block block, Lanes result, Lanes address) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int lane = 32 * first; lane < 32 * end; lane++) {
         if (block.isActive(lane)) {
-          result.load(block.parameters, offset, lane);
+          long slot = (address.bits(lane) & 0xFFFF_FFFFL) >>> Window.PEER_SHIFT;
+          result.set(lane, slot == 0 ? block.rank : slot - 1);
+        }
+      }
+    }
+  }
+
+  /** Changes nothing. */
+  record NoEffect() implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {}
+  }
+
+  /** Stops the kernel. */
+  record Trap(Block block, Instruction instruction) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          throw block.fault(
+              32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
+              instruction,
+              "stops the kernel");
         }
       }
     }

@@ -15,7 +15,9 @@ final class Threads {
     /** The rest of its warp has to come to the same instruction. */
     WARP,
     /** The rest of its block has to come to the same barrier. */
-    BARRIER
+    BARRIER,
+    /** Something else has to happen, as its instruction says. */
+    EVENT
   }
 
   /** Some threads of a warp. */
@@ -30,6 +32,10 @@ final class Threads {
     Fragment(int pc, int mask) {
       this.pc = pc;
       this.mask = mask;
+    }
+
+    boolean isRunnable() {
+      return wait == Wait.NONE && !spent;
     }
   }
 
@@ -52,7 +58,7 @@ final class Threads {
 
     boolean isRunnableAt(int pc) {
       var fragment = fragments.size() == 1 ? fragments.getFirst() : null;
-      return fragment != null && fragment.pc == pc && fragment.wait == Wait.NONE && !fragment.spent;
+      return fragment != null && fragment.pc == pc && fragment.isRunnable();
     }
 
     /** Moves some threads of a fragment to a place of their own. */
@@ -61,12 +67,18 @@ final class Threads {
       fragments.add(new Fragment(pc, mask));
     }
 
-    /** Makes one of fragments that are at the same place. */
-    void merge() {
+    /**
+     * Makes one of fragments that are at the same place.
+     *
+     * @param needed whether only those meet that wait for one another
+     */
+    void merge(boolean needed) {
       for (int i = 0; i < fragments.size(); i++) {
         var kept = fragments.get(i);
         for (int j = fragments.size() - 1; j > i; j--) {
-          if (fragments.get(j).pc == kept.pc) {
+          var other = fragments.get(j);
+          boolean wanted = !needed || (kept.wait == Wait.WARP && other.wait == Wait.WARP);
+          if (other.pc == kept.pc && wanted) {
             var merged = fragments.remove(j);
             kept.mask |= merged.mask;
             kept.wait = Wait.NONE;

@@ -183,7 +183,7 @@ final class WarpSteps {
     private final List<int[]> results;
     private final int[] rows = new int[64];
     private final int[] bytes = new int[64];
-    private final long[] offsets = new long[32];
+    private final Touch touch;
 
     LoadMatrix(
         Block block,
@@ -195,6 +195,7 @@ final class WarpSteps {
       this.instruction = instruction;
       this.addresses = addresses;
       this.results = results;
+      this.touch = new Touch(instruction, Touch.Kind.LOAD);
       for (int i = 0; i < rows.length; i++) {
         var place = fragment.place().at(i / 2, i % 2);
         rows[i] = place.row();
@@ -219,10 +220,8 @@ final class WarpSteps {
 
     private void load(int warp) {
       int count = ROWS * results.size();
-      addresses.check(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES);
-      for (int lane = 0; lane < count; lane++) {
-        offsets[lane] = addresses.of(32 * warp + lane);
-      }
+      addresses.resolve(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES, touch);
+      block.observe(touch);
       for (int matrix = 0; matrix < results.size(); matrix++) {
         var result = results.get(matrix);
         for (int lane = 0; lane < 32; lane++) {
@@ -233,7 +232,8 @@ final class WarpSteps {
     }
 
     private int element(int matrix, int i) {
-      return block.shared.get(Cells.SHORT, offsets[ROWS * matrix + rows[i]] + bytes[i]) & 0xFFFF;
+      return block.shared.get(Cells.SHORT, touch.offsets[ROWS * matrix + rows[i]] + bytes[i])
+          & 0xFFFF;
     }
   }
 }

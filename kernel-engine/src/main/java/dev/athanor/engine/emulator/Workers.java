@@ -25,14 +25,15 @@ final class Workers implements AutoCloseable {
   }
 
   /**
-   * Runs all blocks of a launch; they start in the order of their numbers.
+   * Runs all blocks of a launch, those of a cluster together; they start in the order of their
+   * numbers.
    *
-   * @throws KernelFault of the failed block with the lowest number
+   * @throws KernelFault of the failed cluster with the lowest number
    */
   void run(LaunchedKernel launch) {
     var work = new Work(launch);
     List<Future<?>> parts = new ArrayList<>();
-    for (long i = Math.min(count, launch.grid().count()); i > 0; i--) {
+    for (long i = Math.min(count, Cluster.count(launch)); i > 0; i--) {
       parts.add(threads.submit(work));
     }
     for (var part : parts) {
@@ -70,7 +71,7 @@ final class Workers implements AutoCloseable {
     threads.shutdown();
   }
 
-  private record Failure(long block, Fault fault) {}
+  private record Failure(long cluster, Fault fault) {}
 
   /** What the workers of one launch share. */
   private static final class Work implements Runnable {
@@ -84,28 +85,28 @@ final class Workers implements AutoCloseable {
 
     @Override
     public void run() {
-      var runner = new BlockRunner(launch, this::isCancelled);
-      long blocks = launch.grid().count();
-      for (long block = next.getAndIncrement();
-          block < blocks && !isCancelled(block);
-          block = next.getAndIncrement()) {
+      var cluster = new Cluster(launch, this::isCancelled);
+      long clusters = Cluster.count(launch);
+      for (long number = next.getAndIncrement();
+          number < clusters && !isCancelled(number);
+          number = next.getAndIncrement()) {
         try {
-          runner.run(block);
+          cluster.run(number);
         } catch (Fault fault) {
-          var own = new Failure(block, fault);
+          var own = new Failure(number, fault);
           failure.accumulateAndGet(own, Work::lower);
         }
       }
     }
 
-    /** Blocks before the failed one still run, so that the same fault is reported every time. */
-    private boolean isCancelled(long block) {
+    /** Those before the failed one still run, so that the same fault is reported every time. */
+    private boolean isCancelled(long cluster) {
       var known = failure.get();
-      return known != null && known.block < block;
+      return known != null && known.cluster < cluster;
     }
 
     private static @Nullable Failure lower(@Nullable Failure a, @Nullable Failure b) {
-      return a == null || (b != null && b.block < a.block) ? b : a;
+      return a == null || (b != null && b.cluster < a.cluster) ? b : a;
     }
   }
 }

@@ -76,11 +76,6 @@ final class BodyParser {
       case ".local", ".param" -> variables((Space) Modifier.of(token.text().substring(1)), locals);
       case ".pragma" -> declarations.pragma();
       case ".loc" -> location();
-      case ".callprototype", ".calltargets", ".branchtargets" ->
-          throw Tokens.error(
-              token,
-              token.text()
-                  + " is not supported: a call names its function, and a branch its label");
       case "{" -> {
         scopes.open(tokens, tokens.position());
         statements();
@@ -103,12 +98,41 @@ final class BodyParser {
       default -> {
         if (token.kind() == Kind.WORD && tokens.peek().is(":")) {
           tokens.take();
-          body.add(new Statement.Label(scopes.symbol(token.text()), token.source().from(origin)));
+          body.add(named(scopes.symbol(token.text()), token.source().from(origin)));
         } else {
           body.add(instruction(token, null));
         }
       }
     }
+  }
+
+  /** What stands after a name and its colon. */
+  private Statement named(String name, Source source) {
+    var statement =
+        switch (tokens.peek().text()) {
+          case ".callprototype" -> {
+            tokens.take();
+            var results = declarations.prototype();
+            tokens.name();
+            var parameters = declarations.prototype();
+            yield new Statement.Prototype(
+                name, results, parameters, !tokens.takeIf(".noreturn"), source);
+          }
+          case ".calltargets", ".branchtargets" -> {
+            boolean functions = tokens.take().text().equals(".calltargets");
+            var names = new ArrayList<String>();
+            do {
+              names.add(scopes.symbol(tokens.name()));
+            } while (tokens.takeIf(","));
+            yield new Statement.Targets(name, functions, names, source);
+          }
+          default -> null;
+        };
+    if (statement == null) {
+      return new Statement.Label(name, source);
+    }
+    tokens.expect(";");
+    return statement;
   }
 
   private void registers() {

@@ -215,6 +215,14 @@ final class ConversionFunctions {
     return (Float.isFinite(a) ? bits + half : bits) & 0xFFFF_E000;
   }
 
+  /** The greatest finite number in the place of greater ones. */
+  static int toTf32Finite(float a, Rounding rounding) {
+    int rounded = toTf32(a, rounding);
+    return isNaN(a)
+        ? 0x7FFF_FFFF
+        : (rounded & 0x7F80_0000) == 0x7F80_0000 ? (rounded & 0x8000_0000) | 0x7F7F_E000 : rounded;
+  }
+
   static int toTf32Relu(float a, Rounding rounding) {
     return isNaN(a) ? 0x7FFF_FFFF : a > 0 ? toTf32(a, rounding) : 0;
   }

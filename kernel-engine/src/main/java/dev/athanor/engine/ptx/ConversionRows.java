@@ -60,6 +60,7 @@ final class ConversionRows {
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz|rm|rp>.f16.bf16 d:0, a:1", "identity"),
           pure("9.7.9.21", "8.1", 80, "cvt.<rn|rz>{.relu}.satfinite.<f16|bf16>.f32 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.0", 80, "cvt.rna.tf32.f32 d:0, a:1", "toTf32"),
+          pure("9.7.9.21", "8.1", 80, "cvt.rna.satfinite.tf32.f32 d:0, a:1", "toTf32Finite"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz>.tf32.f32 d:0, a:1", "toTf32"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz>.relu.tf32.f32 d:0, a:1", "toTf32Relu"),
           pure("9.7.9.21", "7.0", 80, "cvt.<rn|rz>{.relu}.<f16x2|bf16x2>.f32 d:0, a:1, b:1", "pairOf"),

@@ -202,6 +202,20 @@ final class Declarations {
     return parameters;
   }
 
+  /** The parameters or results of a prototype, whose names mean nothing. */
+  List<Parameter> prototype() {
+    var parameters = new ArrayList<Parameter>();
+    if (tokens.takeIf("(")) {
+      while (!tokens.takeIf(")")) {
+        if (!parameters.isEmpty()) {
+          tokens.expect(",");
+        }
+        parameters.add(parameter(new Scopes(java.util.Set.of())));
+      }
+    }
+    return parameters;
+  }
+
   private Parameter parameter(Scopes scopes) {
     if (tokens.takeIf(".reg")) {
       var type = tokens.type();

@@ -31,8 +31,12 @@ public record Form(
   /** The first version and the first target that have an instruction. */
   public record Since(Version version, Target target) {}
 
-  /** A place for a modifier; a word without alternatives has one choice. */
-  public record ModifierSlot(boolean optional, List<Modifier> choices) {}
+  /**
+   * A place for a modifier; a word without alternatives has one choice.
+   *
+   * @param independent whether its choices do not change which other modifiers are legal
+   */
+  public record ModifierSlot(boolean optional, List<Modifier> choices, boolean independent) {}
 
   private static final Pattern SLOT = Pattern.compile("(\\{?)\\.(?:<([^>]+)>|([A-Za-z0-9_:]+))}?");
 
@@ -50,7 +54,11 @@ public record Form(
           m.group(2) != null
               ? List.of(m.group(2).split("\\|")).stream().map(Modifier::of).toList()
               : Vocabulary.choices(m.group(3));
-      slots.add(new ModifierSlot(!m.group(1).isEmpty(), choices));
+      slots.add(
+          new ModifierSlot(
+              !m.group(1).isEmpty(),
+              choices,
+              m.group(3) != null && Vocabulary.isIndependent(m.group(3))));
     }
     return new Form(
         section,
@@ -93,24 +101,54 @@ public record Form(
     return Optional.of(new Modifiers(present)).filter(legal);
   }
 
-  /** Every legal choice of modifiers. */
+  /**
+   * Every legal choice of modifiers; of the {@linkplain ModifierSlot#independent independent} ones
+   * at most one differs from the first, or from none where none is needed, so that their number
+   * stays small.
+   */
   public List<Modifiers> everyModifiers() {
-    List<List<Modifier>> all = List.of(List.of());
-    for (var slot : modifiers) {
-      var longer = new ArrayList<List<Modifier>>();
-      for (var prefix : all) {
-        if (slot.optional()) {
-          longer.add(prefix);
-        }
-        for (var choice : slot.choices()) {
-          var extended = new ArrayList<>(prefix);
-          extended.add(choice);
-          longer.add(extended);
+    return spellings(modifiers, true).stream().map(Modifiers::new).filter(legal).toList();
+  }
+
+  private static List<List<Modifier>> spellings(List<ModifierSlot> slots, boolean varied) {
+    if (slots.isEmpty()) {
+      return List.of(List.of());
+    }
+    var slot = slots.getFirst();
+    var rest = slots.subList(1, slots.size());
+    var all = new ArrayList<List<Modifier>>();
+    if (slot.optional()) {
+      all.addAll(spellings(rest, varied));
+    }
+    for (int i = 0; i < slot.choices().size(); i++) {
+      boolean differs = slot.independent() && (i > 0 || slot.optional());
+      if (!differs || varied) {
+        for (var tail : spellings(rest, varied && !differs)) {
+          var whole = new ArrayList<Modifier>();
+          whole.add(slot.choices().get(i));
+          whole.addAll(tail);
+          all.add(whole);
         }
       }
-      all = longer;
     }
-    return all.stream().map(Modifiers::new).filter(legal).toList();
+    return all;
+  }
+
+  /** What executes an instruction of this row, for costs. */
+  public Pipe pipe(Modifiers chosen) {
+    return Pipe.of(this, chosen);
+  }
+
+  /** The first version and target that have the instruction with these modifiers. */
+  public Since since(Modifiers chosen) {
+    var version = since.version();
+    var target = since.target();
+    for (var modifier : chosen.list()) {
+      var own = Vocabulary.since(modifier).orElse(since);
+      version = version.compareTo(own.version()) < 0 ? own.version() : version;
+      target = own.target().runs(target) ? own.target() : target;
+    }
+    return new Since(version, target);
   }
 
   /** The registers that an instruction reads, or writes, without naming them. */
@@ -143,10 +181,14 @@ public record Form(
     }
     return switch (slot.kind()) {
       case RESULT -> given instanceof Operand.Register;
-      case SOURCE -> given instanceof Operand.Register || given instanceof Operand.Immediate;
+      case SOURCE ->
+          given instanceof Operand.Register
+              || given instanceof Operand.Immediate
+              || (given instanceof Operand.Negation && slot.type(chosen) == Type.PRED);
       case MEMORY -> given instanceof Operand.Address;
       case LITERAL -> given instanceof Operand.Immediate;
-      case LABEL, SYMBOL -> given instanceof Operand.Symbol;
+      case LABEL, SYMBOL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
+      case ARGUMENTS -> given instanceof Operand.Arguments;
       case SPECIAL ->
           given instanceof SpecialRegister s
               && s.type().registerClass() == slot.type(chosen).registerClass();

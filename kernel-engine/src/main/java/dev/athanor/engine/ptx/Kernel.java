@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx;
 import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.stream.Stream;
 
 /**
@@ -106,9 +106,15 @@ public record Kernel(
    *
    * @param alignment in bytes, a power of two
    * @param bytes its size; {@link #DYNAMIC} when the launch says it
+   * @param ofModule whether it is declared outside of functions, so that all mean the same one
    */
-  public record SharedArray(String name, int alignment, int bytes) {
+  public record SharedArray(String name, int alignment, int bytes, boolean ofModule) {
     public static final int DYNAMIC = -1;
+
+    /** An array of one kernel; a dynamic one is always declared outside. */
+    public SharedArray(String name, int alignment, int bytes) {
+      this(name, alignment, bytes, bytes == DYNAMIC);
+    }
 
     public boolean isDynamic() {
       return bytes == DYNAMIC;
@@ -134,16 +140,8 @@ public record Kernel(
   }
 
   /** The byte offset of a shared array from the start of the block's shared memory. */
-  public Optional<Integer> sharedOffset(String array) {
-    int at = 0;
-    for (var each : shared) {
-      at = align(at, each.alignment());
-      if (each.name().equals(array)) {
-        return Optional.of(at);
-      }
-      at += each.isDynamic() ? 0 : each.bytes();
-    }
-    return Optional.empty();
+  public OptionalInt sharedOffset(String array) {
+    return offset(sharedPieces(), array);
   }
 
   /**
@@ -151,9 +149,66 @@ public record Kernel(
    * where there is one.
    */
   public int staticSharedBytes() {
+    return end(sharedPieces());
+  }
+
+  /** The byte offset of a parameter from the start of all parameters. */
+  public OptionalInt parameterOffset(String parameter) {
+    return offset(parameterPieces(), parameter);
+  }
+
+  /** The bytes that the parameters take. */
+  public int parameterBytes() {
+    return end(parameterPieces());
+  }
+
+  /** The byte offset of a local variable from the start of a thread's local memory. */
+  public OptionalInt localOffset(String variable) {
+    return offset(localPieces(), variable);
+  }
+
+  /** The bytes of local memory of a thread. */
+  public int localBytes() {
+    return end(localPieces());
+  }
+
+  /** What is laid out one after the other, each at a multiple of its alignment. */
+  private record Piece(String name, int alignment, int bytes) {}
+
+  private List<Piece> sharedPieces() {
+    return Stream.concat(
+            shared.stream().filter(s -> !s.isDynamic()),
+            shared.stream().filter(SharedArray::isDynamic))
+        .map(s -> new Piece(s.name(), s.alignment(), s.isDynamic() ? 0 : s.bytes()))
+        .toList();
+  }
+
+  private List<Piece> parameterPieces() {
+    return parameters.stream().map(p -> new Piece(p.name(), p.alignment(), p.bytes())).toList();
+  }
+
+  private List<Piece> localPieces() {
+    return locals.stream()
+        .map(v -> new Piece(v.name(), v.alignment(), Math.toIntExact(v.bytes())))
+        .toList();
+  }
+
+  private static OptionalInt offset(List<Piece> pieces, String name) {
     int at = 0;
-    for (var each : shared) {
-      at = align(at, each.alignment()) + (each.isDynamic() ? 0 : each.bytes());
+    for (var piece : pieces) {
+      at = align(at, piece.alignment);
+      if (piece.name.equals(name)) {
+        return OptionalInt.of(at);
+      }
+      at += piece.bytes;
+    }
+    return OptionalInt.empty();
+  }
+
+  private static int end(List<Piece> pieces) {
+    int at = 0;
+    for (var piece : pieces) {
+      at = align(at, piece.alignment) + piece.bytes;
     }
     return at;
   }

@@ -46,6 +46,26 @@ final class LaneFunctions {
     return (low & 0xFFFF_FFFFL) | ((long) high << 32);
   }
 
+  static long pack4(int a, int b, int c, int d) {
+    return pack64(pack(a, b), pack(c, d));
+  }
+
+  static int quarter0(long a) {
+    return low16(low32(a));
+  }
+
+  static int quarter1(long a) {
+    return high16(low32(a));
+  }
+
+  static int quarter2(long a) {
+    return low16(high32(a));
+  }
+
+  static int quarter3(long a) {
+    return high16(high32(a));
+  }
+
   static int low16(int a) {
     return a & 0xFFFF;
   }
@@ -254,6 +274,15 @@ final class LaneFunctions {
     return logic == Logic.AND
         ? compared && other
         : logic == Logic.OR ? compared || other : compared ^ other;
+  }
+
+  static boolean isNotZero(int a) {
+    return a != 0;
+  }
+
+  /** The first of two, where the second is of interest to another result. */
+  static int first(int a, boolean b) {
+    return a;
   }
 
   static int toMask(boolean a) {

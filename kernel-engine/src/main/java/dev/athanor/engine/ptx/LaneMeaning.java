@@ -28,7 +28,8 @@ public final class LaneMeaning {
           IntegerFunctions.class,
           BitFunctions.class,
           FloatFunctions.class,
-          ConversionFunctions.class);
+          ConversionFunctions.class,
+          AddressFunctions.class);
   private static final Map<String, List<Method>> FUNCTIONS =
       OWNERS.stream()
           .flatMap(owner -> Arrays.stream(owner.getDeclaredMethods()))

@@ -93,16 +93,18 @@ public sealed interface Modifier
     SHARED,
     /** The shared memory of the thread's own block, which is what {@link #SHARED} means too. */
     SHARED_CTA,
+    /** The shared memory of all blocks of the thread's cluster. */
+    SHARED_CLUSTER,
     LOCAL,
     CONST;
 
     @Override
     public String word() {
-      return this == SHARED_CTA ? "shared::cta" : name().toLowerCase(Locale.ROOT);
+      return name().toLowerCase(Locale.ROOT).replace("_", "::");
     }
 
     public boolean isShared() {
-      return this == SHARED || this == SHARED_CTA;
+      return this == SHARED || this == SHARED_CTA || this == SHARED_CLUSTER;
     }
   }
 

@@ -30,12 +30,11 @@ public record Module(
    * least 7.4 and sm_80.
    */
   public static Module of(Kernel kernel) {
-    var version =
-        kernel.instructions().map(i -> i.form().since().version()).reduce(PORTABLE, Module::max);
+    var version = kernel.instructions().map(i -> i.since().version()).reduce(PORTABLE, Module::max);
     var target =
         kernel
             .instructions()
-            .map(i -> i.form().since().target())
+            .map(i -> i.since().target())
             .reduce(Target.SM_80, (a, b) -> b.runs(a) ? b : a);
     return new Module(version, target, List.of(kernel));
   }

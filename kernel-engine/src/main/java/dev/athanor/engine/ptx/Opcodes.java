@@ -31,32 +31,25 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
+          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
           pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
           pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
-          pure("9.7.9.20",    "2.0", 20, "cvta.to.<global|shared>.u64 d, a",                                  "identity"),
-          row( "9.7.9.8",     "1.0", 20, "ld.param.mem d, [a]",                                               new Load()),
-          row( "9.7.9.8",     "1.0", 20, "ld.<global|shared>{.<v2|v4>}.mem d*vec, [a]",                       Opcodes::atMost16Bytes, new Load()),
-          row( "9.7.9.9",     "3.1", 32, "ld.global.nc{.<v2|v4>}.mem d*vec, [a]",                             Opcodes::atMost16Bytes, new Load()),
-          row( "9.7.9.11",    "1.0", 20, "st.<global|shared>{.<v2|v4>}.mem [a], b*vec",                       Opcodes::atMost16Bytes, new Store()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.ca.shared.global [d], [a], n:literal(4,8,16)",             new AsyncCopy()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.ca.shared.global [d], [a], n:literal(4,8,16), s:u32",      new AsyncCopy()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.cg.shared.global [d], [a], n:literal(16)",                 new AsyncCopy()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.cg.shared.global [d], [a], n:literal(16), s:u32",          new AsyncCopy()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.commit_group",                                             new CommitGroup()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.wait_group n:literal",                                     new WaitGroup()),
-          row( "9.7.9.25",    "7.0", 80, "cp.async.wait_all",                                                 new WaitGroup()),
 
           // control
           row( "9.7.12.3",    "1.0", 20, "bra{.uni} a:label",                                                 new Branch()),
           row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit()),
           row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit()),
 
-          // warp and block
-          row( "9.7.13.1",    "1.0", 20, "bar.sync a:u32",                                                    new Barrier()),
-          row( "9.7.13.1",    "2.0", 20, "bar.sync a:u32, b:u32",                                             new Barrier()),
+          row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
+          row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
+          row( "9.7.19.2",    "6.3", 70, "nanosleep.u32 t",                                                   new NoEffect()),
+          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()),
 
           // matrices
           row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 d:b32*1, [a]",             new LoadMatrix(Fragments.MATRIX_8X8)),
@@ -77,7 +70,10 @@ public final class Opcodes {
               HalfRows.ALL,
               ComparisonRows.ALL,
               ConversionRows.ALL,
-              WarpRows.ALL)
+              MemoryRows.ALL,
+              WarpRows.ALL,
+              BarrierRows.ALL,
+              FunctionRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
@@ -181,10 +177,5 @@ public final class Opcodes {
     return match.form().operands().stream()
         .map(slot -> slot.name() + " = " + slot.describe(match.modifiers()))
         .collect(Collectors.joining(", ", "(", ")"));
-  }
-
-  /** A vector access moves at most 16 bytes. */
-  private static boolean atMost16Bytes(Modifiers modifiers) {
-    return modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16;
   }
 }

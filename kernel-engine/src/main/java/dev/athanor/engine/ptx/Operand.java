@@ -90,7 +90,8 @@ public sealed interface Operand
   record Address(Operand base, long offset) implements Operand {
     @Override
     public String toString() {
-      return "[" + base + (offset == 0 ? "" : offset > 0 ? "+" + offset : offset) + "]";
+      // ptxas takes no "-" here
+      return "[" + base + (offset == 0 ? "" : "+" + offset) + "]";
     }
   }
 

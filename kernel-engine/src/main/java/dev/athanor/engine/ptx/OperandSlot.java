@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,16 +47,22 @@ public record OperandSlot(
     LITERAL,
     LABEL,
     SPECIAL,
-    /** The name of a variable, standing for its address. */
-    SYMBOL
+    /** The name of a variable or function, standing for its address. */
+    SYMBOL,
+    /** The name of a function that is called. */
+    FUNCTION,
+    /** {@code (a, b)}: what a call hands over, or gets back. */
+    ARGUMENTS,
+    /** The name of a prototype or of a list of targets. */
+    TARGETS
   }
 
   private static final Set<String> RESULTS = Set.of("d", "p", "q");
 
-  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16)
+  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), a:u32(0..15)
   private static final Pattern TEXT =
       Pattern.compile(
-          "(\\[?)([a-z]+)]?(?::([a-z0-9]+))?(?:\\(([\\d,]+)\\))?(?:\\*(\\d|vec))?(?:\\|(.+))?");
+          "(\\[?)([a-z]+)]?(?::([a-z0-9]+))?(?:\\(([\\d,.]+)\\))?(?:\\*(\\d|vec))?(?:\\|(.+))?");
 
   static OperandSlot of(String text) {
     var m = TEXT.matcher(text);
@@ -69,19 +77,30 @@ public record OperandSlot(
             : switch (rule) {
               case "literal" -> Kind.LITERAL;
               case "label" -> Kind.LABEL;
-              case "special" -> Kind.SPECIAL;
+              case "special", "special64", "specialpred" -> Kind.SPECIAL;
               case "symbol" -> Kind.SYMBOL;
+              case "function" -> Kind.FUNCTION;
+              case "arguments" -> Kind.ARGUMENTS;
+              case "targets" -> Kind.TARGETS;
               default -> RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
             };
     var typeRule =
         switch (kind) {
-          case LITERAL, SPECIAL -> "u32";
-          case LABEL, SYMBOL, MEMORY -> "u64";
+          case LITERAL -> "u32";
+          case SPECIAL ->
+              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
+          case LABEL, SYMBOL, MEMORY, FUNCTION, ARGUMENTS, TARGETS -> "u64";
           case RESULT, SOURCE -> rule;
         };
     var allowed = new ArrayList<Long>();
     if (m.group(4) != null) {
-      Arrays.stream(m.group(4).split(",")).map(Long::valueOf).forEach(allowed::add);
+      var range = m.group(4).split("\\.\\.");
+      if (range.length == 2) {
+        LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
+            .forEach(allowed::add);
+      } else {
+        Arrays.stream(m.group(4).split(",")).map(Long::valueOf).forEach(allowed::add);
+      }
     }
     int length =
         m.group(5) == null
@@ -97,7 +116,7 @@ public record OperandSlot(
   }
 
   boolean isResult() {
-    return kind == Kind.RESULT;
+    return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && RESULTS.contains(name));
   }
 
   /**
@@ -145,18 +164,27 @@ public record OperandSlot(
         yield second != null
             ? one + "|" + second.describe(modifiers)
             : kind == Kind.SOURCE && !isVector(modifiers) && takesLiteral(modifiers)
-                ? one + " or literal"
+                ? one + " or " + (allowed.isEmpty() ? "literal" : literals())
                 : one;
       }
       case MEMORY -> "an address [register+offset]";
-      case LITERAL ->
-          allowed.isEmpty()
-              ? "a literal"
-              : "one of the literals " + new java.util.TreeSet<>(allowed);
+      case LITERAL -> allowed.isEmpty() ? "a literal" : literals();
       case LABEL -> "a label";
       case SPECIAL -> "a special register such as %tid.x";
-      case SYMBOL -> "the name of a variable";
+      case SYMBOL -> "the name of a variable or function";
+      case FUNCTION -> "the name of a function";
+      case ARGUMENTS -> name.equals("d") ? "(results)" : "(arguments)";
+      case TARGETS -> "the name of a prototype or of a list of targets";
     };
+  }
+
+  private String literals() {
+    var sorted = new TreeSet<>(allowed);
+    long first = sorted.first();
+    long last = sorted.last();
+    return sorted.size() > 1 && last - first == sorted.size() - 1
+        ? "a literal from " + first + " to " + last
+        : "one of the literals " + sorted;
   }
 
   /**
@@ -165,9 +193,8 @@ public record OperandSlot(
    * @throws IllegalArgumentException when it may not
    */
   Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
-    if (kind == Kind.LITERAL
-        ? !allowed.isEmpty() && !allowed.contains(given.bits())
-        : !takesLiteral(modifiers)) {
+    if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
+        || (kind != Kind.LITERAL && !takesLiteral(modifiers))) {
       throw new IllegalArgumentException(
           "operand %s must be %s, got %s".formatted(name, describe(modifiers), given));
     }

@@ -112,17 +112,18 @@ public final class Parser {
 
   private void variable(Variable variable) {
     if (variable.space() == Space.SHARED) {
-      shared.put(variable.name(), sharedArray(variable));
+      shared.put(variable.name(), sharedArray(variable, true));
     } else {
       variables.add(variable);
     }
   }
 
-  private SharedArray sharedArray(Variable variable) {
+  private SharedArray sharedArray(Variable variable, boolean ofModule) {
     return new SharedArray(
         variable.name(),
         variable.alignment(),
-        variable.count() == Variable.OPEN ? SharedArray.DYNAMIC : declarations.size(variable));
+        variable.count() == Variable.OPEN ? SharedArray.DYNAMIC : declarations.size(variable),
+        ofModule);
   }
 
   private void file() {
@@ -182,7 +183,9 @@ public final class Parser {
     var body = new BodyParser(tokens, declarations, table, files, scopes);
     body.statements();
     scopes.close();
-    var used = new ArrayList<>(body.shared().stream().map(this::sharedArray).toList());
+    var used =
+        new ArrayList<>(
+            body.shared().stream().map(variable -> sharedArray(variable, false)).toList());
     var mentioned = body.symbols();
     shared.values().stream().filter(array -> mentioned.contains(array.name())).forEach(used::add);
     return new Kernel(name, parameters, used, body.locals(), limits, body.body());

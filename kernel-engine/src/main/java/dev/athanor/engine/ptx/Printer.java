@@ -24,15 +24,10 @@ public final class Printer {
     out.append("\n.address_size 64\n");
     Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
         .flatMap(kernel -> kernel.shared().stream())
-        .filter(SharedArray::isDynamic)
+        .filter(SharedArray::ofModule)
         .distinct()
         .forEach(array ->
-            out.append(
-                "\n.extern .shared .align "
-                    + array.alignment()
-                    + " .b8 "
-                    + array.name()
-                    + "[];\n"));
+            out.append(array.isDynamic() ? "\n.extern " : "\n").append(declaration(array)));
     // variables may hold the addresses of functions, and functions call one another
     module.functions().forEach(f -> out.append(head(f)).append(";\n"));
     module.variables().forEach(v -> out.append('\n').append(v).append('\n'));
@@ -95,12 +90,8 @@ public final class Printer {
   private static String body(Kernel kernel) {
     var out = new StringBuilder("{\n");
     for (var array : kernel.shared()) {
-      if (!array.isDynamic()) {
-        out.append(
-            "    .shared .align "
-                + array.alignment()
-                + (" .b8 " + array.name())
-                + ("[" + array.bytes() + "];\n"));
+      if (!array.ofModule()) {
+        out.append("    ").append(declaration(array));
       }
     }
     kernel.locals().forEach(v -> out.append("    ").append(v).append('\n'));
@@ -109,6 +100,13 @@ public final class Printer {
       out.append(statement instanceof Statement.Label ? "" : "    ").append(statement).append('\n');
     }
     return out.append("}\n").toString();
+  }
+
+  private static String declaration(SharedArray array) {
+    return ".shared .align "
+        + array.alignment()
+        + (" .b8 " + array.name())
+        + ("[" + (array.isDynamic() ? "" : array.bytes()) + "];\n");
   }
 
   /**

@@ -69,11 +69,77 @@ public sealed interface Semantics {
    */
   record WaitGroup() implements Semantics {}
 
-  /** All threads of the block wait for one another; their accesses before are seen after. */
-  record Barrier() implements Semantics {}
+  /**
+   * Reads memory at each lane's address and writes what a function makes of it, with nobody
+   * between; the result, where the row has one, is what was there before.
+   */
+  record Atomic(AtomicFunction function) implements Semantics {}
+
+  /** What an {@link Atomic} instruction writes. */
+  @FunctionalInterface
+  interface AtomicFunction {
+
+    /**
+     * The new value. Values are the bits of the operation type, zero-extended; of the answer the
+     * low bits count.
+     *
+     * @param old what is there
+     * @param c 0 where the instruction has no such operand
+     * @param global whether the address is in global memory
+     */
+    long apply(long old, long b, long c, boolean global);
+  }
+
+  /** Orders the thread's accesses before it and those after it. */
+  record Fence() implements Semantics {}
+
+  /** A hint to the hardware, which changes no value. */
+  record NoEffect() implements Semantics {}
+
+  /** Stops the kernel. */
+  record Trap() implements Semantics {}
+
+  /** Threads of the block wait for one another; their accesses before are seen after. */
+  record Barrier(BarrierKind kind) implements Semantics {}
+
+  /** Which block of the cluster has the shared memory that an address is in. */
+  record ClusterRank() implements Semantics {}
+
+  /** A thread says that it has come to the barrier of its cluster. */
+  record ClusterArrive() implements Semantics {}
+
+  /** Waits until all threads of the cluster have said so. */
+  record ClusterWait() implements Semantics {}
+
+  /** What a thread does at a {@link Barrier}. */
+  enum BarrierKind {
+    /** Waits for the others. */
+    SYNC,
+    /** Lets the others know, and goes on. */
+    ARRIVE,
+    /** Waits, and learns for how many a predicate holds. */
+    COUNT,
+    /** Waits, and learns whether a predicate holds for all. */
+    ALL,
+    /** Waits, and learns whether a predicate holds for any. */
+    ANY;
+
+    /** Whether the threads combine a predicate. */
+    public boolean reduces() {
+      return this == COUNT || this == ALL || this == ANY;
+    }
+  }
 
   /** Goes on at its label. */
   record Branch() implements Semantics {}
+
+  /** Goes on at the label whose number in its list of targets the operand is. */
+  record IndexedBranch() implements Semantics {}
+
+  /**
+   * Executes a function and goes on behind; {@link Inliner} puts the function's body in its place.
+   */
+  record Call() implements Semantics {}
 
   /** Ends the thread. */
   record Exit() implements Semantics {}

@@ -30,6 +30,60 @@ public sealed interface Statement {
     }
   }
 
+  /**
+   * What an indirect call hands over and gets back.
+   *
+   * @param returns whether the function comes back
+   */
+  record Prototype(
+      String name,
+      List<Kernel.Parameter> results,
+      List<Kernel.Parameter> parameters,
+      boolean returns,
+      Source source)
+      implements Statement {
+
+    public Prototype {
+      results = List.copyOf(results);
+      parameters = List.copyOf(parameters);
+    }
+
+    @Override
+    public String toString() {
+      return "%s: .callprototype %s_ %s%s;"
+          .formatted(
+              name,
+              results.isEmpty() ? "" : list(results) + " ",
+              list(parameters),
+              returns ? "" : " .noreturn");
+    }
+
+    private static String list(List<Kernel.Parameter> parameters) {
+      return parameters.stream()
+          .map(Kernel.Parameter::toString)
+          .collect(Collectors.joining(", ", "(", ")"));
+    }
+  }
+
+  /**
+   * Where an indirect call or an indexed branch can go.
+   *
+   * @param functions whether functions are listed, or else labels
+   */
+  record Targets(String name, boolean functions, List<String> names, Source source)
+      implements Statement {
+
+    public Targets {
+      names = List.copyOf(names);
+    }
+
+    @Override
+    public String toString() {
+      return "%s: .%stargets %s;"
+          .formatted(name, functions ? "call" : "branch", String.join(", ", names));
+    }
+  }
+
   /** {@code @p} or {@code @!p} before an instruction. */
   record Guard(Operand.Register predicate, boolean negated) {
     @Override
@@ -48,6 +102,11 @@ public sealed interface Statement {
 
     public Instruction {
       operands = List.copyOf(operands);
+    }
+
+    /** The first version and target that have it. */
+    public Form.Since since() {
+      return form.since(modifiers);
     }
 
     /** The mnemonic with its modifiers: {@code fma.rn.f32}. */

@@ -3,9 +3,15 @@ package dev.athanor.engine.ptx;
 import static dev.athanor.engine.ptx.Modifier.Comparison.*;
 import static dev.athanor.engine.ptx.Type.*;
 
+import dev.athanor.engine.ptx.Form.Since;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The words that stand for a class of modifiers in the syntax of a {@link Form}. */
 final class Vocabulary {
@@ -16,19 +22,82 @@ final class Vocabulary {
   private static final List<Modifier> ORDERED = List.of(EQ, NE, LT, LE, GT, GE);
 
   private static final Map<String, List<Modifier>> CLASSES =
-      Map.of(
-          "sint", SIGNED,
-          "uint", UNSIGNED,
-          "int", join(UNSIGNED, SIGNED),
-          "bits", BITS,
-          "any", join(BITS, UNSIGNED, SIGNED, List.of(F32, F64)),
-          "mem", join(List.of(B8, U8, S8), BITS, UNSIGNED, SIGNED, List.of(F32, F64)),
-          "cmp", ORDERED,
-          "ucmp", join(ORDERED, List.of(LO, LS, HI, HS)),
-          "fcmp", join(ORDERED, List.of(EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN)));
+      Map.ofEntries(
+          Map.entry("sint", SIGNED),
+          Map.entry("uint", UNSIGNED),
+          Map.entry("int", join(UNSIGNED, SIGNED)),
+          Map.entry("bits", BITS),
+          Map.entry("any", join(BITS, UNSIGNED, SIGNED, List.of(F32, F64))),
+          Map.entry("mem", join(List.of(B8, U8, S8), BITS, UNSIGNED, SIGNED, List.of(F32, F64))),
+          Map.entry("cmp", ORDERED),
+          Map.entry("ucmp", join(ORDERED, List.of(LO, LS, HI, HS))),
+          Map.entry("fcmp", join(ORDERED, List.of(EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN))),
+          Map.entry("space", words("global shared shared::cta shared::cluster local const")),
+          Map.entry("common", words("global shared shared::cta shared::cluster")),
+          Map.entry("own", words("shared shared::cta")),
+          Map.entry("scope", words("cta cluster gpu sys")),
+          Map.entry("order", words("relaxed acquire release acq_rel")),
+          Map.entry("resultless", words("relaxed release")),
+          Map.entry("loadcache", words("ca cg cs lu cv")),
+          Map.entry("readcache", words("ca cg cs")),
+          Map.entry("storecache", words("wb cg cs wt")),
+          Map.entry(
+              "evict",
+              words(
+                  "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last"
+                      + " L1::no_allocate")),
+          Map.entry("prefetch", words("L2::64B L2::128B L2::256B")));
+
+  /** Classes whose choices do not change which other modifiers are legal. */
+  private static final Set<String> INDEPENDENT =
+      Set.of(
+          "weak",
+          "order",
+          "resultless",
+          "scope",
+          "loadcache",
+          "readcache",
+          "storecache",
+          "evict",
+          "prefetch");
+
+  private static final Map<String, Since> SINCE =
+      Stream.of(
+              since("7.8", 90, "shared::cluster cluster"),
+              since("7.8", 30, "shared::cta"),
+              since("6.0", 70, "weak relaxed acquire release acq_rel"),
+              since("5.0", 60, "cta gpu sys"),
+              since(
+                  "7.4",
+                  70,
+                  "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last"
+                      + " L1::no_allocate"),
+              since("7.4", 75, "L2::64B L2::128B"),
+              since("7.4", 80, "L2::256B L2::cache_hint"))
+          .flatMap(map -> map.entrySet().stream())
+          .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, Map.Entry::getValue));
+
+  private static Map<String, Since> since(String version, int sm, String words) {
+    var since = new Since(Version.of(version), new Target(sm, false));
+    return Arrays.stream(words.split(" ")).collect(Collectors.toMap(w -> w, _ -> since));
+  }
 
   static List<Modifier> choices(String word) {
     return CLASSES.getOrDefault(word, List.of(Modifier.of(word)));
+  }
+
+  /** Whether a walk over all spellings need not combine each choice with all others. */
+  static boolean isIndependent(String word) {
+    return INDEPENDENT.contains(word);
+  }
+
+  /** The first version and target that have a word, where it is younger than its instructions. */
+  static Optional<Since> since(Modifier modifier) {
+    return Optional.ofNullable(SINCE.get(modifier.word()));
+  }
+
+  private static List<Modifier> words(String all) {
+    return Arrays.stream(all.split(" ")).map(Modifier::of).toList();
   }
 
   @SafeVarargs

@@ -3,23 +3,26 @@ package dev.athanor.engine.emulator;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.withinPercentage;
 
-import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.ptx.Parser;
-import dev.athanor.engine.ptx.Samples;
-import java.lang.foreign.MemorySegment;
+import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
-/** What nvcc compiled gives on the emulator what the same arithmetic gives in Java, bit by bit. */
+/**
+ * What nvcc compiled gives on the emulator what the same arithmetic gives in Java, bit by bit where
+ * the order of the arithmetic is the program's, for every target, schedule and timing.
+ */
 class SampleRunsTest {
 
-  @Test
-  void saxpy() {
+  static List<Way> saxpy() {
+    return SampleRig.ways("k01_saxpy.sm_80", "k01_saxpy.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource
+  void saxpy(Way way) {
     int n = 300;
     var x = random(n, 1);
     var y = random(n, 2);
@@ -27,16 +30,79 @@ class SampleRunsTest {
     for (int i = 0; i < n; i++) {
       expected[i] = Math.fma(2.5f, x[i], y[i]);
     }
-    var arguments = List.of(Argument.of(n), Argument.of(2.5f));
-    assertThat(run("k01_saxpy", "saxpy", Dim3.of(3), Dim3.of(128), List.of(x), y, arguments, true))
-        .isEqualTo(expected);
-    var quads = List.of(Argument.of(n / 4), Argument.of(2.5f));
-    assertThat(run("k01_saxpy", "saxpy_gs", Dim3.of(2), Dim3.of(32), List.of(x), y, quads, true))
-        .isEqualTo(expected);
+    try (var rig = new SampleRig(way)) {
+      var result = rig.buffer(y);
+      rig.run("saxpy", Dim3.of(3), Dim3.of(128), 0, n, 2.5f, rig.buffer(x), result);
+      assertThat(rig.floats(result)).isEqualTo(expected);
+      var quads = rig.buffer(y);
+      rig.run("saxpy_gs", Dim3.of(2), Dim3.of(32), 0, n / 4, 2.5f, rig.buffer(x), quads);
+      assertThat(rig.floats(quads)).isEqualTo(expected);
+    }
   }
 
-  @Test
-  void tiledMatrixProduct() {
+  static List<Way> reduce() {
+    return SampleRig.ways("k02_reduce.sm_80", "k02_reduce.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource("reduce")
+  void sumInTheKernelsOrder(Way way) {
+    int n = 1000;
+    int blocks = 2;
+    int threads = 96;
+    var in = random(n, 7);
+    var expected = new float[blocks];
+    for (int block = 0; block < blocks; block++) {
+      var own = new float[threads];
+      for (int t = 0; t < threads; t++) {
+        for (int i = block * threads + t; i < n; i += blocks * threads) {
+          own[t] += in[i];
+        }
+      }
+      var warps = new float[32];
+      for (int warp = 0; warp < threads / 32; warp++) {
+        warps[warp] = shuffleDown(java.util.Arrays.copyOfRange(own, 32 * warp, 32 * warp + 32));
+      }
+      expected[block] = shuffleDown(warps);
+    }
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new float[blocks]);
+      rig.run("reduce_sum", Dim3.of(blocks), Dim3.of(threads), 0, rig.buffer(in), out, n);
+      assertThat(rig.floats(out)).isEqualTo(expected);
+    }
+  }
+
+  /** Lane 0 of a tree of {@code shfl.down}; a lane beyond the last gets its own value. */
+  private static float shuffleDown(float[] lanes) {
+    for (int offset = 16; offset > 0; offset /= 2) {
+      var next = lanes.clone();
+      for (int lane = 0; lane < 32; lane++) {
+        next[lane] = lanes[lane] + lanes[lane + offset < 32 ? lane + offset : lane];
+      }
+      lanes = next;
+    }
+    return lanes[0];
+  }
+
+  @ParameterizedTest
+  @MethodSource("reduce")
+  void treeInDynamicSharedMemory(Way way) {
+    int n = 1000;
+    var in = new Random(8).ints(n, -1000, 1000).toArray();
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(0);
+      rig.run("reduce_tree", Dim3.of(8), Dim3.of(128), 512, rig.buffer(in), out, n);
+      assertThat(rig.ints(out)).containsExactly(java.util.Arrays.stream(in).sum());
+    }
+  }
+
+  static List<Way> matmul() {
+    return SampleRig.ways("k03_matmul_tiled.sm_80", "k03_matmul_tiled.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource("matmul")
+  void tiledMatrixProduct(Way way) {
     int m = 20;
     int n = 33;
     int k = 41;
@@ -52,89 +118,132 @@ class SampleRunsTest {
         expected[i * n + j] = sum;
       }
     }
-    var sizes = List.of(Argument.of(m), Argument.of(n), Argument.of(k));
-    assertThat(
-            run(
-                "k03_matmul_tiled",
-                "matmul_tiled",
-                new Dim3(Math.ceilDiv(n, 16), Math.ceilDiv(m, 16), 1),
-                new Dim3(16, 16, 1),
-                List.of(a, b),
-                new float[m * n],
-                sizes,
-                false))
-        .isEqualTo(expected);
+    try (var rig = new SampleRig(way)) {
+      var c = rig.buffer(new float[m * n]);
+      var grid = new Dim3(Math.ceilDiv(n, 16), Math.ceilDiv(m, 16), 1);
+      rig.run(
+          "matmul_tiled", grid, new Dim3(16, 16, 1), 0, rig.buffer(a), rig.buffer(b), c, m, n, k);
+      assertThat(rig.floats(c)).isEqualTo(expected);
+    }
+  }
+
+  static List<Way> softmax() {
+    return SampleRig.ways(
+        "k04_softmax_norm.sm_80", "k04_softmax_norm.sm_90a", "k04_softmax_norm.fast.sm_80");
   }
 
   /**
    * The library's exponential and the fast one, block reductions by shuffles, approximate division.
    */
   @ParameterizedTest
-  @ValueSource(strings = {"k04_softmax_norm", "k04_softmax_norm.fast"})
-  void softmaxOfRows(String sample) {
+  @MethodSource("softmax")
+  void softmaxOfRows(Way way) {
     int rows = 3;
     int n = 300;
     var x = random(rows * n, 5);
-    var y =
-        run(
-            sample,
-            "softmax_rows",
-            Dim3.of(rows),
-            Dim3.of(128),
-            List.of(x),
-            new float[rows * n],
-            List.of(Argument.of(n)),
-            false);
-    for (int row = 0; row < rows; row++) {
-      double sum = 0;
-      for (int i = 0; i < n; i++) {
-        sum += Math.exp(x[row * n + i]);
-      }
-      for (int i = 0; i < n; i++) {
-        double expected = Math.exp(x[row * n + i]) / sum;
-        assertThat((double) y[row * n + i])
-            .as("row %d, element %d", row, i)
-            .isCloseTo(expected, withinPercentage(1e-4));
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new float[rows * n]);
+      rig.run("softmax_rows", Dim3.of(rows), Dim3.of(128), 0, rig.buffer(x), out, n);
+      var y = rig.floats(out);
+      for (int row = 0; row < rows; row++) {
+        double sum = 0;
+        for (int i = 0; i < n; i++) {
+          sum += Math.exp(x[row * n + i]);
+        }
+        for (int i = 0; i < n; i++) {
+          double expected = Math.exp(x[row * n + i]) / sum;
+          assertThat((double) y[row * n + i])
+              .as("row %d, element %d", row, i)
+              .isCloseTo(expected, withinPercentage(1e-4));
+        }
       }
     }
   }
 
-  private static float[] random(int count, long seed) {
+  static List<Way> histogram() {
+    return SampleRig.ways("k05_histogram.sm_80", "k05_histogram.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource("histogram")
+  void histogramOfBytes(Way way) {
+    int n = 500;
+    var in = new Random(9).ints(n).toArray();
+    var expected = new int[256];
+    for (int word : in) {
+      for (int shift = 0; shift < 32; shift += 8) {
+        expected[(word >>> shift) & 255]++;
+      }
+    }
+    try (var rig = new SampleRig(way)) {
+      var bins = rig.buffer(new int[256]);
+      rig.run("hist256", Dim3.of(3), Dim3.of(64), 0, rig.buffer(in), bins, n);
+      assertThat(rig.ints(bins)).isEqualTo(expected);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("histogram")
+  void greatestByCompareAndSwap(Way way) {
+    int n = 300;
+    var in = random(n, 10);
+    float greatest = 0;
+    for (int i = 0; i < n; i++) {
+      in[i] = Math.abs(in[i]);
+      greatest = Math.max(greatest, in[i]);
+    }
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(0);
+      rig.run("atomic_float_max", Dim3.of(3), Dim3.of(128), 0, rig.buffer(in), out, n);
+      assertThat(rig.ints(out)).containsExactly(Float.floatToRawIntBits(greatest));
+    }
+  }
+
+  /** Lanes that happen to be together count together, whoever they are. */
+  @ParameterizedTest
+  @MethodSource("histogram")
+  void countByWhoeverIsTogether(Way way) {
+    int n = 300;
+    var in = new Random(11).ints(n, 0, 7).toArray();
+    var expected = new int[7];
+    for (int key : in) {
+      expected[key]++;
+    }
+    try (var rig = new SampleRig(way)) {
+      var counts = rig.buffer(new int[7]);
+      rig.run("agg_count", Dim3.of(3), Dim3.of(128), 0, rig.buffer(in), counts, n);
+      assertThat(rig.ints(counts)).isEqualTo(expected);
+    }
+  }
+
+  /** A ticket in a module's variable, which is as new after each launch. */
+  @ParameterizedTest
+  @MethodSource("histogram")
+  void lastBlockSums(Way way) {
+    int n = 1000;
+    int blocks = 5;
+    var in = random(n, 12);
+    double sum = 0;
+    for (float value : in) {
+      sum += value;
+    }
+    try (var rig = new SampleRig(way)) {
+      for (int launch = 0; launch < 2; launch++) {
+        var parts = rig.buffer(new float[blocks]);
+        var out = rig.buffer(0f);
+        rig.run("last_block_sum", Dim3.of(blocks), Dim3.of(64), 0, rig.buffer(in), parts, out, n);
+        assertThat((double) rig.floats(out)[0])
+            .isCloseTo(sum, org.assertj.core.api.Assertions.within(1e-4));
+      }
+    }
+  }
+
+  static float[] random(int count, long seed) {
     var random = new Random(seed);
     var values = new float[count];
     for (int i = 0; i < count; i++) {
       values[i] = 2 * random.nextFloat() - 1;
     }
     return values;
-  }
-
-  /** Runs a kernel whose pointers, the last for its results, come after or before its numbers. */
-  private static float[] run(
-      String sample,
-      String kernel,
-      Dim3 grid,
-      Dim3 block,
-      List<float[]> in,
-      float[] out,
-      List<Argument> numbers,
-      boolean numbersFirst) {
-    var module = Parser.parse(Samples.text(sample + ".sm_80.ptx"), sample);
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT);
-        var stream = device.openStream()) {
-      var arguments = new java.util.ArrayList<Argument>(numbersFirst ? numbers : List.of());
-      for (var values : in) {
-        var buffer = device.allocate(4L * values.length);
-        stream.upload(MemorySegment.ofArray(values), buffer, 0);
-        arguments.add(Argument.of(buffer));
-      }
-      var result = device.allocate(4L * out.length);
-      stream.upload(MemorySegment.ofArray(out), result, 0);
-      arguments.add(Argument.of(result));
-      arguments.addAll(numbersFirst ? List.of() : numbers);
-      stream.launch(new Launch(device.load(module, kernel), grid, block, 0, arguments));
-      var values = new float[out.length];
-      stream.download(result, 0, MemorySegment.ofArray(values));
-      return values;
-    }
   }
 }

@@ -32,6 +32,7 @@ import org.junit.jupiter.api.TestFactory;
  *   <li>{@code roundtrip/}: printed, the module is the text of the file itself, comments aside;
  *   <li>{@code parser/}: the parser refuses the file, and {@code // error: …} on the line says how;
  *   <li>{@code verifier/}: the verifier reports exactly the {@code // error: …}s, each on its line;
+ *   <li>{@code warnings/}: the same for its warnings, without a fault;
  *   <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches one block
  *       of the kernel on the emulator with two pointers, and compares bit by bit; {@code out = u32
  *       7 x 32} repeats a value.
@@ -70,13 +71,11 @@ class FileTests {
           expectErrors(file, text, Map.of(e.source().line(), e.problem()));
         }
       }
-      case "verifier" -> {
-        var faults = new TreeMap<Integer, String>();
-        for (var fault : Verifier.faults(Parser.parse(text, name(file)))) {
-          faults.merge(
-              Math.max(1, fault.source().line()), fault.problem(), (a, b) -> a + " & " + b);
-        }
-        expectErrors(file, text, faults);
+      case "verifier" -> expectFaults(file, text, Verifier.faults(Parser.parse(text, name(file))));
+      case "warnings" -> {
+        var module = Parser.parse(text, name(file));
+        assertThat(Verifier.faults(module)).isEmpty();
+        expectFaults(file, text, Verifier.warnings(module));
       }
       case "run" -> run(file, text);
       default -> fail("no kind of test for " + file);
@@ -98,6 +97,14 @@ class FileTests {
     }
     assertThat(BLESS ? Files.readString(file) : text).isEqualTo(printed);
     assertThat(Parser.parse(module.toString(), name(file)).toString()).isEqualTo(module.toString());
+  }
+
+  private static void expectFaults(Path file, String text, List<Fault> faults) throws IOException {
+    var onLines = new TreeMap<Integer, String>();
+    for (var fault : faults) {
+      onLines.merge(Math.max(1, fault.source().line()), fault.problem(), (a, b) -> a + " & " + b);
+    }
+    expectErrors(file, text, onLines);
   }
 
   private static void expectErrors(Path file, String text, Map<Integer, String> errors)

@@ -76,7 +76,7 @@ class OpcodesTest {
             "no instruction \"mul.s32\"; mul is written mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
     assertThatThrownBy(() -> Opcodes.find("frobnicate.f32", List.of()))
         .hasMessageStartingWith(
-            "no instruction \"frobnicate\"; the table has abs, activemask, add, addc, and, bar,");
+            "no instruction \"frobnicate\"; the table has abs, activemask, add, addc, and, applypriority, atom,");
     assertThatThrownBy(
             () -> Opcodes.find("fma.rn.f32", List.of(new Register(RegisterClass.F32, "%f0"))))
         .hasMessage(

@@ -4,11 +4,15 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** Every legal spelling of every row of the table, as instructions. */
 public final class TableWalk {
 
   private static final String LABEL = "$end";
+
+  /** A parameter, a result and variables that calls hand over are alike. */
+  private static final int HANDED_OVER = 16;
 
   private TableWalk() {}
 
@@ -24,8 +28,28 @@ public final class TableWalk {
             form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN));
       }
+      negated(form).ifPresent(all::add);
     }
     return all;
+  }
+
+  /** The first spelling of a row with all predicates that it reads negated, if it reads any. */
+  private static Optional<Instruction> negated(Form form) {
+    var modifiers = form.everyModifiers().getFirst();
+    var operands = new ArrayList<Operand>();
+    for (var slot : form.operands()) {
+      var operand = operand(form, slot, modifiers);
+      operands.add(
+          slot.kind() == OperandSlot.Kind.SOURCE
+                  && operand instanceof Register r
+                  && r.registerClass() == RegisterClass.PRED
+              ? new Operand.Negation(r)
+              : operand);
+    }
+    return operands.stream().anyMatch(Operand.Negation.class::isInstance)
+        ? Optional.of(
+            Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN))
+        : Optional.empty();
   }
 
   /**
@@ -34,16 +58,29 @@ public final class TableWalk {
    */
   public static Module module(Version version, Target target) {
     var body = new ArrayList<Statement>();
+    for (boolean gives : List.of(false, true)) {
+      for (boolean takes : List.of(false, true)) {
+        body.add(
+            new Statement.Prototype(
+                "prototype" + suffix(gives, takes),
+                parameters(gives, "_"),
+                parameters(takes, "_"),
+                true,
+                Source.UNKNOWN));
+      }
+    }
+    body.add(new Statement.Targets("cases", false, List.of(LABEL, LABEL), Source.UNKNOWN));
     for (var registerClass : RegisterClass.values()) {
       for (int i = 0; i < 16; i++) {
         body.add(initial(new Register(registerClass, registerClass.prefix() + i)));
       }
     }
     for (var instruction : spellings()) {
-      var since = instruction.form().since();
+      var since = instruction.since();
       if (since.version().compareTo(version) <= 0 && target.runs(since.target())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
+                || instruction.form().semantics() instanceof Semantics.IndexedBranch
                 || instruction.form().semantics() instanceof Semantics.Branch;
         // an unconditional end would make the rest unreachable
         body.add(
@@ -62,12 +99,64 @@ public final class TableWalk {
     var kernel =
         new Kernel(
             "walk",
-            List.of(new Kernel.Parameter("parameter", Type.U64)),
+            parameters(true, "parameter"),
             List.of(new Kernel.SharedArray("array", 16, 4096)),
-            256,
-            1,
+            List.of(
+                variable(Modifier.Space.LOCAL, "own"),
+                variable(Modifier.Space.PARAM, "given"),
+                variable(Modifier.Space.PARAM, "result")),
+            Limits.NONE.withMostThreads(List.of(256, 1, 1)),
             body);
-    return new Module(version, target, List.of(kernel));
+    return new Module(
+        version,
+        target,
+        List.of(
+            variable(Modifier.Space.GLOBAL, "variable"),
+            variable(Modifier.Space.CONST, "constant")),
+        functions(),
+        List.of(kernel));
+  }
+
+  private static String suffix(boolean gives, boolean takes) {
+    return "$" + (gives ? "gives" : "") + (takes ? "takes" : "");
+  }
+
+  private static List<Kernel.Parameter> parameters(boolean there, String name) {
+    return there
+        ? List.of(new Kernel.Parameter(name, Type.B8, HANDED_OVER, HANDED_OVER, false))
+        : List.of();
+  }
+
+  private static Variable variable(Modifier.Space space, String name) {
+    return new Variable("", space, HANDED_OVER, Type.B8, name, HANDED_OVER, List.of());
+  }
+
+  /** A function of each shape of calls. */
+  private static List<Function> functions() {
+    var all = new ArrayList<Function>();
+    for (boolean gives : List.of(false, true)) {
+      for (boolean takes : List.of(false, true)) {
+        var code =
+            new Kernel(
+                "function" + suffix(gives, takes),
+                parameters(takes, "a"),
+                List.of(),
+                0,
+                0,
+                List.of(Opcodes.instruction("ret", List.of(), null, Source.UNKNOWN)));
+        all.add(new Function("", parameters(gives, "d"), code, true, true));
+      }
+    }
+    return all;
+  }
+
+  private static String suffix(Form form) {
+    var names =
+        form.operands().stream()
+            .filter(slot -> slot.kind() == OperandSlot.Kind.ARGUMENTS)
+            .map(OperandSlot::name)
+            .toList();
+    return suffix(names.contains("d"), names.contains("a"));
   }
 
   private static Instruction initial(Register register) {
@@ -104,19 +193,43 @@ public final class TableWalk {
       case MEMORY ->
           new Operand.Address(
               modifiers.has("param")
-                  ? new Operand.Symbol("parameter")
+                  ? new Operand.Symbol(
+                      form.semantics() instanceof Semantics.Store ? "given" : "parameter")
                   : form.semantics() instanceof Semantics.AsyncCopy
                       ? new Register(RegisterClass.B64, "%rd0")
-                      : new Register(
-                          modifiers.has("shared") ? RegisterClass.B32 : RegisterClass.B64,
-                          modifiers.has("shared") ? "%r0" : "%rd0"),
+                      : modifiers
+                              .find(Modifier.Space.class)
+                              .filter(Modifier.Space::isShared)
+                              .isPresent()
+                          ? new Register(RegisterClass.B32, "%r0")
+                          : new Register(RegisterClass.B64, "%rd0"),
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
               slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
       case LABEL -> new Operand.Symbol(LABEL);
-      case SYMBOL -> new Operand.Symbol("array");
-      case SPECIAL -> SpecialRegister.TID_X;
+      case SYMBOL ->
+          new Operand.Symbol(
+              modifiers.has("global")
+                  ? "variable"
+                  : modifiers.has("const")
+                      ? "constant"
+                      : modifiers.has("local")
+                          ? "own"
+                          : modifiers.has("param") ? "parameter" : "array");
+      case SPECIAL ->
+          switch (slot.type(modifiers)) {
+            case PRED -> SpecialRegister.IS_EXPLICIT_CLUSTER;
+            case U64 -> SpecialRegister.CLOCK64;
+            default -> SpecialRegister.TID_X;
+          };
+      case FUNCTION -> new Operand.Symbol("function" + suffix(form));
+      case ARGUMENTS ->
+          new Operand.Arguments(
+              List.of(new Operand.Symbol(slot.name().equals("d") ? "result" : "given")));
+      case TARGETS ->
+          new Operand.Symbol(
+              form.semantics() instanceof Semantics.Call ? "prototype" + suffix(form) : "cases");
     };
   }
 

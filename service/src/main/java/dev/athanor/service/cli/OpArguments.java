@@ -72,21 +72,31 @@ final class OpArguments {
                             catalogue.all().stream()
                                 .map(o -> o.description().name())
                                 .collect(Collectors.joining(", ")))));
-    var types = new LinkedHashMap<String, TensorType>();
-    shapes.forEach(
-        (input, shape) -> types.put(input, new TensorType(dtype(input), shape(input, shape))));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
         throw refused(
             "--dtype %s=%s: there is no --shape %s=…".formatted(input, dtypes.get(input), input));
       }
     }
+    var types = types();
     try {
       Catalogue.checkInputs(op.description(), types);
       return op.plans(types, Attributes.of(op.description(), attributes), capability);
     } catch (OpException e) {
       throw refused(String.valueOf(e.getMessage()));
     }
+  }
+
+  /**
+   * The types of the inputs that are given.
+   *
+   * @throws ParameterException when a shape or a dtype is none
+   */
+  Map<String, TensorType> types() {
+    var types = new LinkedHashMap<String, TensorType>();
+    shapes.forEach(
+        (input, shape) -> types.put(input, new TensorType(dtype(input), shape(input, shape))));
+    return types;
   }
 
   private DType dtype(String input) {

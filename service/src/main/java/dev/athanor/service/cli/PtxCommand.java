@@ -40,8 +40,6 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class PtxCommand implements Callable<Integer> {
 
-  private static final List<Gpu> GPUS = List.of(Gpu.H200, Gpu.H100, Gpu.A100, Gpu.RTX_4090, Gpu.L4);
-
   /** Where annotations stand; longer lines are followed by theirs at once. */
   private static final int ANNOTATION_COLUMN = 64;
 
@@ -192,7 +190,7 @@ public final class PtxCommand implements Callable<Integer> {
   private static Assembled assembled(String name, Assembly assembly, Kernel kernel, Target target) {
     var usage = assembly.of(kernel.name());
     var blocks = new TreeMap<String, Integer>();
-    for (var gpu : GPUS) {
+    for (var gpu : Gpu.ALL) {
       if (gpu.target().sm() == target.sm()) {
         blocks.put(
             gpu.name(),

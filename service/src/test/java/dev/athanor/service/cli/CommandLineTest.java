@@ -34,7 +34,8 @@ class CommandLineTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"", "serve", "ops", "ptx", "verify", "bench", "version"})
+  @ValueSource(
+      strings = {"", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "version"})
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
     assertThat(run.status()).isZero();
@@ -57,6 +58,10 @@ class CommandLineTest {
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
+          profile frob | athanor profile: there is no op "frob"; ops are matmul
+          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4
+          profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
+          profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn, matmul_f32_64x64x16_nn, matmul_f32_128x128x16_nn
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
           verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
           verify --suite isa | athanor verify: --suite isa: suites are ops

@@ -33,7 +33,7 @@ import java.util.function.IntConsumer;
  * addition then is one addition in a method with hundreds of them, which a call would be only as
  * long as the JIT is willing to inline.
  */
-final class Inliner {
+final class MethodBodies {
 
   /** The most bytes of code that are copied. */
   private static final int MOST_BYTES = 40;
@@ -42,11 +42,11 @@ final class Inliner {
   private static final ConcurrentHashMap<Method, Optional<List<CodeElement>>> BODIES =
       new ConcurrentHashMap<>();
 
-  private Inliner() {}
+  private MethodBodies() {}
 
   /** The code of a method, if it can be copied: it stores nothing and calls only the JDK. */
   static Optional<List<CodeElement>> body(Method method) {
-    return BODIES.computeIfAbsent(method, Inliner::read);
+    return BODIES.computeIfAbsent(method, MethodBodies::read);
   }
 
   private static Optional<List<CodeElement>> read(Method method) {
@@ -56,13 +56,13 @@ final class Inliner {
       parameters.append(parameter.descriptorString());
     }
     var descriptor = parameters.append(")").append(type).toString();
-    return CLASSES.computeIfAbsent(method.getDeclaringClass(), Inliner::parse).methods().stream()
+    return CLASSES.computeIfAbsent(method.getDeclaringClass(), MethodBodies::parse).methods().stream()
         .filter(m ->
             m.methodName().equalsString(method.getName())
                 && m.methodType().equalsString(descriptor))
         .flatMap(m -> m.code().stream())
         .findFirst()
-        .flatMap(Inliner::copyable);
+        .flatMap(MethodBodies::copyable);
   }
 
   private static ClassModel parse(Class<?> owner) {

@@ -1,0 +1,158 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongPredicate;
+
+/**
+ * Blocks that are resident together (PTX ISA 2.2.2): they see each other's shared memory, and go on
+ * by turns until all have ended. A block without a cluster is one of one.
+ */
+final class Cluster {
+
+  private final Dim3 grid;
+  private final Dim3 shape;
+  private final long patience;
+  private final LongPredicate cancelled;
+  private final Program program;
+  private final Execution execution;
+  private final List<BlockRunner> runners = new ArrayList<>();
+  private final ClusterBarrier barrier = new ClusterBarrier(this);
+
+  /**
+   * @param cancelled whether a block need no longer be run to its end
+   */
+  Cluster(LaunchedKernel launch, LongPredicate cancelled) {
+    this.grid = launch.grid();
+    this.shape = launch.cluster();
+    this.patience = launch.options().patience();
+    this.cancelled = cancelled;
+    this.program = launch.program();
+    for (int rank = 0; rank < shape.count(); rank++) {
+      runners.add(new BlockRunner(launch, this, rank));
+    }
+    boolean compilable =
+        shape.count() == 1
+            && launch.options().observers().isEmpty()
+            && launch.options().schedule() == Schedule.CONVERGING
+            && launch.sharedBytes() % Integer.BYTES == 0; // it is touched by words
+    this.execution = compilable ? launch.options().execution() : Execution.INTERPRETED;
+  }
+
+  /** How many clusters of a launch are run. */
+  static long count(LaunchedKernel launch) {
+    long blocks = Math.min(launch.grid().count(), launch.options().blocks());
+    return Math.ceilDiv(blocks, launch.cluster().count());
+  }
+
+  int size() {
+    return runners.size();
+  }
+
+  Dim3 shape() {
+    return shape;
+  }
+
+  ClusterBarrier barrier() {
+    return barrier;
+  }
+
+  Block block(int rank) {
+    return runners.get(rank).block();
+  }
+
+  /** The number in the grid, x running fastest, of a block of a cluster. */
+  private long number(long cluster, int rank) {
+    int wide = grid.x() / shape.x();
+    int high = grid.y() / shape.y();
+    long x = cluster % wide * shape.x() + rank % shape.x();
+    long y = cluster / wide % high * shape.y() + rank / shape.x() % shape.y();
+    long z = cluster / wide / high * shape.z() + rank / shape.x() / shape.y();
+    return (z * grid.y() + y) * grid.x() + x;
+  }
+
+  /**
+   * Runs the blocks of a cluster to their ends.
+   *
+   * @throws Fault when a thread did something undefined
+   */
+  void run(long cluster) {
+    var first = runners.getFirst();
+    if (!first.isCompiled()
+        && switch (execution) {
+          case INTERPRETED -> false;
+          case COMPILED -> true;
+          case TIERED -> program.isHot();
+        }) {
+      first.compile();
+    }
+    if (!first.isCompiled()) {
+      runOnce(cluster);
+      return;
+    }
+    try {
+      runOnce(cluster);
+    } catch (Fault | Departure | ArrayIndexOutOfBoundsException e) {
+      // Threads that run one after the other come to another fault first than threads side by
+      // side: the interpreter says which.
+      first.interpret();
+      runOnce(cluster);
+      first.compile();
+      if (!cancelled.test(cluster)) {
+        throw e;
+      }
+    }
+  }
+
+  private void runOnce(long cluster) {
+    for (int rank = 0; rank < size(); rank++) {
+      runners.get(rank).begin(number(cluster, rank));
+    }
+    barrier.clear();
+    long before = 0;
+    long idleJumps = 0;
+    while (!cancelled.test(cluster)) {
+      boolean some = false;
+      boolean left = false;
+      for (var runner : runners) {
+        some |= runner.advance();
+        left |= !runner.isDone();
+      }
+      if (!left) {
+        runners.forEach(BlockRunner::end);
+        return;
+      }
+      if (!some) {
+        throw deadlock();
+      }
+      long now = 0;
+      for (var runner : runners) {
+        now += runner.block().progressed();
+      }
+      idleJumps = now == before ? idleJumps + BlockRunner.TURN : 0;
+      before = now;
+      if (idleJumps >= patience) {
+        throw livelock(idleJumps);
+      }
+    }
+  }
+
+  private Fault deadlock() {
+    return fault("waits for ever", 0);
+  }
+
+  private Fault livelock(long jumps) {
+    return fault("goes round a loop for ever", jumps);
+  }
+
+  private Fault fault(String what, long jumps) {
+    var reports = new ArrayList<String>();
+    runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
+    if (reports.isEmpty()) {
+      throw new IllegalStateException(what + ", but nobody does");
+    }
+    return new Fault(reports);
+  }
+}

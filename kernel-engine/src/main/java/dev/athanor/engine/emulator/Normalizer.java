@@ -1,0 +1,147 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Opcodes;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Guard;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes from a kernel what only its text needs, so that registers stand where operands are read and
+ * have the widths that are read:
+ *
+ * <ul>
+ *   <li>a negated predicate becomes a register that a {@code not} before writes;
+ *   <li>a result that nobody wants becomes a register that nobody reads;
+ *   <li>a register wider than its type (PTX ISA 9.4.1) becomes one of the type's width, and a
+ *       conversion before or behind.
+ * </ul>
+ */
+final class Normalizer {
+
+  private final Kernel kernel;
+  private final Set<String> taken;
+  private final List<Statement> body = new ArrayList<>();
+  private int fresh;
+
+  private Normalizer(Kernel kernel) {
+    this.kernel = kernel;
+    this.taken =
+        kernel.registers().stream()
+            .map(Register::name)
+            .collect(Collectors.toCollection(HashSet::new));
+  }
+
+  /** The kernel in normal form; the kernel itself where it has that. */
+  static Kernel normal(Kernel kernel) {
+    var normalizer = new Normalizer(kernel);
+    for (var statement : kernel.body()) {
+      if (statement instanceof Instruction instruction) {
+        normalizer.add(instruction);
+      } else {
+        normalizer.body.add(statement);
+      }
+    }
+    return normalizer.body.equals(kernel.body())
+        ? kernel
+        : new Kernel(
+            kernel.name(),
+            kernel.parameters(),
+            kernel.shared(),
+            kernel.locals(),
+            kernel.limits(),
+            normalizer.body);
+  }
+
+  private void add(Instruction given) {
+    var behind = new ArrayList<Statement>();
+    var operands = new ArrayList<Operand>();
+    for (int i = 0; i < given.operands().size(); i++) {
+      operands.add(operand(given, given.form().operands().get(i), given.operands().get(i), behind));
+    }
+    body.add(
+        operands.equals(given.operands())
+            ? given
+            : new Instruction(
+                given.form(), given.modifiers(), operands, given.guard(), given.source()));
+    body.addAll(behind);
+  }
+
+  private Operand operand(
+      Instruction given, OperandSlot slot, Operand operand, List<Statement> behind) {
+    return switch (operand) {
+      case Operand.Vector v ->
+          Operand.Vector.of(
+              v.elements().stream().map(e -> operand(given, slot, e, behind)).toList());
+      case Operand.Pair p when slot.second() != null ->
+          new Operand.Pair(
+              operand(given, slot, p.first(), behind),
+              operand(given, slot.second(), p.second(), behind));
+      case Operand.Negation n -> {
+        var opposite = register(RegisterClass.PRED);
+        body.add(made("not.pred", opposite, n.register(), null, given));
+        yield opposite;
+      }
+      case Operand.Sink _ when slot.kind() == OperandSlot.Kind.RESULT ->
+          register(slot.type(given.modifiers()).registerClass());
+      case Register r when slot.kind() == OperandSlot.Kind.RESULT ->
+          result(given, slot.type(given.modifiers()), r, behind);
+      case Register r when slot.kind() == OperandSlot.Kind.SOURCE ->
+          source(given, slot.type(given.modifiers()), r);
+      default -> operand;
+    };
+  }
+
+  private Register source(Instruction given, Type type, Register wide) {
+    if (wide.registerClass() != RegisterClass.B64 || type.bits() > 32 || type == Type.PRED) {
+      return wide;
+    }
+    var low = register(RegisterClass.B32);
+    body.add(made("cvt.u32.u64", low, wide, null, given));
+    return low;
+  }
+
+  private Register result(Instruction given, Type type, Register wide, List<Statement> behind) {
+    boolean loads = given.form().semantics() instanceof Semantics.Load;
+    int bits = wide.registerClass().bits();
+    if (bits <= type.registerClass().bits() || (bits == 32 && !loads)) {
+      return wide;
+    }
+    // loads extend from their own width; conversions have done so up to 32 bits
+    var narrow = register(loads ? type.registerClass() : RegisterClass.B32);
+    var sign = type.kind() == Type.Kind.SIGNED ? "s" : "u";
+    behind.add(
+        made(
+            "cvt.%s%s.%s%s".formatted(sign, bits, sign, loads ? type.bits() : 32),
+            wide,
+            narrow,
+            given.guard(),
+            given));
+    return narrow;
+  }
+
+  private static Instruction made(
+      String opcode, Register d, Register a, @Nullable Guard guard, Instruction from) {
+    return Opcodes.instruction(opcode, List.of(d, a), guard, from.source());
+  }
+
+  private Register register(RegisterClass registerClass) {
+    var name = "%normal" + fresh++;
+    while (!taken.add(name)) {
+      name = "%normal" + fresh++;
+    }
+    return new Register(registerClass, name);
+  }
+}

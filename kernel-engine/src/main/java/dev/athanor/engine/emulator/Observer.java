@@ -1,0 +1,58 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
+
+/**
+ * Watches the blocks that one worker of a launch executes, one after the other. Nobody else calls
+ * it, so it needs no locks.
+ */
+public interface Observer {
+
+  /** Makes the observers of launches. */
+  @FunctionalInterface
+  interface Factory {
+    /** An observer for one worker of a launch; workers ask for theirs at the same time. */
+    Observer observe(Observed launch);
+  }
+
+  /**
+   * A launch.
+   *
+   * @param number of the launch on its device, from 0
+   * @param kernel as it is executed
+   * @param instructions those of the kernel, in whose order they are numbered
+   * @param sharedBytes shared memory of a block
+   */
+  record Observed(
+      long number,
+      Kernel kernel,
+      List<Instruction> instructions,
+      Dim3 grid,
+      Dim3 block,
+      int sharedBytes) {}
+
+  /**
+   * A block begins.
+   *
+   * @param number in its grid, x running fastest
+   */
+  default void begin(long number) {}
+
+  /** All threads of the block have ended. */
+  default void end() {}
+
+  /**
+   * A warp executes an instruction.
+   *
+   * @param number of the instruction in the kernel
+   * @param active the lanes that came to it together
+   * @param chosen those for which its guard holds
+   */
+  default void execute(int number, int warp, int active, int chosen) {}
+
+  /** Lanes of a warp are about to touch memory, for the instruction that was just announced. */
+  default void touch(Touch touch) {}
+}

@@ -1,0 +1,48 @@
+package dev.athanor.engine.profile;
+
+import dev.athanor.engine.emulator.Observer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+
+/**
+ * Counts what kernels do on the one emulator that was given this as its observer. Every launch has
+ * a profile of its own.
+ */
+public final class Profiler implements Observer.Factory {
+
+  private final NavigableMap<Long, Launch> launches = new TreeMap<>();
+
+  private record Launch(Observer.Observed observed, List<Counters> workers) {}
+
+  @Override
+  public Observer observe(Observer.Observed launch) {
+    var counters = counters(launch);
+    synchronized (launches) {
+      launches
+          .computeIfAbsent(launch.number(), _ -> new Launch(launch, new ArrayList<>()))
+          .workers
+          .add(counters);
+    }
+    return counters;
+  }
+
+  /** What the launches did, in their order. None may be running now. */
+  public List<Profile> profiles() {
+    synchronized (launches) {
+      return launches.values().stream().map(Profiler::profile).toList();
+    }
+  }
+
+  private static Counters counters(Observer.Observed launch) {
+    int warps = (int) Math.ceilDiv(launch.block().count(), 32);
+    return new Counters(launch.instructions().size(), warps);
+  }
+
+  private static Profile profile(Launch launch) {
+    var sum = counters(launch.observed);
+    launch.workers.forEach(sum::add);
+    return Profile.of(launch.observed, sum);
+  }
+}

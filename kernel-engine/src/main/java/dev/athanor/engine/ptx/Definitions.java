@@ -1,0 +1,86 @@
+package dev.athanor.engine.ptx;
+
+import dev.athanor.engine.ptx.Kernel.Parameter;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.BiConsumer;
+import java.util.stream.Collectors;
+
+/**
+ * Forward data flow: which registers have been written when a statement is reached, whichever way.
+ */
+record Definitions(Module module, Kernel code, List<Parameter> results) {
+
+  /** Tells of registers that are read and not written on every way. */
+  void undefined(BiConsumer<Statement, String> faults) {
+    var body = code.body();
+    var endless =
+        module.functions().stream()
+            .filter(f -> !f.returns())
+            .map(Function::name)
+            .collect(Collectors.toSet());
+    var flow =
+        ControlFlow.of(
+            code,
+            i ->
+                i.form().semantics() instanceof Semantics.Call
+                    && i.operands().stream().anyMatch(o -> endless.contains(o.toString())));
+    var numbers = new HashMap<Register, Integer>();
+    code.registers().forEach(r -> numbers.put(r, numbers.size()));
+    numbers.put(Register.CARRY, numbers.size());
+    var written = new BitSet[body.size()];
+    var pending = new ArrayList<Integer>();
+    if (!body.isEmpty()) {
+      written[0] = new BitSet();
+      for (var parameter : code.parameters()) {
+        var register = new Register(parameter.type().registerClass(), parameter.name());
+        if (parameter.inRegister() && numbers.containsKey(register)) {
+          written[0].set(number(numbers, register));
+        }
+      }
+      pending.add(0);
+    }
+    while (!pending.isEmpty()) {
+      int at = pending.removeLast();
+      var after = (BitSet) written[at].clone();
+      if (body.get(at) instanceof Instruction i) {
+        i.writes().forEach(r -> after.set(number(numbers, r)));
+        i.form().implied(true).forEach(r -> after.set(number(numbers, r)));
+      }
+      for (int successor : flow.successors(at)) {
+        if (written[successor] == null) {
+          written[successor] = (BitSet) after.clone();
+          pending.add(successor);
+        } else {
+          int before = written[successor].cardinality();
+          written[successor].and(after);
+          if (written[successor].cardinality() != before) {
+            pending.add(successor);
+          }
+        }
+      }
+    }
+    for (int at = 0; at < body.size(); at++) {
+      if (written[at] != null && body.get(at) instanceof Instruction i) {
+        var read = new LinkedHashSet<>(i.reads());
+        read.addAll(i.form().implied(false));
+        for (var register : read) {
+          if (!written[at].get(number(numbers, register))) {
+            faults.accept(i, "reads " + register + ", which is not written on every way here");
+          }
+        }
+      }
+    }
+  }
+
+  private static int number(Map<Register, Integer> numbers, Register register) {
+    return Objects.requireNonNull(numbers.get(register), register::toString);
+  }
+}

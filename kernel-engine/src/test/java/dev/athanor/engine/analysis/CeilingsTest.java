@@ -1,0 +1,69 @@
+package dev.athanor.engine.analysis;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.engine.analysis.Ceilings.Tensor;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * The rates per cycle give the dense peaks, in 10^12 operations a second, that data sheets print.
+ */
+class CeilingsTest {
+
+  @ParameterizedTest
+  @CsvSource({
+    "H100, 1.83, F16, 989.4",
+    "H100, 1.83, BF16, 989.4",
+    "H100, 1.83, TF32, 494.7",
+    "H100, 1.83, FP8, 1978.9",
+    "H100, 1.83, INT8, 1978.9",
+    "H100, 1.98, F64, 66.9",
+    "H200, 1.83, F16, 989.4",
+    "A100, 1.41, F16, 312",
+    "A100, 1.41, TF32, 156",
+    "A100, 1.41, INT8, 624",
+    "A100, 1.41, F64, 19.5",
+    "RTX 4090, 2.52, F16, 165.2",
+    "RTX 4090, 2.52, F16_IN_F16, 330.3",
+    "RTX 4090, 2.52, TF32, 82.6",
+    "RTX 4090, 2.52, FP8, 330.3",
+    "RTX 4090, 2.52, INT8, 660.6",
+    "L4, 2.04, F16, 121",
+    "L4, 2.04, TF32, 60",
+    "L4, 2.04, FP8, 242.5"
+  })
+  void tensorCores(String name, double gigahertz, Tensor type, double peak) {
+    var gpu = Gpu.named(name).orElseThrow();
+    var ceilings = gpu.ceilings();
+    double rate = ceilings.tensorRate(type, gpu.multiprocessors());
+    assertThat(rate / ceilings.clock() * gigahertz * 1e9 / 1e12)
+        .isCloseTo(peak, within(0.015 * peak));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "H100, 66.9, 133.8, 33.5",
+    "A100, 19.5, 78, 9.7",
+    "RTX 4090, 82.6, 82.6, 1.29",
+    "L4, 30.3, 30.3, 0.47"
+  })
+  void cores(String name, double f32, double f16, double f64) {
+    var gpu = Gpu.named(name).orElseThrow();
+    var ceilings = gpu.ceilings();
+    double lane = 2 * gpu.multiprocessors() * ceilings.clock() / 1e12;
+    assertThat(lane * ceilings.f32()).isCloseTo(f32, within(0.01 * f32));
+    assertThat(lane * ceilings.f16()).isCloseTo(f16, within(0.01 * f16));
+    assertThat(lane * ceilings.f64()).isCloseTo(f64, within(0.02 * f64));
+  }
+
+  @Test
+  void gpusAreFoundByAnyWayToWriteTheirNames() {
+    assertThat(Gpu.named("rtx4090")).contains(Gpu.RTX_4090);
+    assertThat(Gpu.named("h200")).contains(Gpu.H200);
+    assertThat(Gpu.named("B200")).isEmpty();
+    assertThat(Gpu.A100.ceilings().tensorRate(Tensor.FP8, 108)).isZero();
+  }
+}

@@ -1,0 +1,130 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.Samples;
+import dev.athanor.engine.ptx.Target;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A sample kernel on an emulator, and the ways in which each is run. */
+final class SampleRig implements AutoCloseable {
+
+  /**
+   * A file, and how its kernels are scheduled and their asynchronous work is timed. A right kernel
+   * gives the same in all.
+   */
+  record Way(String file, Schedule schedule, AsyncTiming timing) {
+    @Override
+    public String toString() {
+      return file + " " + schedule + " " + timing;
+    }
+  }
+
+  private static final long SEED = Long.getLong("athanor.seed", 1);
+
+  private final Module module;
+  private final EmulatedDevice device;
+  private final Stream stream;
+
+  SampleRig(Way way) {
+    module = Parser.parse(Samples.text(way.file + ".ptx"), way.file + ".ptx");
+    device =
+        new EmulatedDevice(
+            EmulatorOptions.DEFAULT
+                .withTarget(Target.of("sm_90a"))
+                .withSchedule(way.schedule)
+                .withSeed(SEED)
+                .withAsyncTiming(way.timing));
+    stream = device.openStream();
+  }
+
+  /** Every way of each file: the usual schedule and one where nothing meets by chance. */
+  static List<Way> ways(String... files) {
+    var all = new ArrayList<Way>();
+    for (var file : files) {
+      for (var schedule : List.of(Schedule.CONVERGING, Schedule.APART)) {
+        for (var timing : AsyncTiming.values()) {
+          all.add(new Way(file, schedule, timing));
+        }
+      }
+    }
+    return all;
+  }
+
+  Buffer buffer(float... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  Buffer buffer(int... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  Buffer buffer(short... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  Buffer buffer(double... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  private Buffer upload(MemorySegment values) {
+    var buffer = device.allocate(Math.max(1, values.byteSize()));
+    stream.upload(values, buffer, 0);
+    return buffer;
+  }
+
+  float[] floats(Buffer buffer) {
+    var values = new float[(int) (buffer.bytes() / Float.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  int[] ints(Buffer buffer) {
+    var values = new int[(int) (buffer.bytes() / Integer.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  short[] shorts(Buffer buffer) {
+    var values = new short[(int) (buffer.bytes() / Short.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  double[] doubles(Buffer buffer) {
+    var values = new double[(int) (buffer.bytes() / Double.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  /** Runs a kernel; arguments are buffers, numbers and segments, in the order of its parameters. */
+  void run(String kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, Object... arguments) {
+    var all = new ArrayList<Argument>();
+    for (var argument : arguments) {
+      all.add(
+          switch (argument) {
+            case Buffer buffer -> Argument.of(buffer);
+            case Integer value -> Argument.of(value);
+            case Long value -> Argument.of(value);
+            case Float value -> Argument.of(value);
+            case Double value -> Argument.of(value);
+            case MemorySegment bytes -> new Argument.Bytes(bytes);
+            default -> throw new IllegalArgumentException("no argument: " + argument);
+          });
+    }
+    stream.launch(new Launch(device.load(module, kernel), grid, block, dynamicSharedBytes, all));
+  }
+
+  @Override
+  public void close() {
+    device.close();
+  }
+}

@@ -1,0 +1,178 @@
+package dev.athanor.engine.profile;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.engine.profile.Roofline.Bound;
+import dev.athanor.engine.profile.Roofline.Resource;
+import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.Collections;
+import java.util.List;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Test;
+
+/** Bounds worked out by hand. */
+class RooflineTest {
+
+  private static final Profile.Shared NO_SHARED = new Profile.Shared(0, 0, 0, 0, 0, 0);
+  private static final Profile.Global NO_GLOBAL = new Profile.Global(0, 0, 0, 0, 0, 0);
+  private static final String MMA =
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+          + " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};";
+
+  private static Instruction instruction(String text, int line) {
+    var module =
+        """
+        .version 7.8
+        .target sm_80
+        .address_size 64
+        .visible .entry k()
+        {
+        .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f<8>; .reg .f64 %fd<4>;
+        """
+            + "\n".repeat(line)
+            + text
+            + "\n}\n";
+    return Parser.parse(module, "k.ptx")
+        .kernels()
+        .getFirst()
+        .instructions()
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static Row row(String text, int line, long executed) {
+    return new Row(instruction(text, line), executed, 32 * executed, 0, NO_SHARED, NO_GLOBAL, 0);
+  }
+
+  private static Profile profile(int blocks, long run, long sectors, Row... rows) {
+    return new Profile(
+        "k",
+        Dim3.of(blocks),
+        Dim3.of(128),
+        0,
+        run,
+        List.of(rows),
+        Collections.nCopies(33, 0L),
+        sectors);
+  }
+
+  private static Bound bound(Roofline roofline, Resource resource) {
+    return roofline.bounds().stream()
+        .filter(bound -> bound.resource() == resource)
+        .findFirst()
+        .orElseThrow();
+  }
+
+  private static Offset<Double> close(double to) {
+    return within(1e-9 * to);
+  }
+
+  @Test
+  void theResourceThatTakesLongestLimits() {
+    // A100: 108 multiprocessors at 1.41 GHz, 64 lanes of f32, 2.039 TB/s
+    var profile =
+        profile(1000, 1000, 1_000_000, row("fma.rn.f32 %f0, %f1, %f2, %f3;", 0, 10_000_000));
+    var roofline = Roofline.of(profile, Gpu.A100, 32);
+    double f32 = 10_000_000.0 * 32 / (64 * 108 * 1.41e9);
+    assertThat(bound(roofline, Resource.F32).seconds()).isCloseTo(f32, close(f32));
+    double dram = 32e6 / 2.039e12;
+    assertThat(bound(roofline, Resource.DRAM).seconds()).isCloseTo(dram, close(dram));
+    double issue = 10_000_000.0 / (4 * 108 * 1.41e9);
+    assertThat(bound(roofline, Resource.ISSUE).seconds()).isCloseTo(issue, close(issue));
+    assertThat(bound(roofline, Resource.ISSUE).estimate()).isTrue();
+    assertThat(roofline.limiter().resource()).isEqualTo(Resource.F32);
+    assertThat(roofline.limiter().estimate()).isFalse();
+  }
+
+  @Test
+  void tensorCoresAndSharedMemory() {
+    var load =
+        new Row(
+            instruction("ld.shared.u32 %r0, [%r1];", 3),
+            1000,
+            32_000,
+            0,
+            new Profile.Shared(1000, 128_000, 8000, 1000, 8000, 8),
+            NO_GLOBAL,
+            0);
+    var roofline = Roofline.of(profile(132, 132, 0, row(MMA, 0, 1_000_000), load), Gpu.H100, 64);
+    double tensor = 1e6 * 4096 / (4096 * 132 * 1.98e9);
+    assertThat(bound(roofline, Resource.TENSOR).seconds()).isCloseTo(tensor, close(tensor));
+    double shared = 8000 / (132 * 1.98e9);
+    assertThat(bound(roofline, Resource.SHARED).seconds()).isCloseTo(shared, close(shared));
+  }
+
+  @Test
+  void fewBlocksUseFewMultiprocessors() {
+    var few = Roofline.of(profile(2, 2, 0, row(MMA, 0, 1000)), Gpu.H200, 64);
+    double tensor = 1000 * 4096 / (4096 * 2 * 1.98e9);
+    assertThat(bound(few, Resource.TENSOR).seconds()).isCloseTo(tensor, close(tensor));
+    assertThat(few.waves()).isEqualTo(1);
+    // 64 registers: 8 blocks of 4 warps a multiprocessor
+    assertThat(few.occupancy().blocks()).isEqualTo(8);
+    assertThat(few.filled()).isEqualTo(2.0 / (132 * 8));
+    var tail = Roofline.of(profile(132 * 8 + 1, 1, 0, row(MMA, 0, 1000)), Gpu.H200, 64);
+    assertThat(tail.waves()).isEqualTo(2);
+  }
+
+  @Test
+  void blocksThatWereNotRunCountLikeThoseThatWereDramAside() {
+    var row = row("fma.rn.f32 %f0, %f1, %f2, %f3;", 0, 1000);
+    var whole = Roofline.of(profile(1000, 1000, 5, row), Gpu.L4, 32);
+    var part = Roofline.of(profile(1000, 10, 5, row), Gpu.L4, 32);
+    double f32 = 100 * bound(whole, Resource.F32).seconds();
+    assertThat(bound(part, Resource.F32).seconds()).isCloseTo(f32, close(f32));
+    assertThat(bound(part, Resource.DRAM)).isEqualTo(bound(whole, Resource.DRAM));
+  }
+
+  @Test
+  void costliestLinesComeFirstWithWhatTheyKeepBusy() {
+    var profile =
+        profile(
+            132,
+            132,
+            0,
+            row("mov.u32 %r0, %r1;", 0, 1_000_000_000),
+            row("add.f32 %f0, %f1, %f2;", 1, 3000),
+            row("add.f32 %f0, %f1, %f2;", 2, 1000),
+            row("ex2.approx.f32 %f0, %f1;", 3, 3000),
+            row("add.f32 %f0, %f1, %f2;", 4, 2),
+            row("add.f32 %f0, %f1, %f2;", 5, 1),
+            row("add.f32 %f0, %f1, %f2;", 6, 3));
+    var lines = Roofline.of(profile, Gpu.H200, 32).lines();
+    assertThat(lines.stream().map(Roofline.LineCost::line))
+        .containsExactly("k.ptx:10", "k.ptx:8", "k.ptx:9", "k.ptx:13", "k.ptx:11");
+    assertThat(lines.getFirst().resource()).isEqualTo(Resource.SPECIAL);
+    assertThat(lines.getFirst().share()).isEqualTo(1);
+    assertThat(lines.get(1).share()).isCloseTo(3000 / 4006.0, within(1e-12));
+  }
+
+  @Test
+  void wideFloatsMultiplyOnCoresWhereTensorCoresLackThem() {
+    var row = row("fma.rn.f64 %fd0, %fd1, %fd2, %fd3;", 0, 1000);
+    var roofline = Roofline.of(profile(128, 128, 0, row), Gpu.RTX_4090, 32);
+    double f64 = 32_000 / (2 * 128 * 2.52e9);
+    assertThat(roofline.limiter().seconds()).isCloseTo(f64, close(f64));
+    assertThat(roofline.limiter().resource()).isEqualTo(Resource.F64);
+  }
+
+  @Test
+  void aBlockThatFitsNowhereIsSaid() {
+    var profile =
+        new Profile(
+            "k",
+            Dim3.of(4),
+            Dim3.of(128),
+            200 << 10,
+            4,
+            List.of(row("add.f32 %f0, %f1, %f2;", 0, 1)),
+            Collections.nCopies(33, 0L),
+            0);
+    assertThat(Roofline.of(profile, Gpu.L4, 32).waves()).isInfinite();
+  }
+}

@@ -1,0 +1,111 @@
+package dev.athanor.ops.profile;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.profile.Profile;
+import dev.athanor.engine.profile.Profiler;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/**
+ * What the launches of an op did, counted by the emulator.
+ *
+ * @param launches in the order in which the op makes them
+ */
+public record OpProfile(Plan plan, List<Profile> launches) {
+
+  private static final long SEED = 1;
+  private static final int PART = 1 << 20;
+
+  public OpProfile {
+    launches = List.copyOf(launches);
+  }
+
+  /** A GPU as planners see one. */
+  public static Capability capability(Gpu gpu) {
+    try (var emulator = new EmulatedDevice()) {
+      var own = emulator.capability();
+      return new Capability(
+          own.id(),
+          gpu.name(),
+          gpu.target(),
+          own.driver(),
+          gpu.multiprocessors(),
+          own.maxThreadsPerBlock(),
+          own.sharedBytesPerBlock(),
+          gpu.sharedBytesPerBlock(),
+          own.memoryBytes());
+    }
+  }
+
+  /**
+   * Runs a plan that was made for a GPU, on the emulator. Inputs are drawn from [-1, 1), those of
+   * integer types from 0 and 1.
+   *
+   * @param inputs their types
+   * @param mostBlocks of each launch, those with the lowest numbers; results are then not complete
+   * @throws DeviceException when the kernel does something undefined, or memory is short
+   */
+  public static OpProfile run(Plan plan, Map<String, TensorType> inputs, Gpu gpu, long mostBlocks) {
+    var profiler = new Profiler();
+    var options =
+        EmulatorOptions.DEFAULT
+            .withTarget(gpu.target())
+            .withBlocks(mostBlocks)
+            .withObservers(List.of(profiler));
+    var buffers = new ArrayList<Buffer>();
+    try (var device = new EmulatedDevice(options);
+        var stream = device.openStream()) {
+      var random = new SplittableRandom(SEED);
+      var given = new LinkedHashMap<String, DeviceTensor>();
+      inputs.forEach((name, type) ->
+          given.put(name, random(allocate(device, buffers, type), type, stream, random)));
+      var made = new LinkedHashMap<String, DeviceTensor>();
+      plan.outputs()
+          .forEach((name, type) ->
+              made.put(name, new DeviceTensor(type, allocate(device, buffers, type))));
+      plan.enqueue(new KernelCache(device), stream, given, made);
+      stream.synchronize();
+    } finally {
+      buffers.forEach(Buffer::close);
+    }
+    return new OpProfile(plan, profiler.profiles());
+  }
+
+  private static Buffer allocate(Device device, List<Buffer> buffers, TensorType type) {
+    var buffer = device.allocate(type.bytes());
+    buffers.add(buffer);
+    return buffer;
+  }
+
+  /** A tensor of random elements, drawn and uploaded a part at a time. */
+  private static DeviceTensor random(
+      Buffer buffer, TensorType type, Stream stream, SplittableRandom random) {
+    DType dtype = type.dtype();
+    long elements = type.shape().elements();
+    for (long start = 0; start < elements; start += PART) {
+      int count = (int) Math.min(PART, elements - start);
+      var part = MemorySegment.ofArray(new byte[count * dtype.bytes()]);
+      for (int i = 0; i < count; i++) {
+        dtype.write(part, i, dtype.isFloat() ? random.nextDouble(-1, 1) : random.nextInt(2));
+      }
+      stream.upload(part, buffer, start * dtype.bytes());
+    }
+    return new DeviceTensor(type, buffer);
+  }
+}

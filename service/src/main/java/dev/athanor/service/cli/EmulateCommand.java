@@ -1,0 +1,310 @@
+package dev.athanor.service.cli;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.Schedule;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.PtxSyntaxException;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.service.cli.KernelArgument.Tensor;
+import dev.athanor.service.codec.Npy;
+import java.io.BufferedOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor emulate}. */
+@Command(
+    name = "emulate",
+    description = {
+      "Runs a kernel of any PTX file on the emulator, and writes its outputs as npy files.",
+      "Example: athanor emulate saxpy.ptx --kernel saxpy --grid 2 --block 64",
+      "  --arg u32:100 --arg f32:2.5 --arg in:x.npy --arg inout:y.npy"
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class EmulateCommand implements Callable<Integer> {
+
+  @Spec private CommandSpec spec;
+
+  @Parameters(paramLabel = "FILE.ptx", description = "the PTX")
+  private Path file;
+
+  @Option(names = "--kernel", paramLabel = "NAME", description = "the kernel; none = the only one")
+  private @Nullable String kernel;
+
+  @Option(
+      names = "--grid",
+      paramLabel = "X[,Y[,Z]]",
+      defaultValue = "1",
+      description = "blocks; ${DEFAULT-VALUE} where not given")
+  private String grid;
+
+  @Option(names = "--block", paramLabel = "X[,Y[,Z]]", required = true, description = "threads")
+  private String block;
+
+  @Option(
+      names = "--cluster",
+      paramLabel = "X[,Y[,Z]]",
+      description = "blocks that are resident together; as the kernel says where not given")
+  private @Nullable String cluster;
+
+  @Option(
+      names = "--shared",
+      paramLabel = "BYTES",
+      defaultValue = "0",
+      description = "dynamic shared memory; ${DEFAULT-VALUE} where not given")
+  private int shared;
+
+  @Option(
+      names = "--target",
+      paramLabel = "TARGET",
+      description = "whose tensor cores are followed, sm_90a; that of the file where not given")
+  private @Nullable String target;
+
+  @Option(
+      names = "--arg",
+      paramLabel = "ARGUMENT",
+      description = {
+        "a parameter's value, in their order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
+        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value)"
+      })
+  private List<String> arguments = new ArrayList<>();
+
+  @Option(
+      names = "--schedule",
+      paramLabel = "SCHEDULE",
+      defaultValue = "converging",
+      description = "the order of threads: converging, ahead-first, one-by-one, random or apart")
+  private String schedule;
+
+  @Option(
+      names = "--timing",
+      paramLabel = "TIMING",
+      defaultValue = "lazy",
+      description = "when asynchronous work happens: eager or lazy")
+  private String timing;
+
+  @Option(
+      names = "--seed",
+      paramLabel = "SEED",
+      defaultValue = "0",
+      description = "of random schedules; with one seed runs are alike")
+  private long seed;
+
+  @Option(names = "--json", description = "the result as JSON")
+  private boolean json;
+
+  private record Result(
+      String kernel,
+      String grid,
+      String block,
+      String cluster,
+      String target,
+      double milliseconds,
+      List<Output> outputs,
+      List<String> faults) {}
+
+  private record Output(String file, String type) {}
+
+  @Override
+  public Integer call() {
+    var module = module();
+    var code = kernel(module);
+    var values = arguments();
+    var runsOn = target == null ? module.target() : target();
+    var options =
+        EmulatorOptions.DEFAULT
+            .withTarget(runsOn)
+            .withSchedule(choice("--schedule", schedule, Schedule.values()))
+            .withAsyncTiming(choice("--timing", timing, AsyncTiming.values()))
+            .withSeed(seed);
+    try (var device = new EmulatedDevice(options);
+        var stream = device.openStream()) {
+      var buffers = new ArrayList<Buffer>();
+      var given = new ArrayList<Argument>();
+      values.forEach(value -> given.add(value.on(device, stream, buffers)));
+      var loaded = device.load(module, code.name());
+      var launch = new Launch(loaded, dim(grid, "--grid"), dim(block, "--block"), shared, given);
+      if (cluster != null) {
+        launch =
+            new Launch(
+                loaded, launch.grid(), launch.block(), dim(cluster, "--cluster"), shared, given);
+      }
+      long before = System.nanoTime();
+      var faults = new ArrayList<String>();
+      var outputs = new ArrayList<Output>();
+      try {
+        stream.launch(launch);
+        outputs.addAll(write(values, buffers, stream));
+      } catch (DeviceException.KernelFault fault) {
+        faults.addAll(fault.reports());
+      }
+      var result =
+          new Result(
+              code.name(),
+              launch.grid().toString(),
+              launch.block().toString(),
+              launch.cluster().toString(),
+              runsOn.toString(),
+              (System.nanoTime() - before) / 1e6,
+              outputs,
+              faults);
+      print(result);
+      return faults.isEmpty() ? 0 : 1;
+    } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private void print(Result result) {
+    if (json) {
+      spec.commandLine().getOut().println(ResultFile.json(result));
+      return;
+    }
+    result.faults().forEach(spec.commandLine().getErr()::println);
+    if (result.faults().isEmpty()) {
+      spec.commandLine()
+          .getOut()
+          .printf(
+              Locale.ROOT,
+              "%s ran as %s blocks of %s threads in %.1f ms%n",
+              result.kernel(),
+              result.grid(),
+              result.block(),
+              result.milliseconds());
+      for (var output : result.outputs()) {
+        spec.commandLine().getOut().println("wrote " + output.type() + " to " + output.file());
+      }
+    }
+  }
+
+  private Module module() {
+    try {
+      return Parser.parse(Files.readString(file), file.toString());
+    } catch (IOException e) {
+      throw refused("there is no readable file " + file, e);
+    } catch (PtxSyntaxException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private Kernel kernel(Module module) {
+    var names = module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", "));
+    if (kernel == null) {
+      if (module.kernels().size() != 1) {
+        throw refused("--kernel is needed; the file has " + names, null);
+      }
+      return module.kernels().getFirst();
+    }
+    return module
+        .kernel(kernel)
+        .orElseThrow(() -> refused("--kernel %s: the file has %s".formatted(kernel, names), null));
+  }
+
+  private List<KernelArgument> arguments() {
+    try {
+      return arguments.stream().map(KernelArgument::parse).toList();
+    } catch (IllegalArgumentException e) {
+      throw refused(String.valueOf(e.getMessage()), e);
+    }
+  }
+
+  private Target target() {
+    try {
+      return Target.of(String.valueOf(target));
+    } catch (IllegalArgumentException e) {
+      throw refused("--target: " + e.getMessage(), e);
+    }
+  }
+
+  private <E extends Enum<E>> E choice(String option, String text, E[] choices) {
+    for (var choice : choices) {
+      if (name(choice).equals(text)) {
+        return choice;
+      }
+    }
+    throw refused(
+        "%s %s: it takes %s"
+            .formatted(
+                option,
+                text,
+                java.util.Arrays.stream(choices)
+                    .map(EmulateCommand::name)
+                    .collect(Collectors.joining(", "))),
+        null);
+  }
+
+  private static String name(Enum<?> choice) {
+    return choice.name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  private Dim3 dim(String text, String option) {
+    if (!text.matches("[1-9]\\d{0,8}(,[1-9]\\d{0,8}){0,2}")) {
+      throw refused("%s %s: it takes one to three numbers, 16,16".formatted(option, text), null);
+    }
+    var parts = text.split(",", -1);
+    return new Dim3(
+        Integer.parseInt(parts[0]),
+        parts.length > 1 ? Integer.parseInt(parts[1]) : 1,
+        parts.length > 2 ? Integer.parseInt(parts[2]) : 1);
+  }
+
+  private static List<Output> write(
+      List<KernelArgument> values, List<Buffer> buffers, dev.athanor.engine.device.Stream stream) {
+    var outputs = new ArrayList<Output>();
+    int next = 0;
+    for (var value : values) {
+      if (value instanceof Tensor tensor) {
+        var buffer = buffers.get(next++);
+        if (tensor.target().isPresent()) {
+          var type = tensor.initial().type();
+          var data = MemorySegment.ofArray(new byte[Math.toIntExact(type.bytes())]);
+          stream.download(buffer, 0, data);
+          stream.synchronize();
+          save(tensor.target().get(), new HostTensor(type, data));
+          outputs.add(new Output(tensor.target().get().toString(), type.toString()));
+        }
+      }
+    }
+    return outputs;
+  }
+
+  private static void save(Path file, HostTensor tensor) {
+    try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
+      out.write(Npy.header(tensor.type()).orElseThrow());
+      out.write(tensor.data().toArray(ValueLayout.JAVA_BYTE));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private ParameterException refused(String sentence, @Nullable Throwable cause) {
+    return new ParameterException(spec.commandLine(), sentence, cause);
+  }
+}

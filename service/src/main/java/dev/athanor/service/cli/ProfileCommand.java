@@ -1,0 +1,151 @@
+package dev.athanor.service.cli;
+
+import dev.athanor.engine.analysis.Assembler;
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.analysis.Liveness;
+import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.profile.Profile;
+import dev.athanor.engine.profile.Roofline;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code athanor profile OP}. */
+@Command(
+    name = "profile",
+    description = {
+      "Counts what an op does, on the emulator, and bounds from below the time that a GPU needs for it.",
+      "Example: athanor profile matmul --shape a=64,64 --shape b=64,64 --dtype a=f16 --dtype b=f16 --gpu A100"
+    },
+    mixinStandardHelpOptions = true,
+    versionProvider = Build.Provider.class)
+@SuppressWarnings("NullAway.Init") // picocli sets the fields
+public final class ProfileCommand implements Callable<Integer> {
+
+  @Spec private CommandSpec spec;
+
+  @Mixin private OpArguments op;
+
+  @Option(
+      names = "--gpu",
+      defaultValue = "H200",
+      description =
+          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4; default: ${DEFAULT-VALUE}")
+  private String gpu;
+
+  @Option(
+      names = "--kernel",
+      paramLabel = "NAME",
+      description = "the kernel variant; by default what the planner takes")
+  private @Nullable String variant;
+
+  @Option(
+      names = "--blocks",
+      paramLabel = "N",
+      description =
+          "runs only the first N blocks of each launch; bounds count the others like these, DRAM aside")
+  private @Nullable Long blocks;
+
+  @Option(names = "--json", description = "all of this as JSON")
+  private boolean json;
+
+  /** The registers of a thread, and who says so. */
+  record Registers(int count, String source) {}
+
+  @Override
+  public Integer call() {
+    var target =
+        Gpu.named(gpu)
+            .orElseThrow(() ->
+                refused(
+                    "--gpu %s: GPUs are %s"
+                        .formatted(
+                            gpu,
+                            Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+    if (blocks != null && blocks < 1) {
+      throw refused("--blocks %d: at least 1 block is run".formatted(blocks));
+    }
+    var plan = plan(op.plans(Catalogue.load(), OpProfile.capability(target)));
+    var out = spec.commandLine().getOut();
+    try {
+      var profile =
+          OpProfile.run(plan, op.types(), target, blocks == null ? Long.MAX_VALUE : blocks);
+      var kernels =
+          plan.kernels().stream().collect(Collectors.toMap(Kernel::name, kernel -> kernel));
+      var launches =
+          profile.launches().stream()
+              .map(launch -> {
+                var kernel = kernels.get(launch.kernel());
+                if (kernel == null) {
+                  throw new IllegalStateException("the plan has no kernel " + launch.kernel());
+                }
+                var registers = registers(kernel, target);
+                return report(launch, Roofline.of(launch, target, registers.count()), registers);
+              })
+              .toList();
+      var report = new ProfileReport(plan.kernel(), target.name(), plan.cost(), launches);
+      if (json) {
+        out.println(ResultFile.json(report));
+      } else {
+        report.text().forEach(out::println);
+      }
+      return CommandLine.ExitCode.OK;
+    } catch (DeviceException e) {
+      spec.commandLine().getErr().println("athanor profile: " + e.getMessage());
+      return CommandLine.ExitCode.SOFTWARE;
+    }
+  }
+
+  private static ProfileReport.Launch report(
+      Profile launch, Roofline roofline, Registers registers) {
+    return ProfileReport.Launch.of(launch, roofline, registers);
+  }
+
+  private Plan plan(List<? extends Plan> plans) {
+    if (variant == null) {
+      return plans.getFirst();
+    }
+    return plans.stream()
+        .filter(plan -> plan.kernel().equals(variant))
+        .findFirst()
+        .orElseThrow(() ->
+            refused(
+                "--kernel %s: kernels for this are %s"
+                    .formatted(
+                        variant,
+                        plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
+  }
+
+  /** What an assembler gives a kernel; where there is none, the registers that live at once. */
+  private static Registers registers(Kernel kernel, Gpu gpu) {
+    var ptx = Module.of(kernel).toString();
+    return Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream())
+        .findFirst()
+        .map(assembler ->
+            new Registers(
+                assembler.assemble(ptx, gpu.target()).of(kernel.name()).registers(),
+                assembler.name()))
+        .orElseGet(() ->
+            new Registers(Liveness.of(kernel).mostWords(), "live registers, without an assembler"));
+  }
+
+  private ParameterException refused(String sentence) {
+    return new ParameterException(spec.commandLine(), sentence);
+  }
+}

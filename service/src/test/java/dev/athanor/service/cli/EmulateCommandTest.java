@@ -1,0 +1,169 @@
+package dev.athanor.service.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.Athanor;
+import dev.athanor.service.codec.Npy;
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code athanor emulate}. */
+class EmulateCommandTest {
+
+  private static final String SAXPY =
+      """
+      .version 7.8
+      .target sm_80
+      .address_size 64
+      .visible .entry saxpy(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y)
+      {
+        .reg .pred %p; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>;
+        ld.param.u32 %r0, [n]; ld.param.f32 %f0, [a];
+        ld.param.u64 %rd0, [x]; ld.param.u64 %rd1, [y];
+        mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+        mad.lo.s32 %r4, %r1, %r2, %r3;
+        setp.ge.s32 %p, %r4, %r0;
+        @%p bra $end;
+        mul.wide.s32 %rd2, %r4, 4; add.s64 %rd0, %rd0, %rd2; add.s64 %rd1, %rd1, %rd2;
+        ld.global.f32 %f1, [%rd0]; ld.global.f32 %f2, [%rd1];
+        fma.rn.f32 %f2, %f0, %f1, %f2;
+        st.global.f32 [%rd1], %f2;
+        $end: ret;
+      }
+      """;
+
+  @TempDir Path folder;
+
+  @BeforeEach
+  void files() throws IOException {
+    Files.writeString(folder.resolve("saxpy.ptx"), SAXPY);
+    var type = new TensorType(DType.F32, Shape.of(100));
+    var x = new double[100];
+    var y = new double[100];
+    Arrays.setAll(x, i -> i);
+    Arrays.setAll(y, i -> 1000 - i);
+    save("x.npy", HostTensor.of(type, x));
+    save("y.npy", HostTensor.of(type, y));
+  }
+
+  private void save(String name, HostTensor tensor) throws IOException {
+    try (var out = Files.newOutputStream(folder.resolve(name))) {
+      out.write(Npy.header(tensor.type()).orElseThrow());
+      out.write(tensor.data().toArray(ValueLayout.JAVA_BYTE));
+    }
+  }
+
+  private HostTensor read(String name) throws IOException {
+    try (var in = Files.newInputStream(folder.resolve(name))) {
+      return Npy.read(in, 1 << 20, name);
+    }
+  }
+
+  /** Runs a line in which files are names in the folder. */
+  private Run emulate(String line) {
+    var words = new ArrayList<String>(List.of("emulate"));
+    for (var word : line.split(" ", -1)) {
+      words.add(word.replaceFirst("(\\w+\\.(npy|ptx|bin))", folder + "/$1"));
+    }
+    return Run.of(Athanor.commandLine(), words.toArray(String[]::new));
+  }
+
+  private static String example() {
+    var help = Run.of(Athanor.commandLine(), "emulate", "--help").out().replaceAll("\\s+", " ");
+    int start = help.indexOf("Example: athanor emulate ") + "Example: athanor emulate ".length();
+    return help.substring(start, help.indexOf("inout:y.npy", start) + "inout:y.npy".length());
+  }
+
+  @Test
+  void theExampleOfTheHelpRuns() throws IOException {
+    var run = emulate(example());
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .startsWith("saxpy ran as 2x1x1 blocks of 64x1x1 threads in ")
+        .contains("wrote f32[100] to " + folder.resolve("y.npy"));
+    var y = read("y.npy");
+    for (int i = 0; i < 100; i++) {
+      assertThat(y.get(i)).isEqualTo(2.5 * i + 1000 - i);
+    }
+  }
+
+  @Test
+  void outputsOfNewFilesAndJson() throws IOException {
+    var run =
+        emulate(
+            "saxpy.ptx --block 64 --grid 2 --arg s32:64 --arg f32:0.5 --arg in:x.npy"
+                + " --arg out:new.npy:f32:10,10 --schedule random --seed 3 --timing eager --json");
+    assertThat(run.err()).isEmpty();
+    var result = JsonMapper.shared().readTree(run.out());
+    assertThat(result.get("kernel").asString()).isEqualTo("saxpy");
+    assertThat(result.get("block").asString()).isEqualTo("64x1x1");
+    assertThat(result.get("outputs").get(0).get("type").asString()).isEqualTo("f32[10, 10]");
+    assertThat(result.get("faults")).isEmpty();
+    var made = read("new.npy");
+    assertThat(made.get(63)).isEqualTo(31.5);
+    assertThat(made.get(64)).isZero();
+  }
+
+  @Test
+  void aFaultIsToldWithThreadAndLine() {
+    var run =
+        emulate("saxpy.ptx --block 32 --arg u32:100 --arg f32:1 --arg in:x.npy --arg zeros:64");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.err())
+        .contains("thread (16,0,0) of block (0,0,0) of kernel saxpy")
+        .contains("saxpy.ptx:14:")
+        .contains("touches bytes 64..67 of a buffer of 64 bytes");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          none.ptx --block 1 | there is no readable file @/none.ptx
+          saxpy.ptx --block 0 | --block 0: it takes one to three numbers, 16,16
+          saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
+          saxpy.ptx --block 1 --target x | --target: "x" names no target; targets are written sm_80 or sm_90a
+          saxpy.ptx --block 1 --schedule no | --schedule no: it takes converging, ahead-first, one-by-one, random, apart
+          saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is no number of type u8
+          saxpy.ptx --block 1 --arg s8:-129 | --arg s8:-129: "-129" is no number of type s8
+          saxpy.ptx --block 1 --arg frob | --arg frob: arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES and bytes:FILE
+          saxpy.ptx --block 1 --arg in:none.npy | --arg in:@/none.npy: there is no readable file of that name
+          saxpy.ptx --block 1 --arg out:new.npy | --arg out:@/new.npy: it is written out:FILE.npy:DTYPE:SHAPE
+          saxpy.ptx --block 1 --arg out:new.npy:bf16:4 | --arg out:@/new.npy:bf16:4: npy files hold no bf16
+          saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size is integers with commas between, 64,64
+          saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is no npy file: it does not begin with \\x93NUMPY
+          saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments, the kernel takes 4
+          """)
+  void badUseIsAnsweredWithOneSentence(String line, String sentence) {
+    var run = emulate(line);
+    assertThat(run.err().strip())
+        .isEqualTo(
+            "athanor emulate: " + sentence.replace("@", folder.toString()).replace("\\\\", "\\"));
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aMistakeInThePtxIsShownWithItsPlace() throws IOException {
+    Files.writeString(folder.resolve("bad.ptx"), SAXPY.replace("fma.rn.f32", "fma.f32"));
+    var run = emulate("bad.ptx --block 1");
+    assertThat(run.status()).isEqualTo(2);
+    assertThat(run.err()).contains("bad.ptx:15:").contains("fma");
+  }
+}
