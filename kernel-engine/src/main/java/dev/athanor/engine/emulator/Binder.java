@@ -4,6 +4,7 @@ import dev.athanor.engine.emulator.LaneLoops.Place;
 import dev.athanor.engine.emulator.Op.Barrier;
 import dev.athanor.engine.emulator.Op.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
+import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.LaneMeaning;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
@@ -16,6 +17,7 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -39,6 +41,7 @@ final class Binder {
   private final Map<String, Integer> labels;
   private final Block block;
   private final Registers registers;
+  private final Map<String, WarpFunction> functions = new HashMap<>();
 
   Binder(Program program, Map<String, Integer> labels, Block block) {
     this.program = program;
@@ -69,7 +72,12 @@ final class Binder {
       case Semantics.Warp warp -> op(Kind.COLLECTIVE, i, warp(i, warp.function()));
       case Semantics.Converged converged -> op(Kind.STRAIGHT, i, warp(i, converged.function()));
       case Semantics.WarpBarrier _ -> op(Kind.COLLECTIVE, i, warp(i, (_, _, _) -> {}));
-      case Semantics.LoadMatrix matrix -> op(Kind.COLLECTIVE, i, matrix(i, matrix));
+      case Semantics.LoadMatrix matrix ->
+          op(Kind.COLLECTIVE, i, matrix(i, 1, matrix.fragment(), true));
+      case Semantics.StoreMatrix matrix ->
+          op(Kind.COLLECTIVE, i, matrix(i, 0, matrix.fragment(), false));
+      case Semantics.LoadTile _ -> op(Kind.COLLECTIVE, i, tile(i, 1, 0, true));
+      case Semantics.StoreTile _ -> op(Kind.COLLECTIVE, i, tile(i, 0, 1, false));
       case Semantics.AsyncCopy _ -> op(Kind.STRAIGHT, i, copy(i));
       case Semantics.CommitGroup _ -> op(Kind.STRAIGHT, i, block.copies.new Commit());
       case Semantics.WaitGroup _ ->
@@ -229,16 +237,40 @@ final class Binder {
     }
     var results =
         operands(instruction, true).stream().map(o -> registers.of((Operand.Register) o)).toList();
-    return new WarpSteps.Call(block, instruction, function, results, sources, members);
+    var bound =
+        functions.computeIfAbsent(
+            instruction.form().syntax() + instruction.modifiers(),
+            _ -> function.bind(instruction.modifiers(), block.target));
+    return new WarpSteps.Call(block, instruction, bound, results, sources, members);
   }
 
-  private Step matrix(Instruction instruction, Semantics.LoadMatrix matrix) {
-    var results =
-        operands(instruction, true).stream()
-            .map(o -> registers.of((Operand.Register) o).ints())
+  private Step matrix(Instruction instruction, int address, Fragment fragment, boolean load) {
+    var registers =
+        spread(instruction.operands().get(1 - address))
+            .map(operand -> source(operand, Type.B32).ints())
             .toList();
-    return new WarpSteps.LoadMatrix(
-        block, instruction, addresses(instruction, 1, Space.SHARED), matrix.fragment(), results);
+    return new MatrixSteps.Rows(
+        block,
+        instruction,
+        addresses(instruction, address, Space.SHARED),
+        fragment,
+        registers,
+        load);
+  }
+
+  private Step tile(Instruction instruction, int address, int value, boolean load) {
+    var slot = instruction.form().operands().get(value);
+    var registers =
+        spread(instruction.operands().get(value))
+            .map(operand -> source(operand, slot.type(instruction.modifiers())))
+            .toList();
+    var space = instruction.modifiers().find(Space.class).orElse(Space.GLOBAL);
+    var stride =
+        instruction.operands().size() > 2
+            ? source(instruction.operands().get(2), Type.U32).ints()
+            : null;
+    return new MatrixSteps.Tile(
+        block, instruction, addresses(instruction, address, space), stride, registers, load);
   }
 
   private Step copy(Instruction instruction) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -52,6 +53,7 @@ final class Block {
   final @Nullable Observer observer;
 
   final Target target;
+  final Arithmetic arithmetic;
   final AsyncCopies copies;
 
   private final String kernel;
@@ -93,6 +95,7 @@ final class Block {
             Space.LOCAL, Arena.ofAuto().allocate(Math.max(1, locals), 16).asSlice(0, locals));
     this.memory = launch.memory();
     this.target = launch.options().target();
+    this.arithmetic = launch.options().arithmetic();
     this.copies = new AsyncCopies(this, launch.options().asyncTiming());
     this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
 
@@ -17,6 +18,7 @@ import java.util.List;
  * @param observers who watches launches
  * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
  *     clusters; where a grid has more, its results are not complete
+ * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param execution how kernels are executed; results and faults are the same
  */
 public record EmulatorOptions(
@@ -29,13 +31,13 @@ public record EmulatorOptions(
     long seed,
     List<Observer.Factory> observers,
     long blocks,
+    Arithmetic arithmetic,
     Execution execution) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, hot kernels compiled, and
-   * twice the memory that
-   * the Java heap may take. Where nothing else was set the heap may take a quarter of the machine
-   * or container.
+   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
+   * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
+   * may take a quarter of the machine or container.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -48,6 +50,7 @@ public record EmulatorOptions(
           0,
           List.of(),
           Long.MAX_VALUE,
+          Arithmetic.EXACT,
           Execution.TIERED);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -90,61 +93,166 @@ public record EmulatorOptions(
 
   public EmulatorOptions withTarget(Target newTarget) {
     return new EmulatorOptions(
-        newTarget, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        newTarget,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
     return new EmulatorOptions(
-        target, newWorkers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        target,
+        newWorkers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
     return new EmulatorOptions(
-        target, workers, newMemoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        target,
+        workers,
+        newMemoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, newAsyncTiming, patience, schedule, seed, observers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        newAsyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, newPatience, schedule, seed, observers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        newPatience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, newObservers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        newObservers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, newSchedule, seed, observers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        newSchedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, newSeed, observers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        newSeed,
+        observers,
+        blocks,
+        arithmetic,
         execution);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, newBlocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        newBlocks,
+        arithmetic,
+        execution);
+  }
+
+  public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        newArithmetic,
         execution);
   }
 
   public EmulatorOptions withExecution(Execution newExecution) {
     return new EmulatorOptions(
-        target, workers, memoryBytes, asyncTiming, patience, schedule, seed, observers, blocks,
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
         newExecution);
   }
 }

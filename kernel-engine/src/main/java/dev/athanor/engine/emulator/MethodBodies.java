@@ -56,7 +56,10 @@ final class MethodBodies {
       parameters.append(parameter.descriptorString());
     }
     var descriptor = parameters.append(")").append(type).toString();
-    return CLASSES.computeIfAbsent(method.getDeclaringClass(), MethodBodies::parse).methods().stream()
+    return CLASSES
+        .computeIfAbsent(method.getDeclaringClass(), MethodBodies::parse)
+        .methods()
+        .stream()
         .filter(m ->
             m.methodName().equalsString(method.getName())
                 && m.methodType().equalsString(descriptor))

@@ -31,13 +31,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class Normalizer {
 
-  private final Kernel kernel;
   private final Set<String> taken;
   private final List<Statement> body = new ArrayList<>();
   private int fresh;
 
   private Normalizer(Kernel kernel) {
-    this.kernel = kernel;
     this.taken =
         kernel.registers().stream()
             .map(Register::name)

@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import java.lang.classfile.CodeBuilder;
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes the method of one segment: a loop over the active lanes, and in it the instructions for
@@ -314,20 +316,12 @@ final class SegmentWriter {
 
   private void instruction(int pc) {
     var instruction = flow.code().get(pc);
-    var guard = instruction.guard();
     if (instruction.form().semantics() instanceof Semantics.Branch) {
       branch(pc, instruction);
       return;
     }
     var skip = code.newLabel();
-    if (guard != null) {
-      code.iload(local(guard.predicate()));
-      if (guard.negated()) {
-        code.ifne(skip);
-      } else {
-        code.ifeq(skip);
-      }
-    }
+    skipUnless(instruction.guard(), skip);
     switch (instruction.form().semantics()) {
       case Semantics.Load _ when isParameter(instruction) -> {
         var register = (Register) instruction.operands().getFirst();
@@ -347,31 +341,26 @@ final class SegmentWriter {
 
   private void branch(int pc, Instruction branch) {
     int target = flow.target(branch);
-    var guard = branch.guard();
-    var skip = code.newLabel();
     var label = isInside(target) ? targets.get(target) : exit(target);
-    if (guard != null) {
-      code.iload(local(guard.predicate()));
-    }
-    if (guard == null && !(isInside(target) && target <= pc)) {
-      code.goto_(label);
-    } else if (!(isInside(target) && target <= pc)) {
-      if (guard.negated()) {
-        code.ifeq(label);
-      } else {
-        code.ifne(label);
-      }
-    } else {
-      if (guard != null) {
-        if (guard.negated()) {
-          code.ifne(skip);
-        } else {
-          code.ifeq(skip);
-        }
-      }
+    var skip = code.newLabel();
+    skipUnless(branch.guard(), skip);
+    if (isInside(target) && target <= pc) {
       code.iinc(patience, -1).iload(patience).ifge(label).goto_(exit(target));
+    } else {
+      code.goto_(label);
     }
     code.labelBinding(skip);
+  }
+
+  private void skipUnless(@Nullable Guard guard, Label skip) {
+    if (guard != null) {
+      code.iload(local(guard.predicate()));
+      if (guard.negated()) {
+        code.ifne(skip);
+      } else {
+        code.ifeq(skip);
+      }
+    }
   }
 
   private void pure(Instruction instruction) {

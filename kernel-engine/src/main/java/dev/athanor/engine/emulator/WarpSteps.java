@@ -1,7 +1,6 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Registers.Lanes;
-import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.WarpFunction;
@@ -21,12 +20,12 @@ final class WarpSteps {
     };
   }
 
-  private static int[][] words(List<Lanes> registers) {
+  static int[][] words(List<Lanes> registers) {
     return new int[registers.stream().mapToInt(WarpSteps::rows).sum()][32];
   }
 
   /** All lanes of a warp are needed, and have to be there. */
-  private static void checkFull(Block block, Instruction instruction, int warp) {
+  static void checkFull(Block block, Instruction instruction, int warp) {
     int missing = Integer.bitCount(~block.active[warp]);
     if (missing != 0) {
       throw block.fault(
@@ -103,7 +102,7 @@ final class WarpSteps {
           row = read(source, warp, sourceWords, row);
         }
         function.apply(
-            new WarpFunction.Call(instruction.modifiers(), block.target, mask),
+            new WarpFunction.Call(instruction.modifiers(), block.target, block.arithmetic, mask),
             sourceWords,
             resultWords);
         row = 0;
@@ -112,128 +111,98 @@ final class WarpSteps {
         }
       }
     }
+  }
 
-    /** Spreads the lanes of a warp out to words from a row on, and answers the next row. */
-    private static int read(Lanes register, int warp, int[][] words, int row) {
-      int from = 32 * warp;
-      switch (register.storage()) {
-        case MASK -> {
-          for (int lane = 0; lane < 32; lane++) {
-            words[row][lane] = (register.ints()[warp] >>> lane) & 1;
-          }
-        }
-        case INT -> System.arraycopy(register.ints(), from, words[row], 0, 32);
-        case FLOAT -> {
-          for (int lane = 0; lane < 32; lane++) {
-            words[row][lane] = Float.floatToRawIntBits(register.floats()[from + lane]);
-          }
-        }
-        case LONG -> {
-          for (int lane = 0; lane < 32; lane++) {
-            split(register.longs()[from + lane], words, row, lane);
-          }
-        }
-        case DOUBLE -> {
-          for (int lane = 0; lane < 32; lane++) {
-            split(Double.doubleToRawLongBits(register.doubles()[from + lane]), words, row, lane);
-          }
+  /** Spreads the lanes of a warp out to words from a row on, and answers the next row. */
+  static int read(Lanes register, int warp, int[][] words, int row) {
+    int from = 32 * warp;
+    switch (register.storage()) {
+      case MASK -> {
+        for (int lane = 0; lane < 32; lane++) {
+          words[row][lane] = (register.ints()[warp] >>> lane) & 1;
         }
       }
-      return row + rows(register);
-    }
-
-    private static int write(Lanes register, int warp, int mask, int[][] words, int row) {
-      if (register.storage() == Storage.MASK) {
-        register.ints()[warp] &= ~mask;
-      }
-      for (int left = mask; left != 0; left &= left - 1) {
-        int lane = Integer.numberOfTrailingZeros(left);
-        int at = 32 * warp + lane;
-        int word = words[row][lane];
-        switch (register.storage()) {
-          case MASK -> register.ints()[warp] |= word << lane;
-          case INT -> register.ints()[at] = word;
-          case FLOAT -> register.floats()[at] = Float.intBitsToFloat(word);
-          case LONG -> register.longs()[at] = join(word, words[row + 1][lane]);
-          case DOUBLE ->
-              register.doubles()[at] = Double.longBitsToDouble(join(word, words[row + 1][lane]));
+      case INT -> System.arraycopy(register.ints(), from, words[row], 0, 32);
+      case FLOAT -> {
+        for (int lane = 0; lane < 32; lane++) {
+          words[row][lane] = Float.floatToRawIntBits(register.floats()[from + lane]);
         }
       }
-      return row + rows(register);
+      case LONG -> {
+        for (int lane = 0; lane < 32; lane++) {
+          split(register.longs()[from + lane], words, row, lane);
+        }
+      }
+      case DOUBLE -> {
+        for (int lane = 0; lane < 32; lane++) {
+          split(Double.doubleToRawLongBits(register.doubles()[from + lane]), words, row, lane);
+        }
+      }
     }
+    return row + rows(register);
+  }
 
-    private static void split(long bits, int[][] words, int row, int lane) {
-      words[row][lane] = (int) bits;
-      words[row + 1][lane] = (int) (bits >>> 32);
+  /** Takes words from a row on to the lanes of a mask, and answers the next row. */
+  static int write(Lanes register, int warp, int mask, int[][] words, int row) {
+    if (mask == -1) {
+      writeAll(register, warp, words, row);
+    } else {
+      writeSome(register, warp, mask, words, row);
     }
+    return row + rows(register);
+  }
 
-    private static long join(int low, int high) {
-      return (low & 0xFFFF_FFFFL) | ((long) high << 32);
+  private static void writeAll(Lanes register, int warp, int[][] words, int row) {
+    var low = words[row];
+    int from = 32 * warp;
+    switch (register.storage()) {
+      case MASK -> writeSome(register, warp, -1, words, row);
+      case INT -> System.arraycopy(low, 0, register.ints(), from, 32);
+      case FLOAT -> {
+        var to = register.floats();
+        for (int lane = 0; lane < 32; lane++) {
+          to[from + lane] = Float.intBitsToFloat(low[lane]);
+        }
+      }
+      case LONG -> {
+        for (int lane = 0; lane < 32; lane++) {
+          register.longs()[from + lane] = join(low[lane], words[row + 1][lane]);
+        }
+      }
+      case DOUBLE -> {
+        for (int lane = 0; lane < 32; lane++) {
+          register.doubles()[from + lane] =
+              Double.longBitsToDouble(join(low[lane], words[row + 1][lane]));
+        }
+      }
     }
   }
 
-  /** {@code ldmatrix}: rows of 16 bytes from shared memory, handed out as a fragment says. */
-  static final class LoadMatrix implements Step.Collective {
-    private static final int ROWS = 8;
-    private static final int ROW_BYTES = 16;
-
-    private final Block block;
-    private final Instruction instruction;
-    private final Addresses addresses;
-    private final List<int[]> results;
-    private final int[] rows = new int[64];
-    private final int[] bytes = new int[64];
-    private final Touch touch;
-
-    LoadMatrix(
-        Block block,
-        Instruction instruction,
-        Addresses addresses,
-        Fragment fragment,
-        List<int[]> results) {
-      this.block = block;
-      this.instruction = instruction;
-      this.addresses = addresses;
-      this.results = results;
-      this.touch = new Touch(instruction, Touch.Kind.LOAD);
-      for (int i = 0; i < rows.length; i++) {
-        var place = fragment.place().at(i / 2, i % 2);
-        rows[i] = place.row();
-        bytes[i] = 2 * place.column();
+  private static void writeSome(Lanes register, int warp, int mask, int[][] words, int row) {
+    if (register.storage() == Storage.MASK) {
+      register.ints()[warp] &= ~mask;
+    }
+    for (int left = mask; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      int at = 32 * warp + lane;
+      int word = words[row][lane];
+      switch (register.storage()) {
+        case MASK -> register.ints()[warp] |= word << lane;
+        case INT -> register.ints()[at] = word;
+        case FLOAT -> register.floats()[at] = Float.intBitsToFloat(word);
+        case LONG -> register.longs()[at] = join(word, words[row + 1][lane]);
+        case DOUBLE ->
+            register.doubles()[at] = Double.longBitsToDouble(join(word, words[row + 1][lane]));
       }
     }
+  }
 
-    @Override
-    public int needed(int warp, int mask) {
-      return block.live[warp];
-    }
+  private static void split(long bits, int[][] words, int row, int lane) {
+    words[row][lane] = (int) bits;
+    words[row + 1][lane] = (int) (bits >>> 32);
+  }
 
-    @Override
-    public void execute(int first, int end, boolean whole) {
-      for (int warp = first; warp < end; warp++) {
-        if (block.active[warp] != 0) {
-          checkFull(block, instruction, warp);
-          load(warp);
-        }
-      }
-    }
-
-    private void load(int warp) {
-      int count = ROWS * results.size();
-      addresses.resolve(warp, count == 32 ? -1 : (1 << count) - 1, ROW_BYTES, touch);
-      block.observe(touch);
-      for (int matrix = 0; matrix < results.size(); matrix++) {
-        var result = results.get(matrix);
-        for (int lane = 0; lane < 32; lane++) {
-          result[32 * warp + lane] =
-              element(matrix, 2 * lane) | (element(matrix, 2 * lane + 1) << 16);
-        }
-      }
-    }
-
-    private int element(int matrix, int i) {
-      return block.shared.get(Cells.SHORT, touch.offsets[ROWS * matrix + rows[i]] + bytes[i])
-          & 0xFFFF;
-    }
+  private static long join(int low, int high) {
+    return (low & 0xFFFF_FFFFL) | ((long) high << 32);
   }
 }

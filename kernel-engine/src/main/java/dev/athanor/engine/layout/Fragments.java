@@ -9,32 +9,13 @@ import dev.athanor.engine.layout.Fragment.Coordinate;
 public final class Fragments {
 
   /** A of {@code mma.m16n8k16} with 16-bit elements: 8 a lane, two to a register. */
-  public static final Fragment A_16X16 =
-      new Fragment(
-          "A 16x16",
-          16,
-          16,
-          8,
-          (lane, i) ->
-              new Coordinate(lane / 4 + 8 * (i / 2 % 2), lane % 4 * 2 + i % 2 + 8 * (i / 4)));
+  public static final Fragment A_16X16 = a(16, 16, 16);
 
   /** B of {@code mma.m16n8k16} with 16-bit elements: 4 a lane, two to a register. */
-  public static final Fragment B_16X8 =
-      new Fragment(
-          "B 16x8",
-          16,
-          8,
-          4,
-          (lane, i) -> new Coordinate(lane % 4 * 2 + i % 2 + 8 * (i / 2), lane / 4));
+  public static final Fragment B_16X8 = b(16, 16);
 
   /** C and D of {@code mma.m16n8k*} with 32-bit elements: 4 a lane, one to a register. */
-  public static final Fragment C_16X8 =
-      new Fragment(
-          "C 16x8",
-          16,
-          8,
-          4,
-          (lane, i) -> new Coordinate(lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2));
+  public static final Fragment C_16X8 = c(16);
 
   /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 a lane, in one register. */
   public static final Fragment MATRIX_8X8 =
@@ -44,6 +25,90 @@ public final class Fragments {
   public static final Fragment MATRIX_8X8_TRANSPOSED =
       new Fragment(
           "8x8 transposed", 8, 8, 2, (lane, i) -> new Coordinate(lane % 4 * 2 + i, lane / 4));
+
+  /**
+   * A of {@code mma}: a register holds neighbours of a row, four lanes hold the registers of one
+   * row, and the registers of a lane follow one another down the rows first.
+   *
+   * @param rows 8 or 16
+   * @param columns the depth k
+   * @param bits the width of an element, at most 64
+   */
+  public static Fragment a(int rows, int columns, int bits) {
+    int packed = packed(bits);
+    int high = rows / 8;
+    return new Fragment(
+        "A %dx%d".formatted(rows, columns),
+        rows,
+        columns,
+        rows * columns / Fragment.LANES,
+        (lane, i) ->
+            new Coordinate(
+                lane / 4 + 8 * (i / packed % high),
+                packed * (lane % 4 + 4 * (i / packed / high)) + i % packed));
+  }
+
+  /**
+   * B of {@code mma}, which has eight columns: a register holds neighbours of a column, four lanes
+   * hold one column.
+   *
+   * @param rows the depth k
+   * @param bits the width of an element, at most 64
+   */
+  public static Fragment b(int rows, int bits) {
+    int packed = packed(bits);
+    return new Fragment(
+        "B %dx8".formatted(rows),
+        rows,
+        8,
+        rows / 4,
+        (lane, i) -> new Coordinate(packed * (lane % 4 + 4 * (i / packed)) + i % packed, lane / 4));
+  }
+
+  /**
+   * C and D of {@code mma}, which have eight columns.
+   *
+   * @param rows 8 or 16
+   */
+  public static Fragment c(int rows) {
+    return new Fragment(
+        "C %dx8".formatted(rows),
+        rows,
+        8,
+        rows / 4,
+        (lane, i) -> new Coordinate(lane / 4 + 8 * (i / 2), lane % 4 * 2 + i % 2));
+  }
+
+  /**
+   * A layout of our own for {@code wmma}, whose fragments the manual leaves open: lane after lane
+   * holds a run of the matrix, row by row.
+   */
+  public static Fragment byRows(int rows, int columns) {
+    int elements = rows * columns / Fragment.LANES;
+    return new Fragment(
+        "%dx%d by rows".formatted(rows, columns),
+        rows,
+        columns,
+        elements,
+        (lane, i) ->
+            new Coordinate((lane * elements + i) / columns, (lane * elements + i) % columns));
+  }
+
+  /** The same column by column. */
+  public static Fragment byColumns(int rows, int columns) {
+    int elements = rows * columns / Fragment.LANES;
+    return new Fragment(
+        "%dx%d by columns".formatted(rows, columns),
+        rows,
+        columns,
+        elements,
+        (lane, i) -> new Coordinate((lane * elements + i) % rows, (lane * elements + i) / rows));
+  }
+
+  /** How many elements a register holds; one of 64 bits is a register of its own. */
+  private static int packed(int bits) {
+    return Math.max(1, 32 / bits);
+  }
 
   private Fragments() {}
 }

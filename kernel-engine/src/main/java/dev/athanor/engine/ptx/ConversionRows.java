@@ -68,8 +68,8 @@ final class ConversionRows {
           pure("9.7.9.21", "8.1", 89, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f32 d:0, a:1, b:1", "pairOf"),
           pure("9.7.9.21", "8.1", 89, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f16x2 d:0, a:1", "identity"),
           pure("9.7.9.21", "8.1", 89, "cvt.rn{.relu}.f16x2.<e4m3x2|e5m2x2> d:0, a:1", "identity"),
-          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u16|s16>.s32 d:b32, a, b", "packHalves"),
-          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u8|s8>.s32.b32 d, a:s32, b:s32, c", "packBytes"));
+          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u16|s16>.s32 d:u32, a, b", "packHalves"),
+          pure("9.7.9.22", "6.5", 72, "cvt.pack.sat.<u8|s8>.s32.b32 d:u32, a:s32, b:s32, c:u32", "packBytes"));
   // spotless:on
 
   /** Whether the source has values that the result has not, for which saturation is. */

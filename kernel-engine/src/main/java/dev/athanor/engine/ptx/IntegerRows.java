@@ -117,11 +117,11 @@ final class IntegerRows {
           pure("9.7.1.22", "7.6", 70, "szext.wrap.u32 d, a, b", "extendWrapUnsigned"),
           pure("9.7.1.22", "7.6", 70, "szext.clamp.s32 d, a, b:u32", "extendClamp"),
           pure("9.7.1.22", "7.6", 70, "szext.clamp.u32 d, a, b", "extendClampUnsigned"),
-          pure("9.7.1.23", "7.6", 70, "bmsk.wrap.b32 d, a, b", "maskWrap"),
-          pure("9.7.1.23", "7.6", 70, "bmsk.clamp.b32 d, a, b", "maskClamp"),
-          pure("9.7.1.24", "5.0", 61, "dp4a.<u32|s32>.<u32|s32> d:b32, a:b32, b:b32, c:b32", "dot4"),
-          pure("9.7.1.25", "5.0", 61, "dp2a.lo.<u32|s32>.<u32|s32> d:b32, a:b32, b:b32, c:b32", "dot2Low"),
-          pure("9.7.1.25", "5.0", 61, "dp2a.hi.<u32|s32>.<u32|s32> d:b32, a:b32, b:b32, c:b32", "dot2High"),
+          pure("9.7.1.23", "7.6", 70, "bmsk.wrap.b32 d:u32, a:u32, b:u32", "maskWrap"),
+          pure("9.7.1.23", "7.6", 70, "bmsk.clamp.b32 d:u32, a:u32, b:u32", "maskClamp"),
+          pure("9.7.1.24", "5.0", 61, "dp4a.<u32|s32>.<u32|s32> d:u32, a:u32, b:u32, c:u32", "dot4"),
+          pure("9.7.1.25", "5.0", 61, "dp2a.lo.<u32|s32>.<u32|s32> d:u32, a:u32, b:u32, c:u32", "dot2Low"),
+          pure("9.7.1.25", "5.0", 61, "dp2a.hi.<u32|s32>.<u32|s32> d:u32, a:u32, b:u32, c:u32", "dot2High"),
 
           // logic and shifts
           pure("9.7.8.1",     "1.0", 20, "and.<pred|b16|b32|b64> d, a, b",                                    "and"),

@@ -210,8 +210,7 @@ final class LaneFunctions {
     } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
       return a >= b;
     }
-    throw new IllegalArgumentException(
-        "." + comparison.word() + " does not compare integers");
+    throw new IllegalArgumentException("." + comparison.word() + " does not compare integers");
   }
 
   static boolean compareUnsigned(int a, int b, Comparison comparison) {

@@ -11,6 +11,7 @@ public sealed interface Modifier
         Modifier.Rounding,
         Modifier.Comparison,
         Modifier.Logic,
+        Modifier.Layout,
         Modifier.Space,
         Modifier.Word {
 
@@ -86,6 +87,19 @@ public sealed interface Modifier
     }
   }
 
+  /**
+   * Whether the elements of a row or of a column of a matrix are neighbours (PTX ISA 9.7.14.4.2).
+   */
+  enum Layout implements Modifier {
+    ROW,
+    COL;
+
+    @Override
+    public String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
   /** A state space (PTX ISA 5.1). */
   enum Space implements Modifier {
     PARAM,
@@ -130,6 +144,7 @@ public sealed interface Modifier
                 Rounding.values(),
                 Comparison.values(),
                 Logic.values(),
+                Layout.values(),
                 Space.values())
             .flatMap(Stream::of)
             .collect(Collectors.toUnmodifiableMap(Modifier::word, m -> m));

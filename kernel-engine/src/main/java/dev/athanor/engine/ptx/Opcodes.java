@@ -2,9 +2,7 @@ package dev.athanor.engine.ptx;
 
 import static dev.athanor.engine.ptx.Row.pure;
 import static dev.athanor.engine.ptx.Row.row;
-import static dev.athanor.engine.ptx.Row.warp;
 
-import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Semantics.*;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -49,17 +47,7 @@ public final class Opcodes {
           row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
           row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
           row( "9.7.19.2",    "6.3", 70, "nanosleep.u32 t",                                                   new NoEffect()),
-          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()),
-
-          // matrices
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 d:b32*1, [a]",             new LoadMatrix(Fragments.MATRIX_8X8)),
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 d:b32*2, [a]",             new LoadMatrix(Fragments.MATRIX_8X8)),
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 d:b32*4, [a]",             new LoadMatrix(Fragments.MATRIX_8X8)),
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 d:b32*1, [a]",       new LoadMatrix(Fragments.MATRIX_8X8_TRANSPOSED)),
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 d:b32*2, [a]",       new LoadMatrix(Fragments.MATRIX_8X8_TRANSPOSED)),
-          row( "9.7.14.5.15", "6.5", 75, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 d:b32*4, [a]",       new LoadMatrix(Fragments.MATRIX_8X8_TRANSPOSED)),
-          warp("9.7.14.5.14", "7.0", 80, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 d:f32*4, a:b32*4, b:b32*2, c:f32*4", TensorCore.F16::m16n8k16),
-          warp("9.7.14.5.14", "7.0", 80, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 d:f32*4, a:b32*4, b:b32*2, c:f32*4", TensorCore.BF16::m16n8k16));
+          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()));
   // spotless:on
 
   private static final List<Form> TABLE =
@@ -73,13 +61,17 @@ public final class Opcodes {
               MemoryRows.ALL,
               WarpRows.ALL,
               BarrierRows.ALL,
-              FunctionRows.ALL)
+              FunctionRows.ALL,
+              MatrixRows.ALL)
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
       Pattern.compile(
           "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
               + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
+
+  private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
+  private static final Pattern SPARSE = Pattern.compile("mma\\.sp(::|\\.).*");
 
   private static final Map<String, List<Form>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(Form::mnemonic));
@@ -106,6 +98,14 @@ public final class Opcodes {
       throw new IllegalArgumentException(
           words[0]
               + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
+    }
+    if (VOLTA.matcher(opcode).matches()) {
+      throw new IllegalArgumentException(
+          "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+    }
+    if (SPARSE.matcher(opcode).matches()) {
+      throw new IllegalArgumentException(
+          "mma.sp is not supported: no product of a sparse matrix is");
     }
     if (rows == null) {
       throw new IllegalArgumentException(

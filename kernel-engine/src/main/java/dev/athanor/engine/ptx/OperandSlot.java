@@ -94,7 +94,7 @@ public record OperandSlot(
         };
     var allowed = new ArrayList<Long>();
     if (m.group(4) != null) {
-      var range = m.group(4).split("\\.\\.");
+      var range = m.group(4).split("\\.\\.", 2);
       if (range.length == 2) {
         LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
             .forEach(allowed::add);

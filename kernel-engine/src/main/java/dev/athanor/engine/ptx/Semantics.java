@@ -57,6 +57,18 @@ public sealed interface Semantics {
    */
   record LoadMatrix(Fragment fragment) implements Semantics {}
 
+  /** {@code stmatrix}: the same the other way. */
+  record StoreMatrix(Fragment fragment) implements Semantics {}
+
+  /**
+   * {@code wmma.load}: a warp reads a matrix into the registers that {@link RegisterTile#wmma}
+   * describes.
+   */
+  record LoadTile() implements Semantics {}
+
+  /** {@code wmma.store}: the same the other way. */
+  record StoreTile() implements Semantics {}
+
   /** Copies from global to shared memory without registers, later than it is issued. */
   record AsyncCopy() implements Semantics {}
 

@@ -1,159 +1,124 @@
 package dev.athanor.engine.ptx;
 
-import dev.athanor.engine.layout.Fragment;
-import dev.athanor.engine.layout.Fragments;
+import dev.athanor.engine.ptx.Modifier.Rounding;
 
 /**
- * The arithmetic of {@code mma.sync} with 16-bit operands and f32 sums, bit for bit as hardware
- * does it.
+ * How a tensor core adds the products of one element of a floating-point result.
  *
- * <p>A dot product is a sum of exact products and the accumulator, each truncated toward zero to F
- * bits below the greatest exponent among them, then added exactly and truncated to f32. F is 24 up
- * to Ada, where a product of depth 16 is two of depth 8 in sequence, and 25 on Hopper, where it is
- * one. Significands are not normalised when exponents are compared: a subnormal has the exponent of
- * the smallest normal number, a zero that of the smallest f32. Source: the MMA-Sim model, which its
- * authors compared with hardware (arXiv 2511.10909).
+ * <p>A block of products and the summand are each truncated toward zero to {@code fraction} bits
+ * below the greatest exponent among them ({@link NumberTile} says which those are) and added
+ * exactly; the sum is brought to the format of the result. The next block has that as its summand.
+ * Infinities and NaN follow arithmetic, and every NaN is the canonical one. Source: the MMA-Sim
+ * model, which its authors compared with hardware (arXiv 2511.10909).
+ *
+ * @param fraction the bits kept below the greatest exponent
+ * @param depth the products of a block
+ * @param sum the format of the sum after a block
  */
-enum TensorCore {
-  F16(-14) {
-    @Override
-    float value(int bits) {
-      return Float.float16ToFloat((short) bits);
+public record TensorCore(int fraction, int depth, Sum sum) {
+
+  private static final int TURING = 75;
+  private static final int HOPPER = 90;
+  private static final int FP8_FRACTION = 13;
+
+  /** The format of a sum, and how it is rounded to that. */
+  public enum Sum {
+    /** To f32, toward zero. */
+    F32(-126),
+    /** To 13 bits of the fraction of f32, toward zero. */
+    E8M13(-126),
+    /** To nearest even. */
+    F16(-14);
+
+    private static final long BEYOND_F32 = (1L << 29) - 1;
+    private static final int BEYOND_E8M13 = (1 << 10) - 1;
+
+    private final int smallestExponent;
+
+    Sum(int smallestExponent) {
+      this.smallestExponent = smallestExponent;
     }
-  },
-  BF16(-126) {
-    @Override
-    float value(int bits) {
-      return Float.intBitsToFloat(bits << 16);
+
+    int smallestExponent() {
+      return smallestExponent;
     }
-  };
 
-  private static final int M = 16;
-  private static final int N = 8;
-  private static final int K = 16;
-  private static final int ZERO_EXPONENT = -126;
-  private static final int[] A = Fragments.A_16X16.indices();
-  private static final int[] B = Fragments.B_16X8.indices();
-  private static final int[] C = Fragments.C_16X8.indices();
-
-  private final int smallestExponent;
-
-  TensorCore(int smallestExponent) {
-    this.smallestExponent = smallestExponent;
-  }
-
-  /** The number that 16 bits stand for. */
-  abstract float value(int bits);
-
-  /** {@code mma.m16n8k16}: sources are 4 registers of A, 2 of B and 4 of C, results 4 of D. */
-  void m16n8k16(WarpFunction.Call call, int[][] sources, int[][] results) {
-    var a = new float[M * K];
-    var b = new float[N * K];
-    var exponentA = new int[M * K];
-    var exponentB = new int[N * K];
-    boolean finite = unpack(sources, 0, A, Fragments.A_16X16, a, exponentA);
-    var rowMajorB = new float[K * N];
-    var rowMajorExponentB = new int[K * N];
-    finite &= unpack(sources, 4, B, Fragments.B_16X8, rowMajorB, rowMajorExponentB);
-    for (int k = 0; k < K; k++) {
-      for (int column = 0; column < N; column++) {
-        b[column * K + k] = rowMajorB[k * N + column];
-        exponentB[column * K + k] = rowMajorExponentB[k * N + column];
-      }
+    float round(double sum) {
+      return switch (this) {
+        case F32 -> towardZero(sum);
+        case E8M13 ->
+            Float.intBitsToFloat(Float.floatToRawIntBits(towardZero(sum)) & ~BEYOND_E8M13);
+        case F16 ->
+            Float.float16ToFloat((short) SmallFloat.encode(sum, Type.F16, Rounding.RN, false));
+      };
     }
-    boolean hopper = call.target().sm() >= 90;
-    int fraction = hopper ? 25 : 24;
-    int depth = hopper ? K : K / 2;
-    for (int i = 0; i < C.length; i++) {
-      int lane = i / Fragments.C_16X8.elements();
-      int element = i % Fragments.C_16X8.elements();
-      if (((call.activeLanes() >>> lane) & 1) == 0) {
-        continue;
+
+    /** The f32 next to the number on the side of zero; too great a number is infinite. */
+    private static float towardZero(double sum) {
+      if (Math.abs(sum) >= Float.MIN_NORMAL) {
+        return (float) Double.longBitsToDouble(Double.doubleToRawLongBits(sum) & ~BEYOND_F32);
       }
-      int row = C[i] / N * K;
-      int column = C[i] % N * K;
-      float sum = Float.intBitsToFloat(sources[6 + element][lane]);
-      for (int k = 0; k < K; k += depth) {
-        float special =
-            finite && Float.isFinite(sum) ? 0 : special(a, row + k, b, column + k, depth, sum);
-        sum =
-            Float.isFinite(special)
-                ? dot(a, exponentA, row + k, b, exponentB, column + k, depth, sum, fraction)
-                : special;
-      }
-      results[element][lane] = Float.floatToRawIntBits(sum);
+      float nearest = (float) sum;
+      return Math.abs((double) nearest) > Math.abs(sum)
+          ? Float.intBitsToFloat(Float.floatToRawIntBits(nearest) - 1)
+          : nearest;
     }
   }
 
-  /** Fills in values and exponents, row-major; answers whether all values are finite. */
-  private boolean unpack(
-      int[][] sources,
-      int first,
-      int[] indices,
-      Fragment fragment,
-      float[] values,
-      int[] exponents) {
-    boolean finite = true;
-    for (int i = 0; i < indices.length; i++) {
-      int lane = i / fragment.elements();
-      int element = i % fragment.elements();
-      float value = value(sources[first + element / 2][lane] >>> (16 * (element % 2)));
-      values[indices[i]] = value;
-      exponents[indices[i]] =
-          value == 0 ? ZERO_EXPONENT : Math.max(Math.getExponent(value), smallestExponent);
-      finite &= Float.isFinite(value);
+  public TensorCore {
+    // so many terms of less than 2^42 are added exactly in a long
+    if (depth < 1 || fraction < 1 || fraction > 40) {
+      throw new IllegalArgumentException(
+          "a block has at least 1 product, of which at most 40 fraction bits are kept, got %d and %d"
+              .formatted(depth, fraction));
     }
-    return finite;
-  }
-
-  private static float dot(
-      float[] a,
-      int[] exponentA,
-      int atA,
-      float[] b,
-      int[] exponentB,
-      int atB,
-      int depth,
-      float c,
-      int fraction) {
-    int greatest = c == 0 ? ZERO_EXPONENT : Math.max(Math.getExponent(c), ZERO_EXPONENT);
-    for (int k = 0; k < depth; k++) {
-      greatest = Math.max(greatest, exponentA[atA + k] + exponentB[atB + k]);
-    }
-    double scale = powerOfTwo(fraction - greatest);
-    long sum = (long) (c * scale);
-    for (int k = 0; k < depth; k++) {
-      sum += (long) ((double) a[atA + k] * b[atB + k] * scale);
-    }
-    return truncate(sum * powerOfTwo(greatest - fraction));
   }
 
   /**
-   * The sum as arithmetic has it where it is infinite or NaN, which is the canonical one; else
-   * anything finite.
+   * The tensor cores of a target as {@code mma.sync} and {@code wmma} use them. Volta adds blocks
+   * of 4 products, Turing to Ada of 16 bytes a row (8 of f16, 4 of tf32, 16 of fp8), and Hopper of
+   * 32 bytes. Ada adds fp8 in 13 bits. Hopper has no such instruction: its assembler converts fp8
+   * to f16, 16 of which are a block; that those are neighbours in k is our assumption.
+   *
+   * @param sum the type of the sum, f32 or f16
+   * @param k of the instruction
    */
-  private static float special(float[] a, int atA, float[] b, int atB, int depth, float c) {
-    double sum = c;
-    for (int k = 0; k < depth; k++) {
-      sum += (double) a[atA + k] * b[atB + k];
+  static TensorCore of(Target target, NumberFormat factors, Type sum, int k) {
+    int sm = target.sm();
+    boolean half = sum == Type.F16;
+    if (factors.isOf8Bits() && sm < HOPPER) {
+      return new TensorCore(FP8_FRACTION, Math.min(16, k), half ? Sum.F16 : Sum.E8M13);
     }
-    return Double.isNaN(sum)
-        ? Float.intBitsToFloat(0x7FFF_FFFF)
-        : Double.isInfinite(sum) ? (float) sum : 0;
+    int depth =
+        switch (factors) {
+          case E4M3, E5M2 -> 16;
+          case F16, BF16 -> sm >= HOPPER ? 16 : sm >= TURING ? 8 : 4;
+          case TF32 -> sm >= HOPPER ? 8 : 4;
+        };
+    return new TensorCore(
+        sm >= HOPPER ? 25 : sm >= TURING ? 24 : 23, Math.min(depth, k), half ? Sum.F16 : Sum.F32);
   }
 
-  private static double powerOfTwo(int exponent) {
-    return Double.longBitsToDouble((long) (exponent + 1023) << 52);
+  /**
+   * The smallest exponent with which factors of {@code mma.sync} and {@code wmma} reach the adder
+   * of a target: that of their format, but Hopper's fp8 arrives as f16.
+   */
+  static int smallestExponent(Target target, NumberFormat factors) {
+    return factors.isOf8Bits() && target.sm() >= HOPPER
+        ? NumberFormat.F16.smallestExponent()
+        : factors.smallestExponent();
   }
 
-  /** The f32 next to the value on the side of zero; too great a value is infinite. */
-  private static float truncate(double value) {
-    if (Math.abs(value) >= 0x1p128) {
-      return value > 0 ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
-    }
-    float nearest = (float) value;
-    return Math.abs((double) nearest) > Math.abs(value)
-        ? Float.intBitsToFloat(Float.floatToRawIntBits(nearest) - 1)
-        : nearest;
+  /**
+   * Hopper's tensor cores as {@code wgmma} uses them: the products of an instruction are one block,
+   * and those of fp8 are added in 13 bits, to a sum of which f32 has only 13.
+   *
+   * @param sum the type of the sum, f32 or f16
+   * @param k of the instruction
+   */
+  public static TensorCore wgmma(NumberFormat factors, Type sum, int k) {
+    boolean fp8 = factors.isOf8Bits();
+    return new TensorCore(
+        fp8 ? FP8_FRACTION : 25, k, sum == Type.F16 ? Sum.F16 : fp8 ? Sum.E8M13 : Sum.F32);
   }
 }

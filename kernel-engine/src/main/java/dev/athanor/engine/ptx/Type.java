@@ -8,6 +8,8 @@ import java.util.Locale;
  */
 public enum Type implements Modifier {
   PRED(RegisterClass.PRED, Kind.PREDICATE, 1),
+  /** One bit of a matrix; a register holds 32 of them. */
+  B1(RegisterClass.B32, Kind.BITS, 1),
   B8(RegisterClass.B16, Kind.BITS, 8),
   B16(RegisterClass.B16, Kind.BITS, 16),
   B32(RegisterClass.B32, Kind.BITS, 32),
@@ -16,6 +18,9 @@ public enum Type implements Modifier {
   U16(RegisterClass.B16, Kind.UNSIGNED, 16),
   U32(RegisterClass.B32, Kind.UNSIGNED, 32),
   U64(RegisterClass.B64, Kind.UNSIGNED, 64),
+  /** Half a byte of a matrix; a register holds eight of them. */
+  U4(RegisterClass.B32, Kind.UNSIGNED, 4),
+  S4(RegisterClass.B32, Kind.SIGNED, 4),
   S8(RegisterClass.B16, Kind.SIGNED, 8),
   S16(RegisterClass.B16, Kind.SIGNED, 16),
   S32(RegisterClass.B32, Kind.SIGNED, 32),
@@ -74,7 +79,7 @@ public enum Type implements Modifier {
     return bits;
   }
 
-  /** The width in memory in bytes; a predicate has none and answers 0. */
+  /** The width in memory in bytes; what is narrower than a byte, as a predicate is, answers 0. */
   public int bytes() {
     return bits / 8;
   }

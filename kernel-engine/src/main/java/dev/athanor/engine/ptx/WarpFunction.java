@@ -16,9 +16,19 @@ public interface WarpFunction {
   void apply(Call call, int[][] sources, int[][] results);
 
   /**
+   * The function that one thread calls for all instructions of one spelling, which may keep scratch
+   * memory.
+   *
+   * @param target whose arithmetic is wanted
+   */
+  default WarpFunction bind(Modifiers modifiers, Target target) {
+    return this;
+  }
+
+  /**
    * How a warp function is called.
    *
    * @param activeLanes bit {@code i} says whether lane {@code i} takes part
    */
-  record Call(Modifiers modifiers, Target target, int activeLanes) {}
+  record Call(Modifiers modifiers, Target target, Arithmetic arithmetic, int activeLanes) {}
 }

@@ -36,7 +36,7 @@ class LaunchTest {
 
   private static void check(String directive, String block, int blocks) {
     var text = ".version 8.0\n.target sm_90\n.visible .entry k()\n" + directive + "\n{ ret; }\n";
-    var extents = block.split(", ");
+    var extents = block.split(", ", -1);
     try (var device = new EmulatedDevice()) {
       new Launch(
               device.load(Parser.parse(text, "k.ptx"), "k"),

@@ -48,6 +48,9 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
         .isThrownBy(() -> EmulatorOptions.DEFAULT.withWorkers(0))
         .withMessage("workers must be at least 1, got 0");
     assertThatIllegalArgumentException()
+        .isThrownBy(() -> EmulatorOptions.DEFAULT.withBlocks(0))
+        .withMessage("blocks must be at least 1, got 0");
+    assertThatIllegalArgumentException()
         .isThrownBy(() -> EmulatorOptions.DEFAULT.withMemoryBytes(0))
         .withMessage("memoryBytes must be at least 1, got 0");
   }

@@ -4,20 +4,32 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Loads, stores and asynchronous copies. */
+@ParameterizedClass
+@EnumSource(
+    value = Execution.class,
+    names = {"INTERPRETED", "COMPILED"})
 class MemoryTest {
 
   private static final int POISON = Registers.POISON;
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
+
+  MemoryTest(Execution execution) {
+    options = EmulatorOptions.DEFAULT.withExecution(execution);
+    rig = new Rig(options);
+  }
 
   @AfterEach
   void close() {
@@ -171,8 +183,8 @@ class MemoryTest {
       """;
 
   /** What each of 64 threads sees: the first group's last word, and both words of the second. */
-  private static int[] copied(AsyncTiming timing, String wait) {
-    try (var rig = new Rig(EmulatorOptions.DEFAULT.withAsyncTiming(timing));
+  private int[] copied(AsyncTiming timing, String wait) {
+    try (var rig = new Rig(options.withAsyncTiming(timing));
         var out = rig.ints(new int[192]);
         var in = rig.ints(each(256, i -> 1000 + i))) {
       rig.run(TWO_GROUPS.replace("WAIT", wait), Dim3.of(1), Dim3.of(64), out, in, 0);

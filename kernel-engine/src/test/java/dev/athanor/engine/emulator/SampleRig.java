@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Samples;
@@ -18,13 +19,13 @@ import java.util.List;
 final class SampleRig implements AutoCloseable {
 
   /**
-   * A file, and how its kernels are scheduled and their asynchronous work is timed. A right kernel
-   * gives the same in all.
+   * A file, and how its kernels are scheduled and executed and their asynchronous work is timed. A
+   * right kernel gives the same in all.
    */
-  record Way(String file, Schedule schedule, AsyncTiming timing) {
+  record Way(String file, Schedule schedule, AsyncTiming timing, Execution execution) {
     @Override
     public String toString() {
-      return file + " " + schedule + " " + timing;
+      return file + " " + schedule + " " + timing + " " + execution;
     }
   }
 
@@ -42,7 +43,8 @@ final class SampleRig implements AutoCloseable {
                 .withTarget(Target.of("sm_90a"))
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
-                .withAsyncTiming(way.timing));
+                .withAsyncTiming(way.timing)
+                .withExecution(way.execution));
     stream = device.openStream();
   }
 
@@ -52,9 +54,10 @@ final class SampleRig implements AutoCloseable {
     for (var file : files) {
       for (var schedule : List.of(Schedule.CONVERGING, Schedule.APART)) {
         for (var timing : AsyncTiming.values()) {
-          all.add(new Way(file, schedule, timing));
+          all.add(new Way(file, schedule, timing, Execution.INTERPRETED));
         }
       }
+      all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.LAZY, Execution.COMPILED));
     }
     return all;
   }

@@ -17,6 +17,12 @@ class FragmentTest {
           Fragments.A_16X16,
           Fragments.B_16X8,
           Fragments.C_16X8,
+          Fragments.a(8, 4, 64),
+          Fragments.a(16, 256, 1),
+          Fragments.b(64, 4),
+          Fragments.c(8),
+          Fragments.byRows(32, 16),
+          Fragments.byColumns(16, 32),
           Fragments.MATRIX_8X8,
           Fragments.MATRIX_8X8_TRANSPOSED);
 
@@ -40,6 +46,92 @@ class FragmentTest {
     assertThat(Fragments.C_16X8.place().at(5, 3)).isEqualTo(new Coordinate(9, 3));
     assertThat(Fragments.MATRIX_8X8.place().at(5, 1)).isEqualTo(new Coordinate(1, 3));
     assertThat(Fragments.MATRIX_8X8_TRANSPOSED.place().at(5, 1)).isEqualTo(new Coordinate(3, 1));
+  }
+
+  /**
+   * The formulas of the manual's sections 9.7.14.5.2 to 9.7.14.5.13 for row and column, by g =
+   * laneid / 4, t = laneid % 4 and the element i, each as it is printed there.
+   */
+  @Test
+  void elementsAreWhereTheManualsFormulasSay() {
+    is(Fragments.a(8, 4, 64), (g, t, _) -> new Coordinate(g, t));
+    is(Fragments.b(4, 64), (g, t, _) -> new Coordinate(t, g));
+    is(Fragments.c(8), (g, t, i) -> new Coordinate(g, t * 2 + (i & 1)));
+    is(Fragments.a(8, 16, 8), (g, t, i) -> new Coordinate(g, t * 4 + i));
+    is(Fragments.b(16, 8), (g, t, i) -> new Coordinate(t * 4 + i, g));
+    is(Fragments.a(8, 32, 4), (g, t, i) -> new Coordinate(g, t * 8 + i));
+    is(Fragments.b(32, 4), (g, t, i) -> new Coordinate(t * 8 + i, g));
+    is(Fragments.a(8, 128, 1), (g, t, i) -> new Coordinate(g, t * 32 + i));
+    is(Fragments.b(128, 1), (g, t, i) -> new Coordinate(t * 32 + i, g));
+    is(Fragments.a(16, 4, 32), (g, t, i) -> new Coordinate(i == 0 ? g : g + 8, t));
+    is(Fragments.a(16, 4, 64), (g, t, i) -> new Coordinate(i == 0 ? g : g + 8, t));
+    is(Fragments.b(4, 32), (g, t, _) -> new Coordinate(t, g));
+    is(Fragments.c(16), (g, t, i) -> new Coordinate(i < 2 ? g : g + 8, t * 2 + (i & 1)));
+    is(Fragments.a(16, 8, 16), (g, t, i) -> new Coordinate(i < 2 ? g : g + 8, t * 2 + (i & 1)));
+    is(Fragments.b(8, 16), (g, t, i) -> new Coordinate(t * 2 + i, g));
+    is(
+        Fragments.a(16, 8, 32),
+        (g, t, i) -> new Coordinate(i == 0 || i == 2 ? g : g + 8, i < 2 ? t : t + 4));
+    is(Fragments.b(8, 32), (g, t, i) -> new Coordinate(i == 0 ? t : t + 4, g));
+    is(
+        Fragments.a(16, 16, 16),
+        (g, t, i) ->
+            new Coordinate(
+                i < 2 || (4 <= i && i < 6) ? g : g + 8, t * 2 + (i & 1) + (i < 4 ? 0 : 8)));
+    is(Fragments.b(16, 16), (g, t, i) -> new Coordinate(t * 2 + (i & 1) + (i < 2 ? 0 : 8), g));
+    is(
+        Fragments.a(16, 16, 64),
+        (g, t, i) ->
+            i % 2 == 0 ? new Coordinate(g, i * 2 + t) : new Coordinate(g + 8, i * 2 - 2 + t));
+    is(Fragments.b(16, 64), (g, t, i) -> new Coordinate(t + i * 4, g));
+    is(Fragments.a(16, 16, 8), (g, t, i) -> new Coordinate(i < 4 ? g : g + 8, t * 4 + (i & 3)));
+    is(
+        Fragments.a(16, 32, 8),
+        (g, t, i) ->
+            new Coordinate(
+                i < 4 || (8 <= i && i < 12) ? g : g + 8, t * 4 + (i & 3) + (i < 8 ? 0 : 16)));
+    is(Fragments.b(32, 8), (g, t, i) -> new Coordinate(t * 4 + (i & 3) + (i < 4 ? 0 : 16), g));
+    is(
+        Fragments.a(16, 64, 4),
+        (g, t, i) ->
+            new Coordinate(
+                i < 8 || (16 <= i && i < 24) ? g : g + 8, t * 8 + (i & 7) + (i < 16 ? 0 : 32)));
+    is(Fragments.b(64, 4), (g, t, i) -> new Coordinate(t * 8 + (i & 7) + (i < 8 ? 0 : 32), g));
+    is(
+        Fragments.a(16, 128, 1),
+        (g, t, i) -> new Coordinate(i < 32 ? g : g + 8, t * 32 + (i & 0x1F)));
+    is(
+        Fragments.a(16, 256, 1),
+        (g, t, i) ->
+            new Coordinate(
+                i < 32 || (64 <= i && i < 96) ? g : g + 8,
+                t * 32 + (i & 0x1F) + (i < 64 ? 0 : 128)));
+    is(
+        Fragments.b(256, 1),
+        (g, t, i) -> new Coordinate(t * 32 + (i & 0x1F) + (i < 32 ? 0 : 128), g));
+  }
+
+  /** A formula of the manual. */
+  private interface Formula {
+    Coordinate at(int group, int threadInGroup, int element);
+  }
+
+  private static void is(Fragment fragment, Formula formula) {
+    for (int lane = 0; lane < Fragment.LANES; lane++) {
+      for (int i = 0; i < fragment.elements(); i++) {
+        assertThat(fragment.place().at(lane, i))
+            .as("%s, element %d of lane %d", fragment.name(), i, lane)
+            .isEqualTo(formula.at(lane >> 2, lane % 4, i));
+      }
+    }
+  }
+
+  /** A run of the matrix is in each lane, so that {@code wmma.load} can read it at once. */
+  @Test
+  void fragmentsOfWmmaAreRuns() {
+    assertThat(Fragments.byRows(8, 32).place().at(5, 3)).isEqualTo(new Coordinate(1, 11));
+    assertThat(Fragments.byColumns(32, 8).place().at(5, 3)).isEqualTo(new Coordinate(11, 1));
+    assertThat(Fragments.byRows(16, 16).place().at(31, 7)).isEqualTo(new Coordinate(15, 15));
   }
 
   /** ldmatrix.x4 hands out A as its four 8x8 corners, in the order of the fragment's registers. */

@@ -8,6 +8,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -77,7 +78,10 @@ class FileTests {
         assertThat(Verifier.faults(module)).isEmpty();
         expectFaults(file, text, Verifier.warnings(module));
       }
-      case "run" -> run(file, text);
+      case "run" -> {
+        run(file, text, Execution.INTERPRETED);
+        run(file, Files.readString(file), Execution.COMPILED);
+      }
       default -> fail("no kind of test for " + file);
     }
   }
@@ -126,13 +130,13 @@ class FileTests {
     assertThat(BLESS ? expected : text).isEqualTo(expected);
   }
 
-  private static void run(Path file, String text) throws IOException {
+  private static void run(Path file, String text, Execution execution) throws IOException {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT);
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withExecution(execution));
         var stream = device.openStream()) {
       for (int i = 0; i < lines.size(); i++) {
         var m = RUN.matcher(lines.get(i));
@@ -161,7 +165,7 @@ class FileTests {
             lines.set(i, lines.get(i).substring(0, m.start(5)) + decode(m.group(4), got));
           } else {
             assertThat(decode(m.group(4), got))
-                .as(lines.get(i))
+                .as("%s, %s", lines.get(i), execution)
                 .isEqualTo(decode(m.group(4), expected));
           }
         }

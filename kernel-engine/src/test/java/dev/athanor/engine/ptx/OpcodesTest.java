@@ -45,13 +45,18 @@ class OpcodesTest {
   void modifiersMayComeInAnyOrder() {
     for (var instruction : TableWalk.spellings()) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
-      words.removeIf(Type.class::isInstance);
+      // of types, and of the layouts of two matrices, the order is what tells them apart
+      words.removeIf(OpcodesTest::isOrdered);
       Collections.reverse(words);
-      instruction.modifiers().types().forEach(words::add);
+      instruction.modifiers().list().stream().filter(OpcodesTest::isOrdered).forEach(words::add);
       assertThat(instruction.form().fit(words))
           .as(instruction.toString())
           .contains(instruction.modifiers());
     }
+  }
+
+  private static boolean isOrdered(Modifier word) {
+    return word instanceof Type || word instanceof Modifier.Layout;
   }
 
   @Test
@@ -82,6 +87,21 @@ class OpcodesTest {
         .hasMessage(
             "fma.rn.f32 takes (d = a .f32 register, a = a .f32 register or literal, b = a .f32 register or literal,"
                 + " c = a .f32 register or literal), not (%f0)");
+  }
+
+  @Test
+  void namesTheProductsOfMatricesThatItLacks() {
+    assertThatThrownBy(
+            () -> Opcodes.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", List.of()))
+        .hasMessage(
+            "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+    assertThatThrownBy(
+            () -> Opcodes.find("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", List.of()))
+        .hasMessage("mma.sp is not supported: no product of a sparse matrix is");
+    assertThatThrownBy(
+            () -> Opcodes.find("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32", List.of()))
+        .hasMessageStartingWith(
+            "no instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; mma is written mma.sync");
   }
 
   @Test

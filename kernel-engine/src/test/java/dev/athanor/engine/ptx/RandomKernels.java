@@ -48,6 +48,7 @@ public final class RandomKernels {
   private final Register in = new Register(RegisterClass.B64, "%in");
   private final Register out = new Register(RegisterClass.B64, "%out");
   private final Register own = new Register(RegisterClass.B32, "%own");
+  private int left;
   private int loops;
   private int labels;
 
@@ -92,7 +93,10 @@ public final class RandomKernels {
 
   private Module module() {
     begin();
-    block(DEEPEST, 12 + random.nextInt(40));
+    left = 20 + random.nextInt(80);
+    while (left > 0) {
+      block(DEEPEST);
+    }
     end();
     var kernel =
         new Kernel(
@@ -189,13 +193,14 @@ public final class RandomKernels {
   }
 
   /** Some statements: mostly instructions, else branches and loops as deep as allowed. */
-  private void block(int depth, int statements) {
-    for (int i = 0; i < statements; i++) {
+  private void block(int depth) {
+    for (int statements = 1 + random.nextInt(12); statements > 0 && left > 0; statements--) {
+      left--;
       int kind = random.nextInt(12);
       if (kind == 0 && depth > 0) {
-        choice(depth, statements / 2);
+        choice(depth);
       } else if (kind == 1 && depth > 0) {
-        loop(depth, statements / 2);
+        loop(depth);
       } else if (kind < 4) {
         access();
       } else {
@@ -208,31 +213,31 @@ public final class RandomKernels {
     return new Guard(any(registers(RegisterClass.PRED)), random.nextBoolean());
   }
 
-  private void choice(int depth, int statements) {
+  private void choice(int depth) {
     var otherwise = label();
     var end = label();
     add("bra", guard(), new Symbol(otherwise));
-    block(depth - 1, statements);
+    block(depth - 1);
     boolean two = random.nextBoolean();
     if (two) {
       add("bra", new Symbol(end));
     }
     label(otherwise);
     if (two) {
-      block(depth - 1, statements);
+      block(depth - 1);
       label(end);
     }
   }
 
   /** Counts to a few, and may be left before. */
-  private void loop(int depth, int statements) {
+  private void loop(int depth) {
     var counter = new Register(RegisterClass.B32, "%counter" + loops);
     var more = new Register(RegisterClass.PRED, "%more" + loops++);
     var top = label();
     var end = label();
     add("mov.u32", counter, Immediate.of(0));
     label(top);
-    block(depth - 1, statements);
+    block(depth - 1);
     if (random.nextBoolean()) {
       add("bra", guard(), new Symbol(end));
     }

@@ -124,4 +124,13 @@ class ProfileCommandTest {
     var run = profile("--shape", "a=8,8", "--shape", "b=8,8", "--kernel", name);
     assertThat(run.out()).startsWith(name + ": 1x1x1 blocks of 256x1x1 threads");
   }
+
+  @Test
+  void whatDoesNotFitIntoMemoryIsAFailureWithTheReason() {
+    var line = "profile matmul --shape a=1000000,1000000 --shape b=1000000,1";
+    var run = Run.of(Athanor.commandLine(), line.split(" "));
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.err()).startsWith("athanor profile: ").contains("4000000000000 bytes");
+    assertThat(run.out()).isEmpty();
+  }
 }

@@ -1,0 +1,318 @@
+package dev.athanor.engine.ptx;
+
+import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.ptx.Modifier.Rounding;
+import dev.athanor.engine.ptx.RegisterTile.Role;
+
+/**
+ * D = A B + C of {@code mma.sync} and {@code wmma.mma}. The shape, the types and the operation are
+ * those that the instruction names.
+ */
+enum MatrixProduct implements WarpFunction {
+  /** The matrices are where the manual's figures show them. */
+  MMA,
+  /** They are where our {@code wmma.load} puts them. */
+  WMMA;
+
+  private static final int CANONICAL_NAN = 0x7FFF_FFFF;
+  private static final int CANONICAL_HALF_NAN = 0x7FFF;
+
+  @Override
+  public void apply(Call call, int[][] sources, int[][] results) {
+    bind(call.modifiers(), call.target()).apply(call, sources, results);
+  }
+
+  @Override
+  public WarpFunction bind(Modifiers modifiers, Target target) {
+    var shape = MatrixShape.of(modifiers);
+    var types = modifiers.types();
+    var d = types.getFirst();
+    var a = types.size() == 2 ? Type.F16 : types.get(1); // wmma of f16 names only the sums
+    var b = types.size() == 2 ? Type.F16 : types.get(2);
+    var c = types.getLast();
+    return switch (a) {
+      case F64 -> new OfDoubles(this, shape, modifiers);
+      case B1 -> new OfBits(this, shape, modifiers);
+      case S4, U4, S8, U8 -> new OfIntegers(this, shape, a, b, modifiers);
+      default -> new OfFloats(this, shape, a, b, c, d, target);
+    };
+  }
+
+  private Matrix matrix(Role role, MatrixShape shape, Type type) {
+    var tile =
+        this == MMA ? RegisterTile.mma(role, shape, type) : RegisterTile.wmma(role, shape, type);
+    return new Matrix(tile, tile.indices());
+  }
+
+  /** The registers of a matrix, and where their elements are in it. */
+  private static final class Matrix {
+    private final RegisterTile tile;
+    private final int[] indices;
+
+    Matrix(RegisterTile tile, int[] indices) {
+      this.tile = tile;
+      this.indices = indices;
+    }
+
+    /** The rows of words that it takes. */
+    int words() {
+      return tile.words();
+    }
+
+    int registers() {
+      return tile.distinct();
+    }
+
+    int size() {
+      return indices.length;
+    }
+
+    /** The first index of a register. */
+    int at(int register) {
+      return register * tile.perRegister() * Fragment.LANES;
+    }
+
+    /** Takes its elements, widened to 32 bits, from registers. */
+    void unpack(int[][] words, int first, boolean signed, int[] elements) {
+      int bits = tile.bits();
+      int next = 0;
+      for (int register = 0; register < registers(); register++) {
+        for (int word : words[first + register]) {
+          for (int shift = 0; shift < 32; shift += bits) {
+            int top = word << (32 - bits - shift);
+            elements[indices[next++]] = signed ? top >> (32 - bits) : top >>> (32 - bits);
+          }
+        }
+      }
+    }
+
+    /** Takes elements of 32 bits to registers. */
+    void pack(int[] elements, int[][] words) {
+      int next = 0;
+      for (int register = 0; register < registers(); register++) {
+        for (int lane = 0; lane < Fragment.LANES; lane++) {
+          words[register][lane] = elements[indices[next++]];
+        }
+      }
+    }
+  }
+
+  /** Factors of f16, bf16, tf32 and fp8. */
+  private static final class OfFloats implements WarpFunction {
+    private final Matrix a;
+    private final Matrix b;
+    private final Matrix c;
+    private final Matrix d;
+    private final NumberFormat formatA;
+    private final NumberFormat formatB;
+    private final NumberTile numbersA;
+    private final NumberTile numbersB;
+    private final float[] sums;
+    private final DotProducts products;
+
+    OfFloats(
+        MatrixProduct product, MatrixShape shape, Type a, Type b, Type c, Type d, Target target) {
+      this.a = product.matrix(Role.A, shape, a);
+      this.b = product.matrix(Role.B, shape, b);
+      this.c = product.matrix(Role.C, shape, c);
+      this.d = product.matrix(Role.C, shape, d);
+      formatA = NumberFormat.of(a);
+      formatB = NumberFormat.of(b);
+      numbersA = new NumberTile(shape.m(), shape.k(), TensorCore.smallestExponent(target, formatA));
+      numbersB = new NumberTile(shape.k(), shape.n(), TensorCore.smallestExponent(target, formatB));
+      sums = new float[shape.m() * shape.n()];
+      // sums are f32 where either is (PTX ISA 9.7.14.4.5)
+      var sum = c == Type.F16 ? d : c;
+      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, shape.k()));
+    }
+
+    @Override
+    public void apply(Call call, int[][] sources, int[][] results) {
+      for (int register = 0; register < a.registers(); register++) {
+        formatA.unpack(sources[register], a.indices, a.at(register), numbersA.values());
+      }
+      for (int register = 0; register < b.registers(); register++) {
+        formatB.unpack(sources[a.words() + register], b.indices, b.at(register), numbersB.values());
+      }
+      read(sources, a.words() + b.words());
+      products.add(numbersA, numbersB, sums, call.arithmetic());
+      write(results);
+    }
+
+    private void read(int[][] sources, int first) {
+      for (int register = 0; register < c.registers(); register++) {
+        var words = sources[first + register];
+        if (c.tile.bits() == 16) {
+          NumberFormat.F16.unpack(words, c.indices, c.at(register), sums);
+        } else {
+          int at = c.at(register);
+          for (int word : words) {
+            sums[c.indices[at++]] = Float.intBitsToFloat(word);
+          }
+        }
+      }
+    }
+
+    private void write(int[][] results) {
+      for (int register = 0; register < d.registers(); register++) {
+        var words = results[register];
+        int at = d.at(register);
+        if (d.tile.bits() == 16) {
+          for (int lane = 0; lane < Fragment.LANES; lane++) {
+            int low = half(sums[d.indices[at++]]);
+            words[lane] = low | half(sums[d.indices[at++]]) << 16;
+          }
+        } else {
+          for (int lane = 0; lane < Fragment.LANES; lane++) {
+            float sum = sums[d.indices[at++]];
+            words[lane] = Float.isNaN(sum) ? CANONICAL_NAN : Float.floatToRawIntBits(sum);
+          }
+        }
+      }
+    }
+
+    private static int half(float sum) {
+      return Float.isNaN(sum) ? CANONICAL_HALF_NAN : Float.floatToFloat16(sum) & 0xFFFF;
+    }
+  }
+
+  /** Factors of 4 and 8 bits, sums that wrap or end at the bounds of s32. */
+  private static final class OfIntegers implements WarpFunction {
+    private final MatrixShape shape;
+    private final Matrix a;
+    private final Matrix b;
+    private final Matrix c;
+    private final boolean signedA;
+    private final boolean signedB;
+    private final boolean saturated;
+    private final int[] factorsA;
+    private final int[] factorsB;
+    private final int[] sums;
+
+    OfIntegers(MatrixProduct product, MatrixShape shape, Type a, Type b, Modifiers modifiers) {
+      this.shape = shape;
+      this.a = product.matrix(Role.A, shape, a);
+      this.b = product.matrix(Role.B, shape, b);
+      this.c = product.matrix(Role.C, shape, Type.S32);
+      signedA = a.kind() == Type.Kind.SIGNED;
+      signedB = b.kind() == Type.Kind.SIGNED;
+      saturated = modifiers.has("satfinite");
+      factorsA = new int[this.a.size()];
+      factorsB = new int[this.b.size()];
+      sums = new int[this.c.size()];
+    }
+
+    @Override
+    public void apply(Call call, int[][] sources, int[][] results) {
+      a.unpack(sources, 0, signedA, factorsA);
+      b.unpack(sources, a.words(), signedB, factorsB);
+      c.unpack(sources, a.words() + b.words(), true, sums);
+      for (int at = 0; at < sums.length; at++) {
+        int row = at / shape.n() * shape.k();
+        int sum = 0; // at most 64 products of two bytes
+        for (int k = 0, j = at % shape.n(); k < shape.k(); k++, j += shape.n()) {
+          sum += factorsA[row + k] * factorsB[j];
+        }
+        sums[at] =
+            saturated
+                ? Math.clamp((long) sums[at] + sum, Integer.MIN_VALUE, Integer.MAX_VALUE)
+                : sums[at] + sum;
+      }
+      c.pack(sums, results);
+    }
+  }
+
+  /** Counts the ones that rows of bits and columns have in common, or in which they differ. */
+  private static final class OfBits implements WarpFunction {
+    private final MatrixShape words;
+    private final Matrix a;
+    private final Matrix b;
+    private final Matrix c;
+    private final boolean and;
+    private final int[] rows;
+    private final int[] columns;
+    private final int[] sums;
+
+    OfBits(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
+      words = new MatrixShape(shape.m(), shape.n(), shape.k() / 32);
+      a = product.matrix(Role.A, words, Type.B32);
+      b = product.matrix(Role.B, words, Type.B32);
+      c = product.matrix(Role.C, shape, Type.S32);
+      and = modifiers.has("and");
+      rows = new int[a.size()];
+      columns = new int[b.size()];
+      sums = new int[c.size()];
+    }
+
+    @Override
+    public void apply(Call call, int[][] sources, int[][] results) {
+      a.unpack(sources, 0, false, rows);
+      b.unpack(sources, a.words(), false, columns);
+      c.unpack(sources, a.words() + b.words(), true, sums);
+      for (int at = 0; at < sums.length; at++) {
+        int row = at / words.n() * words.k();
+        for (int k = 0, j = at % words.n(); k < words.k(); k++, j += words.n()) {
+          sums[at] +=
+              Integer.bitCount(and ? rows[row + k] & columns[j] : rows[row + k] ^ columns[j]);
+        }
+      }
+      c.pack(sums, results);
+    }
+  }
+
+  /** Factors and sums of f64: one fused multiply-add after the other, k ascending. */
+  private static final class OfDoubles implements WarpFunction {
+    private final MatrixShape shape;
+    private final Matrix a;
+    private final Matrix b;
+    private final Matrix c;
+    private final Rounding rounding;
+    private final double[] factorsA;
+    private final double[] factorsB;
+    private final double[] sums;
+
+    OfDoubles(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
+      this.shape = shape;
+      a = product.matrix(Role.A, shape, Type.F64);
+      b = product.matrix(Role.B, shape, Type.F64);
+      c = product.matrix(Role.C, shape, Type.F64);
+      rounding = modifiers.find(Rounding.class).orElse(Rounding.RN);
+      factorsA = new double[a.size()];
+      factorsB = new double[b.size()];
+      sums = new double[c.size()];
+    }
+
+    @Override
+    public void apply(Call call, int[][] sources, int[][] results) {
+      read(a, sources, 0, factorsA);
+      read(b, sources, a.words(), factorsB);
+      read(c, sources, a.words() + b.words(), sums);
+      for (int at = 0; at < sums.length; at++) {
+        int row = at / shape.n() * shape.k();
+        double sum = sums[at];
+        for (int k = 0, j = at % shape.n(); k < shape.k(); k++, j += shape.n()) {
+          sum =
+              rounding == Rounding.RN
+                  ? Math.fma(factorsA[row + k], factorsB[j], sum)
+                  : Directed.fma(factorsA[row + k], factorsB[j], sum, rounding);
+        }
+        sums[at] = sum;
+      }
+      for (int i = 0; i < sums.length; i++) {
+        long bits = Double.doubleToRawLongBits(sums[c.indices[i]]);
+        results[i / Fragment.LANES * 2][i % Fragment.LANES] = (int) bits;
+        results[i / Fragment.LANES * 2 + 1][i % Fragment.LANES] = (int) (bits >>> 32);
+      }
+    }
+
+    private static void read(Matrix matrix, int[][] words, int first, double[] elements) {
+      for (int i = 0; i < elements.length; i++) {
+        int row = first + i / Fragment.LANES * 2;
+        int lane = i % Fragment.LANES;
+        elements[matrix.indices[i]] =
+            Double.longBitsToDouble(
+                (words[row][lane] & 0xFFFF_FFFFL) | ((long) words[row + 1][lane] << 32));
+      }
+    }
+  }
+}
