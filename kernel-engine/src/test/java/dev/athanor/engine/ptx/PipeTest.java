@@ -25,7 +25,7 @@ class PipeTest {
     "NONE, ld.param.u64 ld.const.f32 cvta.to.global.u64 prefetch.global.L2"
   })
   void instructionsHaveTheirPipe(Pipe pipe, String opcodes) {
-    for (var opcode : opcodes.split(" ")) {
+    for (var opcode : opcodes.split(" ", -1)) {
       var spellings =
           TableWalk.spellings().stream().filter(i -> i.opcode().equals(opcode)).toList();
       assertThat(spellings).as(opcode).isNotEmpty();

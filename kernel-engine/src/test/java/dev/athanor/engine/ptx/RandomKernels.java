@@ -282,7 +282,10 @@ public final class RandomKernels {
 
   /** An instruction of the table, each name as likely as any. */
   private void compute() {
-    var spelling = any(BY_MNEMONIC.get(any(List.copyOf(BY_MNEMONIC.keySet()))));
+    var spelling =
+        any(
+            java.util.Objects.requireNonNull(
+                BY_MNEMONIC.get(any(List.copyOf(BY_MNEMONIC.keySet())))));
     var form = spelling.form();
     var operands = new ArrayList<Operand>();
     for (int i = 0; i < form.operands().size(); i++) {
