@@ -41,42 +41,39 @@ enum MatrixProduct implements WarpFunction {
   private Matrix matrix(Role role, MatrixShape shape, Type type) {
     var tile =
         this == MMA ? RegisterTile.mma(role, shape, type) : RegisterTile.wmma(role, shape, type);
-    return new Matrix(tile, tile.indices());
+    return new Matrix(tile);
   }
 
   /** The registers of a matrix, and where their elements are in it. */
   private static final class Matrix {
-    private final RegisterTile tile;
     private final int[] indices;
+    private final int bits;
 
-    Matrix(RegisterTile tile, int[] indices) {
-      this.tile = tile;
-      this.indices = indices;
-    }
+    /** How many registers hold each element once. */
+    private final int registers;
+
+    /** How many elements a register of all lanes holds. */
+    private final int perRegister;
 
     /** The rows of words that it takes. */
-    int words() {
-      return tile.words();
-    }
+    private final int words;
 
-    int registers() {
-      return tile.distinct();
+    Matrix(RegisterTile tile) {
+      indices = tile.indices();
+      bits = tile.bits();
+      registers = tile.distinct();
+      perRegister = tile.perRegister() * Fragment.LANES;
+      words = tile.words();
     }
 
     int size() {
       return indices.length;
     }
 
-    /** The first index of a register. */
-    int at(int register) {
-      return register * tile.perRegister() * Fragment.LANES;
-    }
-
     /** Takes its elements, widened to 32 bits, from registers. */
     void unpack(int[][] words, int first, boolean signed, int[] elements) {
-      int bits = tile.bits();
       int next = 0;
-      for (int register = 0; register < registers(); register++) {
+      for (int register = 0; register < registers; register++) {
         for (int word : words[first + register]) {
           for (int shift = 0; shift < 32; shift += bits) {
             int top = word << (32 - bits - shift);
@@ -89,7 +86,7 @@ enum MatrixProduct implements WarpFunction {
     /** Takes elements of 32 bits to registers. */
     void pack(int[] elements, int[][] words) {
       int next = 0;
-      for (int register = 0; register < registers(); register++) {
+      for (int register = 0; register < registers; register++) {
         for (int lane = 0; lane < Fragment.LANES; lane++) {
           words[register][lane] = elements[indices[next++]];
         }
@@ -128,43 +125,44 @@ enum MatrixProduct implements WarpFunction {
 
     @Override
     public void apply(Call call, int[][] sources, int[][] results) {
-      for (int register = 0; register < a.registers(); register++) {
-        formatA.unpack(sources[register], a.indices, a.at(register), numbersA.values());
+      for (int register = 0; register < a.registers; register++) {
+        formatA.unpack(sources[register], a.indices, register * a.perRegister, numbersA.values());
       }
-      for (int register = 0; register < b.registers(); register++) {
-        formatB.unpack(sources[a.words() + register], b.indices, b.at(register), numbersB.values());
+      for (int register = 0; register < b.registers; register++) {
+        formatB.unpack(
+            sources[a.words + register], b.indices, register * b.perRegister, numbersB.values());
       }
-      read(sources, a.words() + b.words());
+      read(sources, a.words + b.words);
       products.add(numbersA, numbersB, sums, call.arithmetic());
       write(results);
     }
 
     private void read(int[][] sources, int first) {
-      for (int register = 0; register < c.registers(); register++) {
+      var indices = c.indices;
+      for (int register = 0; register < c.registers; register++) {
         var words = sources[first + register];
-        if (c.tile.bits() == 16) {
-          NumberFormat.F16.unpack(words, c.indices, c.at(register), sums);
+        int at = register * c.perRegister;
+        if (c.bits == 16) {
+          NumberFormat.F16.unpack(words, indices, at, sums);
         } else {
-          int at = c.at(register);
-          for (int word : words) {
-            sums[c.indices[at++]] = Float.intBitsToFloat(word);
+          for (int lane = 0; lane < Fragment.LANES; lane++) {
+            sums[indices[at + lane]] = Float.intBitsToFloat(words[lane]);
           }
         }
       }
     }
 
     private void write(int[][] results) {
-      for (int register = 0; register < d.registers(); register++) {
+      var indices = d.indices;
+      for (int register = 0; register < d.registers; register++) {
         var words = results[register];
-        int at = d.at(register);
-        if (d.tile.bits() == 16) {
-          for (int lane = 0; lane < Fragment.LANES; lane++) {
-            int low = half(sums[d.indices[at++]]);
-            words[lane] = low | half(sums[d.indices[at++]]) << 16;
-          }
-        } else {
-          for (int lane = 0; lane < Fragment.LANES; lane++) {
-            float sum = sums[d.indices[at++]];
+        int at = register * d.perRegister;
+        for (int lane = 0; lane < Fragment.LANES; lane++) {
+          if (d.bits == 16) {
+            int low = half(sums[indices[at + 2 * lane]]);
+            words[lane] = low | half(sums[indices[at + 2 * lane + 1]]) << 16;
+          } else {
+            float sum = sums[indices[at + lane]];
             words[lane] = Float.isNaN(sum) ? CANONICAL_NAN : Float.floatToRawIntBits(sum);
           }
         }
@@ -205,8 +203,8 @@ enum MatrixProduct implements WarpFunction {
     @Override
     public void apply(Call call, int[][] sources, int[][] results) {
       a.unpack(sources, 0, signedA, factorsA);
-      b.unpack(sources, a.words(), signedB, factorsB);
-      c.unpack(sources, a.words() + b.words(), true, sums);
+      b.unpack(sources, a.words, signedB, factorsB);
+      c.unpack(sources, a.words + b.words, true, sums);
       for (int at = 0; at < sums.length; at++) {
         int row = at / shape.n() * shape.k();
         int sum = 0; // at most 64 products of two bytes
@@ -247,8 +245,8 @@ enum MatrixProduct implements WarpFunction {
     @Override
     public void apply(Call call, int[][] sources, int[][] results) {
       a.unpack(sources, 0, false, rows);
-      b.unpack(sources, a.words(), false, columns);
-      c.unpack(sources, a.words() + b.words(), true, sums);
+      b.unpack(sources, a.words, false, columns);
+      c.unpack(sources, a.words + b.words, true, sums);
       for (int at = 0; at < sums.length; at++) {
         int row = at / words.n() * words.k();
         for (int k = 0, j = at % words.n(); k < words.k(); k++, j += words.n()) {
@@ -285,8 +283,8 @@ enum MatrixProduct implements WarpFunction {
     @Override
     public void apply(Call call, int[][] sources, int[][] results) {
       read(a, sources, 0, factorsA);
-      read(b, sources, a.words(), factorsB);
-      read(c, sources, a.words() + b.words(), sums);
+      read(b, sources, a.words, factorsB);
+      read(c, sources, a.words + b.words, sums);
       for (int at = 0; at < sums.length; at++) {
         int row = at / shape.n() * shape.k();
         double sum = sums[at];

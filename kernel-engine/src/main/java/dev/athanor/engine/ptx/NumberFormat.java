@@ -66,30 +66,29 @@ public enum NumberFormat {
    * @param indices where among the values their elements go, from {@code at} on
    */
   void unpack(int[] words, int[] indices, int at, float[] values) {
-    int next = at;
     switch (this) { // one loop for each, so that each can be compiled to straight code
       case F16 -> {
-        for (int word : words) {
-          values[indices[next++]] = Float.float16ToFloat((short) word);
-          values[indices[next++]] = Float.float16ToFloat((short) (word >>> 16));
+        for (int i = 0; i < words.length; i++) {
+          values[indices[at + 2 * i]] = Float.float16ToFloat((short) words[i]);
+          values[indices[at + 2 * i + 1]] = Float.float16ToFloat((short) (words[i] >>> 16));
         }
       }
       case BF16 -> {
-        for (int word : words) {
-          values[indices[next++]] = Float.intBitsToFloat(word << 16);
-          values[indices[next++]] = Float.intBitsToFloat(word & 0xFFFF_0000);
+        for (int i = 0; i < words.length; i++) {
+          values[indices[at + 2 * i]] = Float.intBitsToFloat(words[i] << 16);
+          values[indices[at + 2 * i + 1]] = Float.intBitsToFloat(words[i] & 0xFFFF_0000);
         }
       }
       case TF32 -> {
-        for (int word : words) {
-          values[indices[next++]] = Float.intBitsToFloat(word & TF32_MASK);
+        for (int i = 0; i < words.length; i++) {
+          values[indices[at + i]] = Float.intBitsToFloat(words[i] & TF32_MASK);
         }
       }
       case E4M3, E5M2 -> {
         var bytes = this == E4M3 ? E4M3_VALUES : E5M2_VALUES;
-        for (int word : words) {
-          for (int shift = 0; shift < 32; shift += bits) {
-            values[indices[next++]] = bytes[(word >>> shift) & 0xFF];
+        for (int i = 0; i < words.length; i++) {
+          for (int j = 0; j < 4; j++) {
+            values[indices[at + 4 * i + j]] = bytes[(words[i] >>> (8 * j)) & 0xFF];
           }
         }
       }

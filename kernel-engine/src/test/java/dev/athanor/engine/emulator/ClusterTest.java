@@ -155,7 +155,7 @@ class ClusterTest {
             () -> run(EmulatorOptions.DEFAULT, "", new Dim3(3, 2, 1)));
     assertThat(refused)
         .hasMessage(
-            "cannot launch k: got a grid of 3x2x1 blocks, which clusters of 2x2x1 do not"
-                + " divide");
+            "cannot launch k: got a grid of 3x2x1 blocks, which is no multiple of its clusters"
+                + " of 2x2x1");
   }
 }

@@ -266,11 +266,11 @@ class FaultsTest {
 
   @Test
   void aBarrierThatIsNone() {
-    assertThat(faults(1, 32, "bar.sync 16;\n"))
+    assertThat(faults(1, 32, "mov.u32 %r5, 16; bar.sync %r5;\n"))
         .singleElement()
         .asString()
         .endsWith("there is no barrier 16, only 0 to 15");
-    assertThat(faults(1, 32, "bar.sync 1, 33;\n"))
+    assertThat(faults(1, 32, "mov.u32 %r5, 33; bar.sync 1, %r5;\n"))
         .singleElement()
         .asString()
         .endsWith("a barrier waits for a multiple of 32 threads, not for 33");

@@ -127,6 +127,17 @@ class MatrixProductTest {
     }
   }
 
+  /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not push small terms out. */
+  @Test
+  void hopperConvertsBytesToHalvesFirst() {
+    var run = new Run("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", Target.SM_90);
+    run.a[0][0] = 0x01; // 2^-9
+    run.b[0][0] = 0x01;
+    run.c[0][0] = Float.floatToRawIntBits(-0x1.fffffep-19f); // 2^-42 short of the product
+    run.execute();
+    assertThat(run.d[0][0]).isEqualTo(Float.floatToRawIntBits(0x1p-42f));
+  }
+
   @Test
   void tooGreatASumOfHalvesIsInfiniteAndTheGreatestIsNot() {
     var run = new Run("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", Target.SM_90);
