@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Addresses.Pattern;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -18,6 +19,10 @@ final class Access implements Step {
   private final int size;
   private final boolean load;
   private final boolean strong;
+
+  /** Whether what is stored may be there when the block has ended. */
+  private final boolean outside;
+
   private final Touch touch;
 
   /**
@@ -37,6 +42,7 @@ final class Access implements Step {
     this.size = size;
     this.load = load;
     this.strong = isStrong(instruction);
+    this.outside = !staysInside(instruction);
     this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
   }
 
@@ -45,13 +51,23 @@ final class Access implements Step {
     return STRONG.stream().anyMatch(instruction.modifiers()::has);
   }
 
+  /** Whether what an access touches is gone when the block has ended. */
+  static boolean staysInside(Instruction instruction) {
+    var space = Binder.space(instruction);
+    return space == Space.SHARED || space == Space.SHARED_CTA || space == Space.LOCAL;
+  }
+
   @Override
   public void execute(int first, int end, boolean whole) {
     if (strong) {
       VarHandle.fullFence();
     }
     if (!load) {
-      block.progress();
+      if (outside) {
+        block.stored();
+      } else {
+        block.progress();
+      }
     }
     if (block.observer != null) {
       for (int warp = first; warp < end; warp++) {

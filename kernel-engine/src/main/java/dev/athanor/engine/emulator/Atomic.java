@@ -94,7 +94,7 @@ final class Atomic implements Step {
       long fresh = function.apply(old, b, c, global);
       if (old != fresh) {
         segment.set(Cells.LONG, at, fresh);
-        block.progress();
+        block.stored();
       }
       return old;
     }
@@ -106,7 +106,7 @@ final class Atomic implements Step {
           return old;
         }
         if (LONG.compareAndSet(segment, at, old, fresh)) {
-          block.progress();
+          block.stored();
           return old;
         }
       }
@@ -123,7 +123,7 @@ final class Atomic implements Step {
         return old;
       }
       if (INT.compareAndSet(segment, word, whole, (whole & ~mask) | fresh)) {
-        block.progress();
+        block.stored();
         return old;
       }
     }

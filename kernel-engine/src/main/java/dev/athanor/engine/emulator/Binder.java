@@ -339,6 +339,23 @@ final class Binder {
     };
   }
 
+  /** Whether an instruction always loads a parameter that it names: the same for all threads. */
+  boolean isParameter(Instruction instruction) {
+    if (!(instruction.form().semantics() instanceof Semantics.Load)
+        || space(instruction) != Space.PARAM
+        || instruction.guard() != null
+        || !(instruction.operands().getFirst() instanceof Operand.Register)) {
+      return false;
+    }
+    var address = (Operand.Address) instruction.operands().get(1);
+    if (!(address.base() instanceof Operand.Symbol symbol)) {
+      return false;
+    }
+    int bytes = instruction.modifiers().type().orElseThrow().bytes();
+    long at = program.address(symbol.name()) + address.offset();
+    return at >= 0 && at + bytes <= block.parameterMemory.segment().byteSize() && at % bytes == 0;
+  }
+
   private Lanes source(Operand operand, Type type) {
     var scalar = scalar(operand, type);
     if (scalar != null) {

@@ -62,6 +62,7 @@ final class Block {
   private final Dim3 clusterShape;
   private long number;
   private long progress;
+  private boolean hasStored;
   private long ticks;
 
   /**
@@ -167,6 +168,7 @@ final class Block {
     GlobalMemory.poison(localMemory.segment());
     copies.clear();
     ticks = 0;
+    hasStored = false;
     if (observer != null) {
       observer.begin(block);
     }
@@ -207,6 +209,17 @@ final class Block {
 
   private int blockZ() {
     return (int) (number / grid.x() / grid.y());
+  }
+
+  /** Takes note that memory has changed that is there when the block has ended. */
+  void stored() {
+    hasStored = true;
+    progress();
+  }
+
+  /** Whether memory has changed, since the block began, that is there when it has ended. */
+  boolean hasStored() {
+    return hasStored;
   }
 
   /** Takes note that something has changed for which others may wait. */

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
@@ -19,6 +20,8 @@ final class BlockRunner {
   /** Jumps backward after which others come first. */
   static final int TURN = 4096;
 
+  private static final BitSet NOWHERE = new BitSet();
+
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
@@ -27,13 +30,22 @@ final class BlockRunner {
   private final @Nullable Observer observer;
   private final Program program;
 
-  /** Where compiled code begins; nowhere while the block is interpreted. */
-  private BitSet starts = new BitSet();
+  /** How the current block is executed. */
+  private Execution execution = Execution.INTERPRETED;
 
   private @Nullable CompiledCode compiled;
 
+  /** Where compiled code begins; nowhere while the block is interpreted. */
+  private BitSet starts = NOWHERE;
+
   /** Instructions interpreted in the current block, each for a warp. */
-  private long work;
+  private long interpreted;
+
+  /** Whether compiled code could not go on, so that the rest of the block is interpreted. */
+  private boolean departed;
+
+  /** Segments of compiled code that were run in the current block. */
+  private long segments;
 
   /**
    * @param rank of the block in its cluster
@@ -51,29 +63,21 @@ final class BlockRunner {
     this.program = launch.program();
   }
 
-  /** Lets blocks that begin from now on be run by compiled code. */
-  void compile() {
-    var code = program.compiled(block);
-    compiled = code.bind(block);
-    starts = code.starts();
-  }
-
-  /** Lets blocks that begin from now on be interpreted. */
-  void interpret() {
-    compiled = null;
-    starts = new BitSet();
-  }
-
-  boolean isCompiled() {
-    return compiled != null;
-  }
-
   Block block() {
     return block;
   }
 
-  /** Starts a block of the grid, by its number with x running fastest. */
-  void begin(long number) {
+  /**
+   * Starts a block of the grid.
+   *
+   * @param number of the block, x running fastest
+   */
+  void begin(long number, Execution how) {
+    execution = how;
+    starts = NOWHERE;
+    departed = false;
+    interpreted = 0;
+    segments = 0;
     block.begin(number);
     picker.begin(number);
     for (var warp : warps) {
@@ -85,8 +89,7 @@ final class BlockRunner {
 
   /** Tells who watches that the block has ended. */
   void end() {
-    program.worked(work);
-    work = 0;
+    program.worked(interpreted, segments);
     if (observer != null) {
       observer.end();
     }
@@ -99,6 +102,7 @@ final class BlockRunner {
    * @throws Fault when a thread did something undefined
    */
   boolean advance() {
+    chooseCode();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         fragment.spent = false;
@@ -114,6 +118,26 @@ final class BlockRunner {
         return some;
       }
     }
+  }
+
+  /** Goes over to compiled code where that is wanted and worth its making. */
+  private void chooseCode() {
+    boolean wanted =
+        switch (execution) {
+          case INTERPRETED -> false;
+          case COMPILED -> true;
+          case TIERED -> program.isHot(interpreted);
+        };
+    if (wanted && !departed) {
+      var made = program.compiled(block);
+      compiled = compiled == null ? made.bind(block) : compiled;
+      starts = made.starts();
+    }
+  }
+
+  /** Whether any of the current block was run by compiled code. */
+  boolean ranCompiled() {
+    return segments > 0;
   }
 
   /** Lets those go on that waited for something that has happened; answers whether any did. */
@@ -171,12 +195,13 @@ final class BlockRunner {
     int backward = 0;
     for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
       if (compiled != null && starts.get(pc)) {
-        int to = compiled.run(pc, first, end);
+        int to = runCompiled(compiled, pc, first, end);
         if (to == CompiledCode.SEVERAL) {
-          part(compiled.exits, fragment, first, end, whole);
+          part(compiled, pc, fragment, first, end, whole);
           return;
         }
-        if (to <= pc && ++backward >= TURN) {
+        backward += to <= pc ? 1 : 0;
+        if (compiled.spent || backward >= TURN) {
           move(to, fragment, first, end, whole);
           spend(fragment, first, end, whole);
           return;
@@ -184,7 +209,7 @@ final class BlockRunner {
         pc = to;
         continue;
       }
-      work += end - first;
+      interpreted += end - first;
       var op = code[pc];
       if (observer != null && op.kind != Op.Kind.COLLECTIVE) {
         announce(observer, op, pc, first, end);
@@ -248,6 +273,18 @@ final class BlockRunner {
       }
     }
     move(pc, fragment, first, end, whole);
+  }
+
+  private int runCompiled(CompiledCode code, int pc, int first, int end) {
+    segments++;
+    code.spent = false;
+    code.departed = false;
+    int to = code.run(pc, first, end);
+    if (code.departed) {
+      departed = true;
+      starts = NOWHERE;
+    }
+    return to;
   }
 
   private void announce(Observer to, Op op, int pc, int first, int end) {
@@ -335,22 +372,26 @@ final class BlockRunner {
   }
 
   /** Lets each thread go on where compiled code left it. */
-  private void part(int[] exits, Fragment single, int first, int end, boolean whole) {
+  private void part(
+      CompiledCode left, int start, Fragment single, int first, int end, boolean whole) {
+    int[] exits = left.exits;
     for (int warp = first; warp < end; warp++) {
       var fragment = fragment(single, warp, whole);
-      for (int left = fragment.mask; left != 0; ) {
-        int pc = exits[32 * warp + Integer.numberOfTrailingZeros(left)];
+      for (int rest = fragment.mask; rest != 0; ) {
+        int pc = exits[32 * warp + Integer.numberOfTrailingZeros(rest)];
         int together = 0;
-        for (int mask = left; mask != 0; mask &= mask - 1) {
+        for (int mask = rest; mask != 0; mask &= mask - 1) {
           if (exits[32 * warp + Integer.numberOfTrailingZeros(mask)] == pc) {
             together |= Integer.lowestOneBit(mask);
           }
         }
-        left &= ~together;
-        if (left == 0) {
+        rest &= ~together;
+        if (rest == 0) {
           fragment.pc = pc;
+          fragment.spent = left.spent && pc <= start;
         } else {
           warps[warp].split(fragment, together, pc);
+          warps[warp].fragments.getLast().spent = left.spent && pc <= start;
         }
       }
     }

@@ -16,7 +16,6 @@ final class Cluster {
   private final Dim3 shape;
   private final long patience;
   private final LongPredicate cancelled;
-  private final Program program;
   private final Execution execution;
   private final List<BlockRunner> runners = new ArrayList<>();
   private final ClusterBarrier barrier = new ClusterBarrier(this);
@@ -29,7 +28,6 @@ final class Cluster {
     this.shape = launch.cluster();
     this.patience = launch.options().patience();
     this.cancelled = cancelled;
-    this.program = launch.program();
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
     }
@@ -79,36 +77,22 @@ final class Cluster {
    * @throws Fault when a thread did something undefined
    */
   void run(long cluster) {
-    var first = runners.getFirst();
-    if (!first.isCompiled()
-        && switch (execution) {
-          case INTERPRETED -> false;
-          case COMPILED -> true;
-          case TIERED -> program.isHot();
-        }) {
-      first.compile();
-    }
-    if (!first.isCompiled()) {
-      runOnce(cluster);
-      return;
-    }
     try {
-      runOnce(cluster);
-    } catch (Fault | Departure | ArrayIndexOutOfBoundsException e) {
-      // Threads that run one after the other come to another fault first than threads side by
-      // side: the interpreter says which.
-      first.interpret();
-      runOnce(cluster);
-      first.compile();
-      if (!cancelled.test(cluster)) {
-        throw e;
+      run(cluster, execution);
+    } catch (Fault fault) {
+      // Threads that run one after the other may come to another fault first than threads side by
+      // side. Where memory is still what it was, the interpreter says which comes first.
+      var first = runners.getFirst();
+      if (first.ranCompiled() && !first.block().hasStored()) {
+        run(cluster, Execution.INTERPRETED);
       }
+      throw fault;
     }
   }
 
-  private void runOnce(long cluster) {
+  private void run(long cluster, Execution how) {
     for (int rank = 0; rank < size(); rank++) {
-      runners.get(rank).begin(number(cluster, rank));
+      runners.get(rank).begin(number(cluster, rank), how);
     }
     barrier.clear();
     long before = 0;

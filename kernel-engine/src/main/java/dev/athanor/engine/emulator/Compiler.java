@@ -45,7 +45,7 @@ final class Compiler {
   private static final int MOST_BYTES = 8000;
 
   /** Before anything is measured: so that no method is too large for a class file. */
-  private static final int MOST_INSTRUCTIONS = 1500;
+  private static final int MOST_INSTRUCTIONS = 500;
 
   private static final Lookup LOOKUP = MethodHandles.lookup();
   static final ClassDesc SELF = ClassDesc.of(Compiler.class.getPackageName() + ".CompiledSegments");
@@ -322,7 +322,9 @@ final class Compiler {
         code,
         register,
         new Field(
-            "special" + fields.size(), array(Storage.INT), b -> b.registers.of(register).array()));
+            "special" + fields.size(),
+            array(Storage.of(register.type().registerClass())),
+            b -> b.registers.of(register).array()));
   }
 
   /** Puts the place of an access to memory on the stack. */

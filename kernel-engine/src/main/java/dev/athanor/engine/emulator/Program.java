@@ -32,7 +32,8 @@ final class Program {
   private final Set<SpecialRegister> special;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
-  private final LongAdder work = new LongAdder();
+  private final LongAdder interpreted = new LongAdder();
+  private final LongAdder segments = new LongAdder();
   private volatile @Nullable Compiled compiled;
 
   /**
@@ -112,14 +113,34 @@ final class Program {
     return instructions.stream().map(binder::bind).toArray(Op[]::new);
   }
 
-  /** Takes note that so many instructions were interpreted, each for a warp. */
-  void worked(long interpreted) {
-    work.add(interpreted);
+  /**
+   * Takes note of a block that has been run.
+   *
+   * @param steps instructions that were interpreted, each for a warp
+   * @param runs segments of compiled code
+   */
+  void worked(long steps, long runs) {
+    interpreted.add(steps);
+    segments.add(runs);
   }
 
-  /** Whether so much was interpreted that it would have been worth compiling. */
-  boolean isHot() {
-    return work.sum() > HOT;
+  /** How many instructions have been interpreted, each for a warp. */
+  long interpreted() {
+    return interpreted.sum();
+  }
+
+  /** How many segments of compiled code have been run. */
+  long segments() {
+    return segments.sum();
+  }
+
+  /**
+   * Whether so much was interpreted that it would have been worth compiling.
+   *
+   * @param more in a block that has not ended
+   */
+  boolean isHot(long more) {
+    return compiled != null || interpreted.sum() + more > HOT;
   }
 
   /** The program as JVM code, as far as it can be compiled. */

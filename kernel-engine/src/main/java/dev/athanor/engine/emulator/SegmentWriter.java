@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import static java.lang.constant.ConstantDescs.CD_boolean;
 import static java.lang.constant.ConstantDescs.CD_double;
 import static java.lang.constant.ConstantDescs.CD_float;
 import static java.lang.constant.ConstantDescs.CD_int;
@@ -41,9 +42,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class SegmentWriter {
 
-  /** Jumps backward of one thread, after which the interpreter lets other threads go on. */
-  private static final int PATIENCE = 1 << 20;
-
+  private static final ClassDesc DEPARTURE = Departure.class.describeConstable().orElseThrow();
+  private static final ClassDesc OUT_OF_BOUNDS =
+      ArrayIndexOutOfBoundsException.class.describeConstable().orElseThrow();
   private static final ClassDesc SITE = MemorySite.class.describeConstable().orElseThrow();
   private static final ClassDesc SHARED = SharedWords.class.describeConstable().orElseThrow();
   private static final ClassDesc INTS = CD_int.arrayType();
@@ -60,6 +61,7 @@ final class SegmentWriter {
 
   private final Map<Register, Integer> locals = new LinkedHashMap<>();
   private final Set<Register> written = new LinkedHashSet<>();
+  private final List<Integer> accesses = new ArrayList<>();
   private final Map<Integer, Label> targets = new HashMap<>();
   private final Map<Integer, Label> exits = new LinkedHashMap<>();
   private final Map<Integer, Integer> parameters = new HashMap<>();
@@ -68,6 +70,10 @@ final class SegmentWriter {
   private final int patience;
   private final int words;
   private final int stored;
+
+  /** The access that a thread is at. */
+  private final int position;
+
   private boolean jumpsBack;
 
   SegmentWriter(Compiler compiler, Flow flow, Binder binder, CodeBuilder code, int from, int to) {
@@ -81,6 +87,7 @@ final class SegmentWriter {
     this.patience = code.allocateLocal(TypeKind.INT);
     this.words = code.allocateLocal(TypeKind.REFERENCE);
     this.stored = code.allocateLocal(TypeKind.INT);
+    this.position = code.allocateLocal(TypeKind.INT);
   }
 
   /** Writes the whole method; its parameters are the entry, the first warp and the end of warps. */
@@ -109,9 +116,16 @@ final class SegmentWriter {
     code.aload(active).iload(lane).loadConstant(5).ishr().iaload();
     code.iload(lane).iushr().iconst_1().iand().ifeq(next);
     if (jumpsBack) {
-      code.loadConstant(PATIENCE).istore(patience);
+      code.loadConstant(BlockRunner.TURN).istore(patience);
+    }
+    boolean touches = !accesses.isEmpty();
+    if (touches) {
+      // what is kept at a departure has to be there wherever one may happen
+      code.loadConstant(from).istore(position);
+      kept().forEach(this::clear);
     }
     enter(entry);
+    var inside = code.newBoundLabel();
     for (int pc = from; pc < to; pc++) {
       var label = targets.get(pc);
       if (label != null) {
@@ -122,6 +136,7 @@ final class SegmentWriter {
     if (fallsThrough(to - 1)) {
       code.goto_(exit(to));
     }
+    var outside = code.newBoundLabel();
     var leave = code.newLabel();
     for (var exit : List.copyOf(exits.entrySet())) {
       code.labelBinding(exit.getValue());
@@ -130,37 +145,58 @@ final class SegmentWriter {
           store(register);
         }
       }
-      if (exits.size() > 1) {
-        code.loadConstant(exit.getKey()).istore(leaves).goto_(leave);
-      } else {
-        code.goto_(next);
-      }
+      code.loadConstant(exit.getKey()).istore(leaves).goto_(leave);
     }
-    if (exits.size() > 1) {
-      code.labelBinding(leave);
+    code.labelBinding(leave);
+    if (exits.size() > 1 || touches) {
       code.aload(0).getfield(Compiler.BASE, "exits", INTS);
       code.iload(lane).iload(leaves).iastore();
-      var known = code.newLabel();
-      code.iload(common).ifge(known).iload(leaves).istore(common);
-      code.labelBinding(known);
-      code.iload(different).iload(common).iload(leaves).ixor().ior().istore(different);
     }
+    var known = code.newLabel();
+    code.iload(common).ifge(known).iload(leaves).istore(common);
+    code.labelBinding(known);
+    code.iload(different).iload(common).iload(leaves).ixor().ior().istore(different);
     code.labelBinding(next).iinc(lane, 1).goto_(top);
+    if (touches) {
+      var handler = code.newBoundLabel();
+      code.exceptionCatch(inside, outside, handler, DEPARTURE);
+      code.exceptionCatch(inside, outside, handler, OUT_OF_BOUNDS);
+      code.pop();
+      kept().forEach(this::store);
+      code.aload(0).iload(lane).iload(position).iload(entry).iload(end);
+      code.invokevirtual(
+          Compiler.BASE, "depart", MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
+      code.iconst_1().istore(different);
+    }
     code.labelBinding(done);
     if (stores()) {
       var nothing = code.newLabel();
       code.iload(stored).ifeq(nothing);
       code.aload(0).getfield(Compiler.BASE, "block", BLOCK);
-      code.invokevirtual(BLOCK, "progress", MethodTypeDesc.of(CD_void));
+      code.invokevirtual(
+          BLOCK, storesOutside() ? "stored" : "progress", MethodTypeDesc.of(CD_void));
       code.labelBinding(nothing);
     }
-    if (exits.size() > 1) {
-      var same = code.newLabel();
-      code.iload(different).ifeq(same).loadConstant(CompiledCode.SEVERAL).ireturn();
-      code.labelBinding(same).iload(common).ireturn();
-    } else {
-      code.loadConstant(exits.keySet().iterator().next()).ireturn();
+    var same = code.newLabel();
+    code.iload(different).ifeq(same).loadConstant(CompiledCode.SEVERAL).ireturn();
+    code.labelBinding(same).iload(common).ireturn();
+  }
+
+  /** The registers whose values may be new and needed at an access. */
+  private List<Register> kept() {
+    return written.stream()
+        .filter(register -> accesses.stream().anyMatch(pc -> flow.isLive(register, pc)))
+        .toList();
+  }
+
+  private void clear(Register register) {
+    switch (kind(register)) {
+      case LONG -> code.lconst_0();
+      case FLOAT -> code.fconst_0();
+      case DOUBLE -> code.dconst_0();
+      default -> code.iconst_0();
     }
+    code.storeLocal(kind(register), local(register));
   }
 
   /**
@@ -173,6 +209,11 @@ final class SegmentWriter {
       Flow.reads(instruction).forEach(r -> uses.merge(r, 1, Integer::sum));
       Flow.writes(instruction).forEach(r -> uses.merge(r, 1, Integer::sum));
       written.addAll(Flow.writes(instruction));
+      if (!binder.isParameter(instruction)
+          && (instruction.form().semantics() instanceof Semantics.Load
+              || instruction.form().semantics() instanceof Semantics.Store)) {
+        accesses.add(pc);
+      }
     }
     uses.entrySet().stream()
         .sorted(Map.Entry.<Register, Integer>comparingByValue(Comparator.reverseOrder()))
@@ -195,6 +236,12 @@ final class SegmentWriter {
   private boolean stores() {
     return flow.code().subList(from, to).stream()
         .anyMatch(i -> i.form().semantics() instanceof Semantics.Store);
+  }
+
+  /** Whether a store may touch what is there when the block has ended. */
+  private boolean storesOutside() {
+    return flow.code().subList(from, to).stream()
+        .anyMatch(i -> i.form().semantics() instanceof Semantics.Store && !Access.staysInside(i));
   }
 
   private boolean fallsThrough(int pc) {
@@ -236,7 +283,7 @@ final class SegmentWriter {
   private void loadParameters() {
     for (int pc = from; pc < to; pc++) {
       var instruction = flow.code().get(pc);
-      if (isParameter(instruction)) {
+      if (binder.isParameter(instruction)) {
         var type = instruction.modifiers().type().orElseThrow();
         var register = (Register) instruction.operands().getFirst();
         var place = memory(pc, (Operand.Address) instruction.operands().get(1), type.bytes());
@@ -247,15 +294,6 @@ final class SegmentWriter {
         parameters.put(pc, local);
       }
     }
-  }
-
-  /** Whether an instruction loads a parameter that it names, whatever its guard says. */
-  private static boolean isParameter(Instruction instruction) {
-    return instruction.form().semantics() instanceof Semantics.Load
-        && Binder.space(instruction) == Space.PARAM
-        && instruction.guard() == null
-        && instruction.operands().getFirst() instanceof Register
-        && ((Operand.Address) instruction.operands().get(1)).base() instanceof Operand.Symbol;
   }
 
   private void enter(int entry) {
@@ -323,7 +361,7 @@ final class SegmentWriter {
     var skip = code.newLabel();
     skipUnless(instruction.guard(), skip);
     switch (instruction.form().semantics()) {
-      case Semantics.Load _ when isParameter(instruction) -> {
+      case Semantics.Load _ when binder.isParameter(instruction) -> {
         var register = (Register) instruction.operands().getFirst();
         code.loadLocal(kind(register), parameters.getOrDefault(pc, 0));
         code.storeLocal(kind(register), local(register));
@@ -345,7 +383,8 @@ final class SegmentWriter {
     var skip = code.newLabel();
     skipUnless(branch.guard(), skip);
     if (isInside(target) && target <= pc) {
-      code.iinc(patience, -1).iload(patience).ifge(label).goto_(exit(target));
+      code.iinc(patience, -1).iload(patience).ifgt(label);
+      code.aload(0).iconst_1().putfield(Compiler.BASE, "spent", CD_boolean).goto_(exit(target));
     } else {
       code.goto_(label);
     }
@@ -480,6 +519,7 @@ final class SegmentWriter {
     var at = (Operand.Address) instruction.operands().get(address);
     int bytes = type.bytes() * elements.size();
     var space = Binder.space(instruction);
+    code.loadConstant(pc).istore(position);
     Place place;
     if (space != Space.SHARED && space != Space.SHARED_CTA) {
       place = memory(pc, at, bytes);
@@ -488,7 +528,8 @@ final class SegmentWriter {
     } else {
       place = shared(at, bytes);
     }
-    for (int i = 0; i < elements.size(); i++) {
+    // from the end: where the last is in bounds all are, and nothing is half done
+    for (int i = elements.size() - 1; i >= 0; i--) {
       if (load) {
         var register = (Register) elements.get(i);
         place.load(type, i * type.bytes());
