@@ -146,8 +146,13 @@ final class Access implements Step {
   }
 
   private void scattered(MemorySegment segment, int lo, int hi) {
+    boolean words = addresses.memory() == block.sharedMemory;
     for (int i = 0; i < elements.length; i++) {
-      if (load) {
+      if (words && load) {
+        elements[i].loadWords(block.words, segment, block.scratch, i * size, lo, hi);
+      } else if (words) {
+        elements[i].storeWords(block.words, segment, block.scratch, i * size, lo, hi);
+      } else if (load) {
         elements[i].load(segment, block.scratch, i * size, lo, hi);
       } else {
         elements[i].store(segment, block.scratch, i * size, lo, hi);

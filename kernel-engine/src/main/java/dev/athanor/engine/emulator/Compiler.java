@@ -31,6 +31,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -42,10 +43,14 @@ import org.jspecify.annotations.Nullable;
 final class Compiler {
 
   /** Methods of more bytes are never compiled by the JIT. */
-  private static final int MOST_BYTES = 8000;
+  private static final int MOST_BYTES = 2000;
 
   /** Before anything is measured: so that no method is too large for a class file. */
   private static final int MOST_INSTRUCTIONS = 500;
+
+  /** What the JIT makes vector instructions of, where many lanes do it side by side. */
+  private static final Set<String> VECTORS =
+      Set.of("mov", "add", "sub", "mul", "mad", "fma", "and", "or", "xor", "not", "shl", "shr");
 
   private static final Lookup LOOKUP = MethodHandles.lookup();
   static final ClassDesc SELF = ClassDesc.of(Compiler.class.getPackageName() + ".CompiledSegments");
@@ -153,6 +158,9 @@ final class Compiler {
       if (segment.to - segment.from <= 1) {
         continue;
       }
+      if (isArithmetic(segment)) {
+        continue;
+      }
       int size = size(segment);
       if (size <= MOST_BYTES) {
         fitting.add(segment);
@@ -167,6 +175,24 @@ final class Compiler {
       }
     }
     return fitting;
+  }
+
+  /**
+   * Whether a segment is mostly arithmetic, and has no loop. The interpreter is faster there, as
+   * the JIT makes vector instructions of its loops over lanes.
+   */
+  private boolean isArithmetic(Segment segment) {
+    int arithmetic = 0;
+    for (int pc = segment.from; pc < segment.to; pc++) {
+      var instruction = flow.code().get(pc);
+      if (instruction.form().semantics() instanceof Semantics.Branch
+          && flow.target(instruction) >= segment.from
+          && flow.target(instruction) <= pc) {
+        return false;
+      }
+      arithmetic += VECTORS.contains(instruction.form().mnemonic()) ? 1 : 0;
+    }
+    return 2 * arithmetic > segment.to - segment.from;
   }
 
   private int size(Segment segment) {

@@ -49,6 +49,7 @@ final class SegmentWriter {
   private static final ClassDesc SHARED = SharedWords.class.describeConstable().orElseThrow();
   private static final ClassDesc INTS = CD_int.arrayType();
   private static final ClassDesc BLOCK = Block.class.describeConstable().orElseThrow();
+  private static final ClassDesc INTEGER = Integer.class.describeConstable().orElseThrow();
   private static final ClassDesc FLOAT = Float.class.describeConstable().orElseThrow();
   private static final ClassDesc DOUBLE = Double.class.describeConstable().orElseThrow();
 
@@ -632,11 +633,20 @@ final class SegmentWriter {
     // a copy, as the register may be among those that are loaded
     int base = code.allocateLocal(TypeKind.INT);
     code.iload(local(register)).istore(base);
-    code.iload(base).loadConstant(bytes);
-    code.invokestatic(SHARED, "align", MethodTypeDesc.of(CD_void, CD_int, CD_int));
+    boolean plain = bytes == Integer.BYTES && displacement == 0;
+    if (!plain) {
+      code.iload(base).loadConstant(bytes);
+      code.invokestatic(SHARED, "align", MethodTypeDesc.of(CD_void, CD_int, CD_int));
+    }
     return new Place() {
       private void at(int distance) {
-        code.aload(words).iload(base).iconst_2().iushr();
+        code.aload(words).iload(base).iconst_2();
+        if (plain) {
+          // the low bits become the high ones, so that what is misaligned is out of bounds too
+          code.invokestatic(INTEGER, "rotateRight", MethodTypeDesc.of(CD_int, CD_int, CD_int));
+        } else {
+          code.iushr();
+        }
         int further = (int) ((displacement + distance) / 4);
         if (further != 0) {
           code.loadConstant(further).iadd();

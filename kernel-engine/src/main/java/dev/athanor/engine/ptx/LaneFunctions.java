@@ -193,7 +193,20 @@ final class LaneFunctions {
   // over an enum it does not
 
   static boolean compare(int a, int b, Comparison comparison) {
-    return compare((long) a, (long) b, comparison);
+    if (comparison == Comparison.EQ) {
+      return a == b;
+    } else if (comparison == Comparison.NE) {
+      return a != b;
+    } else if (comparison == Comparison.LT || comparison == Comparison.LO) {
+      return a < b;
+    } else if (comparison == Comparison.LE || comparison == Comparison.LS) {
+      return a <= b;
+    } else if (comparison == Comparison.GT || comparison == Comparison.HI) {
+      return a > b;
+    } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
+      return a >= b;
+    }
+    throw notOfIntegers(comparison);
   }
 
   static boolean compare(long a, long b, Comparison comparison) {
@@ -210,11 +223,11 @@ final class LaneFunctions {
     } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
       return a >= b;
     }
-    throw new IllegalArgumentException("." + comparison.word() + " does not compare integers");
+    throw notOfIntegers(comparison);
   }
 
   static boolean compareUnsigned(int a, int b, Comparison comparison) {
-    return compare(a & 0xFFFF_FFFFL, b & 0xFFFF_FFFFL, comparison);
+    return compare(a + Integer.MIN_VALUE, b + Integer.MIN_VALUE, comparison);
   }
 
   static boolean compareUnsigned(long a, long b, Comparison comparison) {
@@ -262,6 +275,10 @@ final class LaneFunctions {
       return Double.isNaN(a) || Double.isNaN(b);
     }
     throw unsignedOnly(comparison);
+  }
+
+  private static IllegalArgumentException notOfIntegers(Comparison comparison) {
+    return new IllegalArgumentException("." + comparison.word() + " does not compare integers");
   }
 
   private static IllegalArgumentException unsignedOnly(Comparison comparison) {
