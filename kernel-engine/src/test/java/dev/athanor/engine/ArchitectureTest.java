@@ -31,13 +31,13 @@ class ArchitectureTest {
           "ptx", Set.of("layout"),
           "layout", Set.of(),
           "author", Set.of("ptx", "layout"),
-          "lift", Set.of("ptx", "author"),
           "device", Set.of("ptx"),
           "natives", Set.of(),
           "emulator", Set.of("ptx", "layout", "device"),
           "cuda", Set.of("ptx", "device", "natives"),
           "analysis", Set.of("ptx", "device", "natives"),
-          "profile", Set.of("ptx", "device", "emulator", "analysis"));
+          "profile", Set.of("ptx", "device", "emulator", "analysis"),
+          "conformance", Set.of("ptx", "device", "emulator"));
 
   /** The packages that need nothing but the language's own base. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");

@@ -57,18 +57,39 @@ public abstract sealed class DeviceException extends RuntimeException {
    */
   public static final class KernelFault extends DeviceException {
     private final List<String> reports;
+    private final transient List<Report> findings;
 
     /**
      * @param kernel the kernel's name
      * @param reports one sentence a fault, with thread, block, instruction and source line
      */
     public KernelFault(String kernel, List<String> reports) {
-      super("kernel " + kernel + " failed: " + String.join("; ", reports));
-      this.reports = List.copyOf(reports);
+      this(kernel, reports, List.of());
     }
 
+    private KernelFault(String kernel, List<String> reports, List<Report> findings) {
+      super("kernel " + kernel + " failed: " + String.join("; ", reports));
+      this.reports = List.copyOf(reports);
+      this.findings = List.copyOf(findings);
+    }
+
+    /**
+     * A fault of which more is known than a sentence.
+     *
+     * @param kernel the kernel's name
+     */
+    public static KernelFault of(String kernel, List<Report> findings) {
+      return new KernelFault(kernel, findings.stream().map(Report::toString).toList(), findings);
+    }
+
+    /** One sentence a fault. */
     public List<String> reports() {
       return reports;
+    }
+
+    /** What is known of each fault; none where the device only says that there was one. */
+    public List<Report> findings() {
+      return findings;
     }
   }
 

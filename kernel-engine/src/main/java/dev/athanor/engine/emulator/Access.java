@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Addresses.Pattern;
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
@@ -27,6 +28,7 @@ final class Access implements Step {
 
   /**
    * @param elements the registers, in the order of their places in memory
+   * @param values the same registers
    * @param size the bytes of one
    */
   Access(
@@ -34,6 +36,7 @@ final class Access implements Step {
       Instruction instruction,
       Addresses addresses,
       Cells[] elements,
+      List<Lanes> values,
       int size,
       boolean load) {
     this.block = block;
@@ -44,6 +47,7 @@ final class Access implements Step {
     this.strong = isStrong(instruction);
     this.outside = !staysInside(instruction);
     this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
+    this.touch.values = values;
   }
 
   /** Whether other threads may wait for what an access does. */
@@ -112,7 +116,11 @@ final class Access implements Step {
     }
     addresses.resolved(warp, bytes, touch);
     block.observe(touch);
-    return move(pattern, 32 * warp, 32 * warp + 32);
+    boolean moved = move(pattern, 32 * warp, 32 * warp + 32);
+    if (strong) {
+      block.observed(touch);
+    }
+    return moved;
   }
 
   private boolean all(int lo, int hi) {
@@ -177,6 +185,9 @@ final class Access implements Step {
           elements[i].store(segment, offset, 32 * warp + in);
         }
       }
+    }
+    if (strong) {
+      block.observed(touch);
     }
   }
 }

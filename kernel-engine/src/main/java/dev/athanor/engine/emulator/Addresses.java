@@ -2,6 +2,8 @@ package dev.athanor.engine.emulator;
 
 import static java.util.Objects.requireNonNull;
 
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -284,7 +286,7 @@ final class Addresses {
 
   /** The fault of all lanes of a warp whose addresses are wrong, or nothing when there are none. */
   void check(int warp, int mask, int bytes) {
-    var reports = new ArrayList<String>();
+    var reports = new ArrayList<Report>();
     for (int left = mask; left != 0; left &= left - 1) {
       int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
       if (offset(lane, bytes, bytes) < 0) {
@@ -322,8 +324,16 @@ final class Addresses {
     Arrays.fill(into.memories, memory);
   }
 
-  private String report(int lane, long bytes, int alignment) {
-    return block.report(lane, instruction, complaint(lane, bytes, alignment));
+  private Report report(int lane, long bytes, int alignment) {
+    return block.report(
+        kind(lane, alignment), lane, instruction, complaint(lane, bytes, alignment));
+  }
+
+  private Kind kind(int lane, int alignment) {
+    long address = of(lane);
+    return (address & (alignment - 1)) != 0
+        ? Kind.MISALIGNED
+        : space(address) == Space.GLOBAL ? block.memory.complaint(address) : Kind.OUT_OF_BOUNDS;
   }
 
   /** The fault of one lane whose address is wrong. */

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
@@ -111,6 +112,7 @@ final class AsyncCopies {
     private final int @Nullable [] valid;
     private final Touch reads;
     private final Touch writes;
+    private final int[] lengths = new int[32];
 
     /**
      * @param bytes how many are written to shared memory
@@ -128,6 +130,7 @@ final class AsyncCopies {
       this.bytes = bytes;
       this.valid = valid;
       this.reads = new Touch(instruction, Touch.Kind.LOAD);
+      this.reads.lengths = lengths;
       this.writes = new Touch(instruction, Touch.Kind.STORE);
     }
 
@@ -154,6 +157,7 @@ final class AsyncCopies {
         int size = valid == null ? bytes : valid[lane];
         if (Integer.compareUnsigned(size, bytes) > 0) {
           throw block.fault(
+              Kind.COPY_SIZE,
               lane,
               instruction,
               "%s bytes are to be read, but only %d copied"
@@ -168,6 +172,7 @@ final class AsyncCopies {
           reads.mask |= 1 << in;
           reads.offsets[in] = source;
           reads.memories[in] = sources.memory();
+          lengths[in] = size;
         }
         ticket.source[in] = source;
         ticket.from[in] = sources.segment();

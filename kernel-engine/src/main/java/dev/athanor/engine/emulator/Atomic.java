@@ -79,6 +79,7 @@ final class Atomic implements Step {
         }
       }
     }
+    block.observed(touch);
   }
 
   private long bits(Lanes register, int lane) {

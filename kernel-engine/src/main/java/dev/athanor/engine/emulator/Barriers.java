@@ -19,6 +19,7 @@ final class Barriers {
   private final boolean[] reduces = new boolean[COUNT];
   private final int[] holding = new int[COUNT];
   private final int[] asked = new int[COUNT];
+  private final int[] came = new int[COUNT];
 
   void clear() {
     Arrays.fill(arrived, 0);
@@ -27,6 +28,11 @@ final class Barriers {
   /** How many warps have come since it last opened. */
   int arrived(int barrier) {
     return arrived[barrier];
+  }
+
+  /** Whether a warp has come since it last opened. */
+  boolean has(int barrier, int warp) {
+    return arrived[barrier] > 0 && ((came[barrier] >>> warp) & 1) != 0;
   }
 
   /** How many warps it waits for, {@link #ALL} for all. */
@@ -42,15 +48,18 @@ final class Barriers {
   /**
    * A warp comes.
    *
+   * @param warp its number in the block
    * @param warps how many the barrier waits for
    * @param holding for how many of its threads the predicate holds
    * @param asked how many threads have one
    */
-  void arrive(int barrier, int warps, BarrierKind kind, int holding, int asked) {
+  void arrive(int barrier, int warp, int warps, BarrierKind kind, int holding, int asked) {
     if (arrived[barrier] == 0) {
       this.holding[barrier] = 0;
       this.asked[barrier] = 0;
+      this.came[barrier] = 0;
     }
+    came[barrier] |= 1 << warp;
     expected[barrier] = warps;
     reduces[barrier] = kind.reduces();
     arrived[barrier]++;

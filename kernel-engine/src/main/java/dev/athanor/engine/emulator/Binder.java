@@ -208,15 +208,15 @@ final class Binder {
 
   private Step access(Instruction instruction, int address, int value, boolean load) {
     var type = instruction.modifiers().type().orElseThrow();
-    var cells =
-        spread(instruction.operands().get(value))
-            .map(operand -> Cells.of(type, source(operand, type)))
-            .toArray(Cells[]::new);
+    var values =
+        spread(instruction.operands().get(value)).map(operand -> source(operand, type)).toList();
+    var cells = values.stream().map(lanes -> Cells.of(type, lanes)).toArray(Cells[]::new);
     return new Access(
         block,
         instruction,
         addresses(instruction, address, space(instruction)),
         cells,
+        values,
         type.bytes(),
         load);
   }

@@ -1,7 +1,10 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -56,7 +59,7 @@ final class Block {
   final Arithmetic arithmetic;
   final AsyncCopies copies;
 
-  private final String kernel;
+  private final Places places;
   private final Dim3 grid;
   private final Dim3 shape;
   private final Dim3 clusterShape;
@@ -87,9 +90,12 @@ final class Block {
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
+    if (cluster.sanitized() != null) {
+      cluster.sanitized().own(rank, sharedMemory);
+    }
     this.parameterMemory = launch.parameters();
     this.constants = launch.program().variables().constants();
-    this.localBytes = Math.ceilDiv(launch.program().kernel().localBytes(), 16) * 16;
+    this.localBytes = localBytes(launch.program().kernel());
     long locals = 32L * warps * localBytes;
     this.localMemory =
         new Memory.Small(
@@ -98,9 +104,9 @@ final class Block {
     this.target = launch.options().target();
     this.arithmetic = launch.options().arithmetic();
     this.copies = new AsyncCopies(this, launch.options().asyncTiming());
-    this.kernel = launch.program().kernel().name();
     this.grid = launch.grid();
     this.shape = launch.block();
+    this.places = new Places(launch.program().kernel().name(), grid, shape, clusterShape);
     registers
         .special()
         .forEach((register, kept) -> {
@@ -158,6 +164,11 @@ final class Block {
                 throw new IllegalStateException(register + " has no 32 bits");
           }
         });
+  }
+
+  /** The bytes of local memory that each thread of a kernel has. */
+  static int localBytes(Kernel kernel) {
+    return Math.ceilDiv(kernel.localBytes(), 16) * 16;
   }
 
   /** Starts a block of the grid, by its number with x running fastest. */
@@ -239,6 +250,20 @@ final class Block {
     }
   }
 
+  /** Lets who watches see what was touched. */
+  void observed(Touch touch) {
+    if (observer != null) {
+      observer.touched(touch);
+    }
+  }
+
+  /** Lets who watches know of a broken rule that does not stop the block. */
+  void complain(Kind kind, int lane, Instruction instruction, String what, String remedy) {
+    if (observer != null) {
+      observer.complain(kind, lane, instruction, what, remedy);
+    }
+  }
+
   /** The time, which goes on with each look at it, so that runs are alike. */
   long tick() {
     ticks += TICK;
@@ -249,28 +274,17 @@ final class Block {
     return ((active[lane >> 5] >>> lane) & 1) != 0;
   }
 
-  /** One sentence about a thread that did something wrong. */
-  String report(int lane, Instruction instruction, String what) {
-    var text = instruction.toString();
-    return "%s of block (%d,%d,%d) of kernel %s, \"%s\" at %s: %s"
-        .formatted(
-            thread(lane),
-            blockX(),
-            blockY(),
-            blockZ(),
-            kernel,
-            text.substring(0, text.length() - 1),
-            instruction.source(),
-            what);
+  /** What is known of a thread that did something wrong. */
+  Report report(Kind kind, int lane, Instruction instruction, String what) {
+    return new Report(kind, places.of(number, lane, instruction), null, "", what, "", 1);
   }
 
-  /** The name of a thread by its number in the block. */
-  String thread(int lane) {
-    return "thread (%d,%d,%d)"
-        .formatted(lane % shape.x(), lane / shape.x() % shape.y(), lane / shape.x() / shape.y());
+  Fault fault(Kind kind, int lane, Instruction instruction, String what) {
+    return new Fault(List.of(report(kind, lane, instruction, what)));
   }
 
+  /** A fault against a rule that has no kind of its own. */
   Fault fault(int lane, Instruction instruction, String what) {
-    return new Fault(List.of(report(lane, instruction, what)));
+    return fault(Kind.RULE, lane, instruction, what);
   }
 }

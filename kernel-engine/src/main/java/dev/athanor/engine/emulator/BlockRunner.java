@@ -1,5 +1,7 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
@@ -47,14 +49,21 @@ final class BlockRunner {
   /** Segments of compiled code that were run in the current block. */
   private long segments;
 
+  /** Which instructions the observer wants to be told of. */
+  private final boolean[] watched;
+
   /**
    * @param rank of the block in its cluster
    */
   BlockRunner(LaunchedKernel launch, Cluster cluster, int rank) {
-    this.observer = launch.observer();
+    this.observer = launch.observer(cluster.sanitized(), rank);
     this.block =
         new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
     this.code = launch.program().bind(block);
+    this.watched = new boolean[code.length];
+    for (int i = 0; observer != null && i < watched.length; i++) {
+      watched[i] = observer.watches(i);
+    }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
@@ -211,7 +220,7 @@ final class BlockRunner {
       }
       interpreted += end - first;
       var op = code[pc];
-      if (observer != null && op.kind != Op.Kind.COLLECTIVE) {
+      if (observer != null && op.kind != Op.Kind.COLLECTIVE && watched[pc]) {
         announce(observer, op, pc, first, end);
       }
       switch (op.kind) {
@@ -250,7 +259,7 @@ final class BlockRunner {
             return;
           }
           check(op, first, end);
-          if (observer != null) {
+          if (observer != null && watched[pc]) {
             announce(observer, op, pc, first, end);
           }
           op.step.execute(first, end, true);
@@ -359,6 +368,7 @@ final class BlockRunner {
       } else {
         if (chosen != 0 && op.instruction.modifiers().has("uni")) {
           throw block.fault(
+              Kind.DIVERGENT_UNIFORM,
               32 * warp + Integer.numberOfTrailingZeros(chosen),
               op.instruction,
               "threads of one warp go different ways");
@@ -435,7 +445,7 @@ final class BlockRunner {
     }
     if ((step.needed(warp.index, chosen) & ~chosen) == 0) {
       block.active[warp.index] = chosen;
-      if (observer != null) {
+      if (observer != null && watched[pc]) {
         observer.execute(pc, warp.index, all, chosen);
       }
       step.execute(warp.index, warp.index + 1, whole && chosen == all);
@@ -498,7 +508,19 @@ final class BlockRunner {
       return false;
     }
     block.progress();
+    if (observer != null) {
+      int number = number(op, first);
+      for (int warp = first; warp < end; warp++) {
+        observer.arrive(number, warp);
+      }
+      observer.open(number, bits(first, end));
+    }
     return true;
+  }
+
+  /** A bit for each of some warps. */
+  private static int bits(int first, int end) {
+    return (int) (DefinedBytes.ones(end) & ~DefinedBytes.ones(first));
   }
 
   private int number(Op op, int warp) {
@@ -506,7 +528,10 @@ final class BlockRunner {
     int number = op.barrier().number().ints()[lane];
     if (number < 0 || number >= Barriers.COUNT) {
       throw block.fault(
-          lane, op.instruction, "there is no barrier %d, only 0 to 15".formatted(number));
+          Kind.BARRIER_OPERAND,
+          lane,
+          op.instruction,
+          "there is no barrier %d, only 0 to 15".formatted(number));
     }
     return number;
   }
@@ -520,6 +545,16 @@ final class BlockRunner {
         continue;
       }
       if (chosen != fragment.mask) {
+        if (op.instruction.modifiers().has("aligned")
+            || op.instruction.form().mnemonic().startsWith("bar")) {
+          block.complain(
+              Kind.BARRIER_DIVERGENT,
+              32 * warp + Integer.numberOfTrailingZeros(chosen),
+              op.instruction,
+              "only lanes 0x%08x of 0x%08x that are there take part in it"
+                  .formatted(chosen, fragment.mask),
+              "let all threads of the warp come to it, or none");
+        }
         warps[warp].split(fragment, fragment.mask & ~chosen, fragment.pc + 1);
       }
       if (chosen != block.live[warp]) {
@@ -540,6 +575,7 @@ final class BlockRunner {
     if (barriers.arrived(number) > 0) {
       if (barriers.expected(number) != count) {
         throw block.fault(
+            Kind.BARRIER_COUNTS,
             lane,
             op.instruction,
             "waits for %s, but others at barrier %d wait for %s"
@@ -547,6 +583,7 @@ final class BlockRunner {
       }
       if (barriers.reduces(number) != barrier.kind().reduces()) {
         throw block.fault(
+            Kind.BARRIER_MIXED,
             lane,
             op.instruction,
             "%s a predicate, but others at barrier %d %s"
@@ -560,7 +597,18 @@ final class BlockRunner {
     if (barrier.predicate() != null) {
       holding = Integer.bitCount(barrier.predicate().ints()[warp] & chosen);
     }
-    barriers.arrive(number, count, barrier.kind(), holding, Integer.bitCount(chosen));
+    if (barriers.has(number, warp)) {
+      block.complain(
+          Kind.BARRIER_OVERRUN,
+          lane,
+          op.instruction,
+          "comes to barrier %d again before it has opened".formatted(number),
+          "wait at another barrier until the others have come to this one");
+    }
+    barriers.arrive(number, warp, count, barrier.kind(), holding, Integer.bitCount(chosen));
+    if (observer != null) {
+      observer.arrive(number, warp);
+    }
     if (barrier.kind() == BarrierKind.ARRIVE) {
       fragment.pc++;
     } else {
@@ -583,7 +631,10 @@ final class BlockRunner {
     int count = threads.ints()[lane];
     if (count <= 0 || count % 32 != 0) {
       throw block.fault(
-          lane, op.instruction, "a barrier waits for a multiple of 32 threads, not for " + count);
+          Kind.BARRIER_OPERAND,
+          lane,
+          op.instruction,
+          "a barrier waits for a multiple of 32 threads, not for " + count);
     }
     return count / 32;
   }
@@ -598,13 +649,18 @@ final class BlockRunner {
       return;
     }
     block.progress();
+    int waiting = 0;
     for (var warp : warps) {
       var fragment = warp.isWhole() ? warp.fragments.getFirst() : null;
       if (fragment != null && fragment.wait == Wait.BARRIER && warp.barrier == number) {
         learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
+        waiting |= 1 << warp.index;
         fragment.wait = Wait.NONE;
         fragment.pc++;
       }
+    }
+    if (observer != null) {
+      observer.open(number, waiting);
     }
   }
 
@@ -624,16 +680,39 @@ final class BlockRunner {
    *
    * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
    */
-  List<String> stuck(long jumps) {
-    var reports = new ArrayList<String>();
+  List<Report> stuck(long jumps) {
+    var reports = new ArrayList<Report>();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
         reports.add(
-            block.report(lane, code[fragment.pc].instruction, waiting(warp, fragment, jumps)));
+            block.report(
+                jumps > 0 ? Kind.LIVELOCK : kind(warp, fragment),
+                lane,
+                code[fragment.pc].instruction,
+                waiting(warp, fragment, jumps)));
       }
     }
     return reports;
+  }
+
+  /** Why a fragment can never go on. */
+  private Kind kind(Warp warp, Fragment fragment) {
+    var op = code[fragment.pc];
+    return switch (fragment.wait) {
+      case WARP ->
+          op.kind == Op.Kind.BARRIER
+              ? Kind.BARRIER_DIVERGENT
+              : ((Step.Collective) op.step).names() ? Kind.MEMBER_MISSING : Kind.PARTIAL_WARP;
+      case BARRIER -> {
+        int living = 0;
+        for (int live : block.live) {
+          living += live != 0 ? 1 : 0;
+        }
+        yield barriers.expected(warp.barrier) > living ? Kind.BARRIER_ABANDONED : Kind.DEADLOCK;
+      }
+      case NONE, EVENT -> Kind.DEADLOCK;
+    };
   }
 
   private String waiting(Warp warp, Fragment fragment, long jumps) {

@@ -29,8 +29,7 @@ abstract sealed class Cells {
   abstract void store(MemorySegment to, long[] offsets, int shift, int lo, int hi);
 
   /** As {@link #load} from memory that is an array of words, where that is faster. */
-  void loadWords(
-      int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+  void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
     load(from, offsets, shift, lo, hi);
   }
 
@@ -153,8 +152,7 @@ abstract sealed class Cells {
     }
 
     @Override
-    void loadWords(
-        int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+    void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
       int further = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
         lanes[i] = words[(int) (offsets[i] >>> 2) + further];
@@ -162,8 +160,7 @@ abstract sealed class Cells {
     }
 
     @Override
-    void storeWords(
-        int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
+    void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
       int further = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
         words[(int) (offsets[i] >>> 2) + further] = lanes[i];
@@ -213,8 +210,7 @@ abstract sealed class Cells {
     }
 
     @Override
-    void loadWords(
-        int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+    void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
       int further = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
         lanes[i] = Float.intBitsToFloat(words[(int) (offsets[i] >>> 2) + further]);
@@ -222,8 +218,7 @@ abstract sealed class Cells {
     }
 
     @Override
-    void storeWords(
-        int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
+    void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
       int further = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
         words[(int) (offsets[i] >>> 2) + further] = Float.floatToRawIntBits(lanes[i]);

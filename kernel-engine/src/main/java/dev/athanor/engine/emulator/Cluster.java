@@ -1,10 +1,12 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Blocks that are resident together (PTX ISA 2.2.2): they see each other's shared memory, and go on
@@ -19,6 +21,7 @@ final class Cluster {
   private final Execution execution;
   private final List<BlockRunner> runners = new ArrayList<>();
   private final ClusterBarrier barrier = new ClusterBarrier(this);
+  private final @Nullable Watch sanitized;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
@@ -28,11 +31,13 @@ final class Cluster {
     this.shape = launch.cluster();
     this.patience = launch.options().patience();
     this.cancelled = cancelled;
+    this.sanitized = launch.sanitizer() == null ? null : new Watch(launch.sanitizer());
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
     }
     boolean compilable =
         shape.count() == 1
+            && sanitized == null
             && launch.options().observers().isEmpty()
             && launch.options().schedule() == Schedule.CONVERGING
             && launch.sharedBytes() % Integer.BYTES == 0; // it is touched by words
@@ -53,6 +58,11 @@ final class Cluster {
     return shape;
   }
 
+  /** What a sanitizer knows of the blocks; null = there is none. */
+  @Nullable Watch sanitized() {
+    return sanitized;
+  }
+
   ClusterBarrier barrier() {
     return barrier;
   }
@@ -62,7 +72,7 @@ final class Cluster {
   }
 
   /** The number in the grid, x running fastest, of a block of a cluster. */
-  private long number(long cluster, int rank) {
+  static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
     int wide = grid.x() / shape.x();
     int high = grid.y() / shape.y();
     long x = cluster % wide * shape.x() + rank % shape.x();
@@ -92,7 +102,7 @@ final class Cluster {
 
   private void run(long cluster, Execution how) {
     for (int rank = 0; rank < size(); rank++) {
-      runners.get(rank).begin(number(cluster, rank), how);
+      runners.get(rank).begin(number(grid, shape, cluster, rank), how);
     }
     barrier.clear();
     long before = 0;
@@ -132,7 +142,7 @@ final class Cluster {
   }
 
   private Fault fault(String what, long jumps) {
-    var reports = new ArrayList<String>();
+    var reports = new ArrayList<Report>();
     runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
     if (reports.isEmpty()) {
       throw new IllegalStateException(what + ", but nobody does");

@@ -113,6 +113,9 @@ final class ClusterBarrier {
     public void execute(int first, int end, boolean whole) {
       for (int warp = first; warp < end; warp++) {
         block.cluster.barrier().arrived[block.rank][warp] &= ~block.active[warp];
+        if (block.observer != null) {
+          block.observer.joined(warp, block.active[warp]);
+        }
       }
     }
 

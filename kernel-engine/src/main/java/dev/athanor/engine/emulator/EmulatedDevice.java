@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -47,7 +48,7 @@ public final class EmulatedDevice implements Device {
 
   public EmulatedDevice(EmulatorOptions options) {
     this.options = options;
-    this.memory = new GlobalMemory(options.memoryBytes());
+    this.memory = new GlobalMemory(options.memoryBytes(), options.sanitize() != Sanitize.OFF);
     this.workers = new Workers(options.workers());
     this.capability =
         new Capability(
@@ -179,7 +180,7 @@ public final class EmulatedDevice implements Device {
     }
     launch.check(capability);
     workers.run(
-        new LaunchedKernel(
+        LaunchedKernel.of(
             launches.getAndIncrement(),
             loaded.program,
             launch.grid(),

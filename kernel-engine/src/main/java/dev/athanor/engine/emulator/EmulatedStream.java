@@ -18,7 +18,10 @@ final class EmulatedStream implements Stream {
 
   @Override
   public void upload(MemorySegment source, Buffer target, long offset) {
-    use(() -> range(target, offset, source.byteSize()).copyFrom(source));
+    use(() -> {
+      range(target, offset, source.byteSize()).copyFrom(source);
+      device.own(target).define(offset, source.byteSize());
+    });
   }
 
   @Override
@@ -37,12 +40,20 @@ final class EmulatedStream implements Stream {
                 .formatted(bytes, sourceOffset, targetOffset, source));
       }
       to.copyFrom(from);
+      var known = device.own(source).defined();
+      var fresh = device.own(target).defined();
+      if (known != null && fresh != null) {
+        fresh.copyRange(known, sourceOffset, targetOffset, bytes);
+      }
     });
   }
 
   @Override
   public void fill(Buffer target, long offset, long bytes, byte value) {
-    use(() -> range(target, offset, bytes).fill(value));
+    use(() -> {
+      range(target, offset, bytes).fill(value);
+      device.own(target).define(offset, bytes);
+    });
   }
 
   @Override

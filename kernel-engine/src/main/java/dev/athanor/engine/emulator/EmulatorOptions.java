@@ -19,6 +19,7 @@ import java.util.List;
  * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
  *     clusters; where a grid has more, its results are not complete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
+ * @param sanitize what is looked for in launches; a launch in which something is found fails
  * @param execution how kernels are executed; results and faults are the same
  */
 public record EmulatorOptions(
@@ -32,12 +33,15 @@ public record EmulatorOptions(
     List<Observer.Factory> observers,
     long blocks,
     Arithmetic arithmetic,
+    Sanitize sanitize,
     Execution execution) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
    * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
-   * may take a quarter of the machine or container.
+   * may take a quarter of the machine or container. The system property {@code athanor.sanitize}
+   * ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds set it for their
+   * tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -51,6 +55,7 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
+          Sanitize.of(System.getProperty("athanor.sanitize", "off")),
           Execution.TIERED);
 
   /** When {@code cp.async} copies. A right kernel gives the same results with both. */
@@ -73,6 +78,31 @@ public record EmulatorOptions(
     COMPILED,
     /** Interpreted at first; compiled once a kernel has executed much. */
     TIERED
+  }
+
+  /** What is looked for beyond what stops a kernel anyway. */
+  public enum Sanitize {
+    OFF,
+    /** Bytes that nobody has written, addresses that leave their variable, misused barriers. */
+    MEMORY,
+    /** That, and accesses that nothing orders. */
+    FULL;
+
+    /**
+     * The level of a name in lower case.
+     *
+     * @throws IllegalArgumentException if it names none
+     */
+    public static Sanitize of(String name) {
+      return switch (name) {
+        case "off" -> OFF;
+        case "memory" -> MEMORY;
+        case "full" -> FULL;
+        default ->
+            throw new IllegalArgumentException(
+                "athanor.sanitize is \"%s\"; it takes off, memory or full".formatted(name));
+      };
+    }
   }
 
   public EmulatorOptions {
@@ -103,6 +133,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -118,6 +149,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -133,6 +165,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -148,6 +181,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -163,6 +197,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -178,6 +213,7 @@ public record EmulatorOptions(
         newObservers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -193,6 +229,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -208,6 +245,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -223,6 +261,7 @@ public record EmulatorOptions(
         observers,
         newBlocks,
         arithmetic,
+        sanitize,
         execution);
   }
 
@@ -238,6 +277,23 @@ public record EmulatorOptions(
         observers,
         blocks,
         newArithmetic,
+        sanitize,
+        execution);
+  }
+
+  public EmulatorOptions withSanitize(Sanitize newSanitize) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
+        newSanitize,
         execution);
   }
 
@@ -253,6 +309,7 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
+        sanitize,
         newExecution);
   }
 }

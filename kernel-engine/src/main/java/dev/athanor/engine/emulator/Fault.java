@@ -1,6 +1,8 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /** Stops a block that did something undefined. */
 final class Fault extends RuntimeException {
@@ -8,14 +10,14 @@ final class Fault extends RuntimeException {
   /** The most sentences about one fault. */
   static final int MOST_REPORTS = 8;
 
-  private final transient List<String> reports;
+  private final transient List<Report> reports;
 
-  Fault(List<String> reports) {
-    super(String.join("; ", reports));
+  Fault(List<Report> reports) {
+    super(reports.stream().map(Report::toString).collect(Collectors.joining("; ")));
     this.reports = reports.stream().limit(MOST_REPORTS).toList();
   }
 
-  List<String> reports() {
+  List<Report> reports() {
     return reports;
   }
 }

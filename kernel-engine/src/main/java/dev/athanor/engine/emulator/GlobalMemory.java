@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Report;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -30,6 +31,7 @@ final class GlobalMemory {
   private static final int REMEMBERED = 4096;
 
   private final long limit;
+  private final boolean sanitized;
   private final TreeMap<Long, Allocation> open = new TreeMap<>();
   private final ArrayDeque<Allocation> closed = new ArrayDeque<>();
   private final List<Allocation> unfreed = new ArrayList<>();
@@ -38,8 +40,12 @@ final class GlobalMemory {
   private int users;
   private @Nullable Snapshot snapshot;
 
-  GlobalMemory(long limit) {
+  /**
+   * @param sanitized whether it is kept in mind which bytes somebody has written
+   */
+  GlobalMemory(long limit, boolean sanitized) {
     this.limit = limit;
+    this.sanitized = sanitized;
   }
 
   /** A new buffer, filled with values that show when they are used. */
@@ -69,7 +75,7 @@ final class GlobalMemory {
         refused.initCause(e);
         throw refused;
       }
-      allocation = new Allocation(this, arena, segment, nextAddress, name);
+      allocation = new Allocation(this, arena, segment, nextAddress, name, sanitized);
       nextAddress += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT + GAP;
       used += bytes;
       open.put(allocation.address(), allocation);
@@ -167,14 +173,27 @@ final class GlobalMemory {
           : null;
     }
 
+    /** Which kind of fault an access to bytes is that lie in no open buffer. */
+    Report.Kind complaint(long address) {
+      return isNull(address)
+          ? Report.Kind.NULL_POINTER
+          : closed.stream().anyMatch(each -> each.has(address))
+              ? Report.Kind.USE_AFTER_CLOSE
+              : Report.Kind.OUT_OF_BOUNDS;
+    }
+
+    private static boolean isNull(long address) {
+      return Long.compareUnsigned(address, GAP) < 0;
+    }
+
     /** What is wrong with an access to bytes that lie in no open buffer. */
     String describe(long address, long bytes) {
-      if (Long.compareUnsigned(address, GAP) < 0) {
+      if (isNull(address)) {
         return "touches %d bytes at 0x%x, which is a null pointer%s"
             .formatted(bytes, address, address == 0 ? "" : " and an offset");
       }
       for (var each : closed) {
-        if (address >= each.address() && address < each.address() + each.bytes()) {
+        if (each.has(address)) {
           return touches(address, bytes, each) + ", which is closed";
         }
       }

@@ -1,8 +1,10 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
+ * @param sanitizer what its workers find; null = nothing is looked for
  */
 record LaunchedKernel(
     long number,
@@ -24,18 +27,59 @@ record LaunchedKernel(
     int sharedBytes,
     Memory parameters,
     GlobalMemory.Snapshot memory,
-    EmulatorOptions options) {
+    EmulatorOptions options,
+    Sanitizer.@Nullable Launch sanitizer) {
 
-  /** Who watches one worker; null = nobody. */
-  @Nullable Observer observer() {
-    var observed =
-        new Observer.Observed(
-            number, program.kernel(), program.instructions(), grid, block, sharedBytes);
-    var all = options.observers().stream().map(factory -> factory.observe(observed)).toList();
+  /** A run with a sanitizer if the options say so. */
+  static LaunchedKernel of(
+      long number,
+      Program program,
+      Dim3 grid,
+      Dim3 block,
+      Dim3 cluster,
+      int sharedBytes,
+      Memory parameters,
+      GlobalMemory.Snapshot memory,
+      EmulatorOptions options) {
+    var plain =
+        new LaunchedKernel(
+            number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
+    return options.sanitize() == Sanitize.OFF
+        ? plain
+        : new LaunchedKernel(
+            number,
+            program,
+            grid,
+            block,
+            cluster,
+            sharedBytes,
+            parameters,
+            memory,
+            options,
+            new Sanitizer.Launch(plain.observed(), cluster, options.sanitize()));
+  }
+
+  private Observer.Observed observed() {
+    return new Observer.Observed(
+        number, program.kernel(), program.instructions(), grid, block, sharedBytes);
+  }
+
+  /**
+   * Who watches the blocks of one rank that a worker runs; null = nobody.
+   *
+   * @param watch what a sanitizer knows of their clusters; null = there is none
+   */
+  @Nullable Observer observer(@Nullable Watch watch, int rank) {
+    var observed = observed();
+    var all = new ArrayList<Observer>();
+    if (watch != null) {
+      all.add(new Sanitizer(watch, rank));
+    }
+    options.observers().forEach(factory -> all.add(factory.observe(observed)));
     return switch (all.size()) {
       case 0 -> null;
       case 1 -> all.getFirst();
-      default -> new Observers(all);
+      default -> new Observers(List.copyOf(all));
     };
   }
 
@@ -50,6 +94,7 @@ record LaunchedKernel(
         0,
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
         new GlobalMemory.Snapshot(List.of(), List.of()),
-        EmulatorOptions.DEFAULT);
+        EmulatorOptions.DEFAULT,
+        null);
   }
 }

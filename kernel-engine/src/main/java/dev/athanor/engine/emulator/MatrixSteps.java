@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -105,6 +106,7 @@ final class MatrixSteps {
     private final RegisterTile tile;
     private final boolean byRows;
     private final int[][] words;
+    private final Touch touch;
 
     Tile(
         Block block,
@@ -125,6 +127,7 @@ final class MatrixSteps {
           RegisterTile.wmma(role, MatrixShape.of(modifiers), modifiers.type().orElse(Type.B32));
       this.byRows = modifiers.find(Layout.class).orElse(Layout.ROW) == Layout.ROW;
       this.words = WarpSteps.words(registers);
+      this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
     }
 
     @Override
@@ -194,10 +197,34 @@ final class MatrixSteps {
       if (start < 0) {
         throw addresses.fault(lane, bytes, alignment);
       }
+      if (block.observer != null) {
+        show(lane >> 5, start, stride);
+      }
       var memory = addresses.segment();
       for (int register = 0; register < tile.registers(); register++) {
         for (int i = 0; i < 32; i++) {
           move(memory, start, stride, register, i);
+        }
+      }
+    }
+
+    /**
+     * Shows who watches what is about to be moved, element by element. Which lane moves which is
+     * not specified (PTX ISA 9.7.14.4): it is shown as its neighbour's, so that no kernel is right
+     * only because a lane moves what it has written itself.
+     */
+    private void show(int warp, long start, long stride) {
+      int step = tile.bits() < 8 ? tile.perRegister() : 1;
+      touch.warp = warp;
+      touch.mask = -1;
+      touch.bytes = tile.bits() * step / 8;
+      Arrays.fill(touch.memories, addresses.memory());
+      for (int register = 0; register < tile.registers(); register++) {
+        for (int i = 0; i < tile.perRegister(); i += step) {
+          for (int lane = 0; lane < 32; lane++) {
+            touch.offsets[lane ^ 1] = start + index(register, lane, i, stride) * tile.bits() / 8;
+          }
+          block.observe(touch);
         }
       }
     }

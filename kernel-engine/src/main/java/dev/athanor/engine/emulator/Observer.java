@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
@@ -53,6 +54,46 @@ public interface Observer {
    */
   default void execute(int number, int warp, int active, int chosen) {}
 
+  /**
+   * Whether this observer has to be told of the executions of an instruction; asked once for each.
+   *
+   * @param number of the instruction in the kernel
+   */
+  default boolean watches(int number) {
+    return true;
+  }
+
   /** Lanes of a warp are about to touch memory, for the instruction that was just announced. */
   default void touch(Touch touch) {}
+
+  /** Lanes of a warp have touched memory that other threads may be writing. */
+  default void touched(Touch touch) {}
+
+  /**
+   * Lanes of a warp have waited for one another, and their accesses before are seen by them after.
+   *
+   * @param lanes those of one member mask
+   */
+  default void synchronize(int warp, int lanes) {}
+
+  /** A warp comes to a barrier of the block, and may wait there. */
+  default void arrive(int barrier, int warp) {}
+
+  /**
+   * All have come to a barrier of the block.
+   *
+   * @param waiting the warps that waited there, a bit each, and now go on
+   */
+  default void open(int barrier, int waiting) {}
+
+  /** Lanes of a warp go on that have waited at the barrier of the cluster. */
+  default void joined(int warp, int lanes) {}
+
+  /**
+   * A rule was broken that does not stop the block.
+   *
+   * @param thread its number in the block
+   */
+  default void complain(
+      Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {}
 }

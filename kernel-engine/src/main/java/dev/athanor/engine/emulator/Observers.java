@@ -1,5 +1,7 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
 
 /** Several observers as one. */
@@ -23,5 +25,41 @@ record Observers(List<Observer> all) implements Observer {
   @Override
   public void touch(Touch touch) {
     all.forEach(observer -> observer.touch(touch));
+  }
+
+  @Override
+  public boolean watches(int number) {
+    return all.stream().anyMatch(observer -> observer.watches(number));
+  }
+
+  @Override
+  public void touched(Touch touch) {
+    all.forEach(observer -> observer.touched(touch));
+  }
+
+  @Override
+  public void synchronize(int warp, int lanes) {
+    all.forEach(observer -> observer.synchronize(warp, lanes));
+  }
+
+  @Override
+  public void arrive(int barrier, int warp) {
+    all.forEach(observer -> observer.arrive(barrier, warp));
+  }
+
+  @Override
+  public void open(int barrier, int waiting) {
+    all.forEach(observer -> observer.open(barrier, waiting));
+  }
+
+  @Override
+  public void joined(int warp, int lanes) {
+    all.forEach(observer -> observer.joined(warp, lanes));
+  }
+
+  @Override
+  public void complain(
+      Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
+    all.forEach(observer -> observer.complain(kind, thread, instruction, what, remedy));
   }
 }

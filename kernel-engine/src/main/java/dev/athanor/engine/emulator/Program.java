@@ -43,7 +43,7 @@ final class Program {
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
   Program(Kernel given, Variables variables) {
-    this.kernel = Normalizer.normal(given);
+    this.kernel = CanonicalNans.in(Normalizer.normal(given));
     this.variables = variables;
     this.special =
         kernel

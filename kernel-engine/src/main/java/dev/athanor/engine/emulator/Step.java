@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Window;
@@ -27,6 +28,11 @@ interface Step {
      * @param mask the lanes of the warp that are there
      */
     int needed(int warp, int mask);
+
+    /** Whether the instruction names those lanes, and does not mean the whole warp. */
+    default boolean names() {
+      return false;
+    }
   }
 
   /** An instruction that waits until something has happened. */
@@ -101,6 +107,7 @@ interface Step {
       for (int warp = first; warp < end; warp++) {
         if (block.active[warp] != 0) {
           throw block.fault(
+              Kind.TRAP,
               32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
               instruction,
               "stops the kernel");

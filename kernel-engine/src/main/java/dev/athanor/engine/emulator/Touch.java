@@ -1,7 +1,9 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +28,12 @@ public final class Touch {
   int mask;
   int bytes;
 
+  /** How many bytes each lane touches, where that differs; null = {@link #bytes}. */
+  int @Nullable [] lengths;
+
+  /** What lanes store, an element each; null = they load, or it does not matter. */
+  @Nullable List<Lanes> values;
+
   Touch(Instruction instruction, Kind kind) {
     this.instruction = instruction;
     this.kind = kind;
@@ -49,9 +57,28 @@ public final class Touch {
     return mask;
   }
 
-  /** How many bytes each lane touches, at a multiple of which they begin. */
+  /** How many bytes a lane touches at most, at a multiple of which they begin. */
   public int bytes() {
     return bytes;
+  }
+
+  /** How many bytes a lane touches. */
+  public int bytes(int lane) {
+    return lengths == null ? bytes : lengths[lane];
+  }
+
+  /** Whether two lanes store the same. */
+  boolean agree(int lane, int other) {
+    var stored = values;
+    if (stored == null) {
+      return false;
+    }
+    for (var value : stored) {
+      if (value.bits(32 * warp + lane) != value.bits(32 * warp + other)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** The memory that a lane touches; an object for each buffer, block and so on. */

@@ -56,6 +56,7 @@ final class Variables {
       var offset = constantOffsets.get(variable.name());
       if (buffer != null) {
         initialise(variable, buffer.segment());
+        buffer.define(0, buffer.bytes());
       } else if (offset != null) {
         initialise(variable, constants.segment().asSlice(offset, variable.bytes()));
       }

@@ -1,7 +1,9 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Shuffle;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.WarpFunction;
 import java.util.List;
@@ -29,6 +31,7 @@ final class WarpSteps {
     int missing = Integer.bitCount(~block.active[warp]);
     if (missing != 0) {
       throw block.fault(
+          Kind.PARTIAL_WARP,
           32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
           instruction,
           "needs all 32 threads of its warp, but %d have exited or never were".formatted(missing));
@@ -67,6 +70,11 @@ final class WarpSteps {
     }
 
     @Override
+    public boolean names() {
+      return members != null;
+    }
+
+    @Override
     public int needed(int warp, int mask) {
       if (members == null) {
         return block.live[warp];
@@ -77,6 +85,7 @@ final class WarpSteps {
         int named = members[32 * warp + lane];
         if (((named >>> lane) & 1) == 0) {
           throw block.fault(
+              Kind.MEMBER_MASK,
               32 * warp + lane,
               instruction,
               "the thread is lane %d, which its member mask 0x%08x leaves out"
@@ -97,6 +106,9 @@ final class WarpSteps {
         if (members == null && instruction.form().semantics() instanceof Semantics.Warp) {
           checkFull(block, instruction, warp);
         }
+        if (block.observer != null) {
+          observe(block.observer, warp, mask);
+        }
         int row = 0;
         for (var source : sources) {
           row = read(source, warp, sourceWords, row);
@@ -108,6 +120,61 @@ final class WarpSteps {
         row = 0;
         for (var result : results) {
           row = write(result, warp, mask, resultWords, row);
+        }
+      }
+    }
+
+    /** Tells who watches of lanes that synchronise, and of masks that do not agree. */
+    private void observe(Observer observer, int warp, int mask) {
+      if (members == null) {
+        return;
+      }
+      boolean barrier = instruction.form().semantics() instanceof Semantics.WarpBarrier;
+      int left = mask;
+      while (left != 0) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        int named = members[32 * warp + lane];
+        int together = named & mask;
+        for (int others = together; others != 0; others &= others - 1) {
+          int other = Integer.numberOfTrailingZeros(others);
+          if (members[32 * warp + other] != named) {
+            observer.complain(
+                Kind.MEMBER_MASK,
+                32 * warp + lane,
+                instruction,
+                "names lane %d with member mask 0x%08x, but that lane's own is 0x%08x"
+                    .formatted(other, named, members[32 * warp + other]),
+                "give all lanes that execute it together the same mask");
+            together &= ~(1 << other);
+          }
+        }
+        if (barrier) {
+          observer.synchronize(warp, together);
+        } else if (instruction.form().mnemonic().equals("shfl")) {
+          checkSources(observer, warp, together);
+        }
+        left &= ~(together | (1 << lane));
+      }
+    }
+
+    /** Tells of lanes that ask for the value of one that takes no part. */
+    private void checkSources(Observer observer, int warp, int together) {
+      for (int left = together; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        int thread = 32 * warp + lane;
+        int other =
+            Shuffle.source(
+                instruction.modifiers(),
+                lane,
+                (int) sources.get(1).bits(thread),
+                (int) sources.get(2).bits(thread));
+        if (other != Shuffle.NONE && ((together >>> other) & 1) == 0) {
+          observer.complain(
+              Kind.INACTIVE_LANE,
+              thread,
+              instruction,
+              "asks for the value of lane %d, which takes no part in it".formatted(other),
+              "name that lane in the member mask and let it come, or ask for another");
         }
       }
     }

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
+import dev.athanor.engine.device.Report;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -40,8 +41,15 @@ final class Workers implements AutoCloseable {
       await(part);
     }
     var failure = work.failure.get();
+    var found = new ArrayList<Report>();
     if (failure != null) {
-      throw new KernelFault(launch.program().kernel().name(), failure.fault.reports());
+      found.addAll(failure.fault.reports());
+    }
+    if (launch.sanitizer() != null) {
+      found.addAll(launch.sanitizer().reports());
+    }
+    if (!found.isEmpty()) {
+      throw KernelFault.of(launch.program().kernel().name(), found);
     }
   }
 

@@ -20,24 +20,8 @@ final class Collectives {
       if (((call.activeLanes() >>> lane) & 1) == 0) {
         continue;
       }
-      int distance = sources[1][lane] & 31;
-      int clamp = sources[2][lane] & 31;
-      int segment = (sources[2][lane] >>> 8) & 31;
-      int last = (lane & segment) | (clamp & ~segment);
-      int other;
-      boolean inRange;
-      if (call.modifiers().has("up")) {
-        other = lane - distance;
-        inRange = other >= last;
-      } else {
-        other =
-            call.modifiers().has("down")
-                ? lane + distance
-                : call.modifiers().has("bfly")
-                    ? lane ^ distance
-                    : (lane & segment) | (distance & ~segment);
-        inRange = other <= last;
-      }
+      int other = Shuffle.source(call.modifiers(), lane, sources[1][lane], sources[2][lane]);
+      boolean inRange = other != Shuffle.NONE;
       results[0][lane] = value[inRange ? other & 31 : lane];
       if (results.length > 1) {
         results[1][lane] = inRange ? 1 : 0;

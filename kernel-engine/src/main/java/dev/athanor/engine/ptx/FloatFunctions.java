@@ -7,12 +7,19 @@ import dev.athanor.engine.ptx.Modifier.Rounding;
  * {@link LaneFunctions}. Those on f16 and bf16 are the ones on float: their values are exact there,
  * and a sum rounded to 24 digits and then to 11 is as if rounded once.
  *
- * <p>The NaN that arithmetic to nearest makes is the JVM's.
+ * <p>NaNs are canonical, but those that f32 sums and products to nearest make are the JVM's:
+ * whoever executes them sees to that, since a test here would keep loops from being vectorised.
  */
 final class FloatFunctions {
 
   /** The NaN that the hardware makes. */
   private static final float NAN = Float.intBitsToFloat(0x7FFF_FFFF);
+
+  /** The bit that tells a quiet NaN from a signalling one. */
+  private static final long QUIET = 0x0008_0000_0000_0000L;
+
+  /** What an invalid operation on f64 gives. */
+  private static final double INVALID = Double.longBitsToDouble(0xFFF8_0000_0000_0000L);
 
   private FloatFunctions() {}
 
@@ -21,7 +28,7 @@ final class FloatFunctions {
   }
 
   static double add(double a, double b) {
-    return a + b;
+    return defined(a + b, a, b);
   }
 
   static float sub(float a, float b) {
@@ -29,7 +36,7 @@ final class FloatFunctions {
   }
 
   static double sub(double a, double b) {
-    return a - b;
+    return defined(a - b, a, b);
   }
 
   static float mul(float a, float b) {
@@ -37,7 +44,7 @@ final class FloatFunctions {
   }
 
   static double mul(double a, double b) {
-    return a * b;
+    return defined(a * b, a, b);
   }
 
   static float fma(float a, float b, float c) {
@@ -45,15 +52,15 @@ final class FloatFunctions {
   }
 
   static double fma(double a, double b, double c) {
-    return Math.fma(a, b, c);
+    return defined(Math.fma(a, b, c), a, isNaN(b) ? b : c);
   }
 
   static float div(float a, float b) {
-    return a / b;
+    return canonical(a / b);
   }
 
   static double div(double a, double b) {
-    return a / b;
+    return defined(a / b, a, b);
   }
 
   static float abs(float a) {
@@ -123,44 +130,56 @@ final class FloatFunctions {
   }
 
   static float reciprocal(float a) {
-    return 1 / a;
+    return canonical(1 / a);
   }
 
   static double reciprocal(double a) {
-    return 1 / a;
+    return defined(1 / a, a, a);
   }
 
   static double reciprocalSqrt(double a) {
-    return 1 / Math.sqrt(a);
+    return defined(1 / Math.sqrt(a), a, a);
   }
 
   static float sqrt(float a) {
-    return (float) Math.sqrt(a);
+    return canonical((float) Math.sqrt(a));
   }
 
   static double sqrt(double a) {
-    return Math.sqrt(a);
+    return defined(Math.sqrt(a), a, a);
   }
 
   static float reciprocalSqrt(float a) {
-    return (float) (1 / Math.sqrt(a));
+    return canonical((float) (1 / Math.sqrt(a)));
   }
 
   static float log2(float a) {
-    return (float) (Math.log(a) / Math.log(2));
+    return canonical((float) (Math.log(a) / Math.log(2)));
   }
 
   static float exp2(float a) {
-    return (float) Math.pow(2, a);
+    return canonical((float) Math.pow(2, a));
   }
 
   static float tanh(float a) {
-    return (float) Math.tanh(a);
+    return canonical((float) Math.tanh(a));
   }
 
   /** A NaN loses its payload. */
   static float canonical(float a) {
     return isNaN(a) ? NAN : a;
+  }
+
+  /**
+   * A result of f64, of whose NaNs the manual says only that payloads are kept: the first operand
+   * that is one, made quiet. On its own the JVM may take either.
+   */
+  private static double defined(double result, double a, double b) {
+    if (!isNaN(result)) {
+      return result;
+    }
+    double of = isNaN(a) ? a : b;
+    return isNaN(of) ? Double.longBitsToDouble(Double.doubleToRawLongBits(of) | QUIET) : INVALID;
   }
 
   private static boolean isNaN(float a) {
@@ -174,59 +193,59 @@ final class FloatFunctions {
   // rounded in a direction
 
   static float addDirected(float a, float b, Rounding rounding) {
-    return Directed.narrow(Directed.add(a, b, rounding), rounding);
+    return canonical(Directed.narrow(Directed.add(a, b, rounding), rounding));
   }
 
   static double addDirected(double a, double b, Rounding rounding) {
-    return Directed.add(a, b, rounding);
+    return defined(Directed.add(a, b, rounding), a, b);
   }
 
   static float subDirected(float a, float b, Rounding rounding) {
-    return Directed.narrow(Directed.add(a, -b, rounding), rounding);
+    return canonical(Directed.narrow(Directed.add(a, -b, rounding), rounding));
   }
 
   static double subDirected(double a, double b, Rounding rounding) {
-    return Directed.add(a, -b, rounding);
+    return defined(Directed.add(a, -b, rounding), a, b);
   }
 
   static float mulDirected(float a, float b, Rounding rounding) {
-    return Directed.narrow(Directed.mul(a, b, rounding), rounding);
+    return canonical(Directed.narrow(Directed.mul(a, b, rounding), rounding));
   }
 
   static double mulDirected(double a, double b, Rounding rounding) {
-    return Directed.mul(a, b, rounding);
+    return defined(Directed.mul(a, b, rounding), a, b);
   }
 
   static float divDirected(float a, float b, Rounding rounding) {
-    return Directed.narrow(Directed.div(a, b, rounding), rounding);
+    return canonical(Directed.narrow(Directed.div(a, b, rounding), rounding));
   }
 
   static double divDirected(double a, double b, Rounding rounding) {
-    return Directed.div(a, b, rounding);
+    return defined(Directed.div(a, b, rounding), a, b);
   }
 
   static float fmaDirected(float a, float b, float c, Rounding rounding) {
-    return Directed.narrow(Directed.fma(a, b, c, rounding), rounding);
+    return canonical(Directed.narrow(Directed.fma(a, b, c, rounding), rounding));
   }
 
   static double fmaDirected(double a, double b, double c, Rounding rounding) {
-    return Directed.fma(a, b, c, rounding);
+    return defined(Directed.fma(a, b, c, rounding), a, isNaN(b) ? b : c);
   }
 
   static float sqrtDirected(float a, Rounding rounding) {
-    return Directed.narrow(Directed.sqrt(a, rounding), rounding);
+    return canonical(Directed.narrow(Directed.sqrt(a, rounding), rounding));
   }
 
   static double sqrtDirected(double a, Rounding rounding) {
-    return Directed.sqrt(a, rounding);
+    return defined(Directed.sqrt(a, rounding), a, a);
   }
 
   static float reciprocalDirected(float a, Rounding rounding) {
-    return Directed.narrow(Directed.div(1, a, rounding), rounding);
+    return canonical(Directed.narrow(Directed.div(1, a, rounding), rounding));
   }
 
   static double reciprocalDirected(double a, Rounding rounding) {
-    return Directed.div(1, a, rounding);
+    return defined(Directed.div(1, a, rounding), a, a);
   }
 
   // f16 and bf16
@@ -254,17 +273,17 @@ final class FloatFunctions {
   /** Division by what is greater than 2^126 gives 0, as the product with a flushed reciprocal. */
   static float divApprox(float a, float b) {
     return Math.abs(b) > 0x1p126f && Float.isFinite(b)
-        ? Float.isInfinite(a) ? NAN : a * Math.copySign(0f, b)
-        : a / b;
+        ? Float.isInfinite(a) ? NAN : canonical(a * Math.copySign(0f, b))
+        : canonical(a / b);
   }
 
   /** A subnormal operand is flushed even without {@code .ftz}, as ptxas folds it. */
   static float sin(float a) {
-    return (float) Math.sin(LaneFunctions.flush(a));
+    return canonical((float) Math.sin(LaneFunctions.flush(a)));
   }
 
   static float cos(float a) {
-    return (float) Math.cos(LaneFunctions.flush(a));
+    return canonical((float) Math.cos(LaneFunctions.flush(a)));
   }
 
   /** Of the upper 32 bits, whose lower half is zero in the result. */

@@ -291,8 +291,8 @@ enum MatrixProduct implements WarpFunction {
         for (int k = 0, j = at % shape.n(); k < shape.k(); k++, j += shape.n()) {
           sum =
               rounding == Rounding.RN
-                  ? Math.fma(factorsA[row + k], factorsB[j], sum)
-                  : Directed.fma(factorsA[row + k], factorsB[j], sum, rounding);
+                  ? FloatFunctions.fma(factorsA[row + k], factorsB[j], sum)
+                  : FloatFunctions.fmaDirected(factorsA[row + k], factorsB[j], sum, rounding);
         }
         sums[at] = sum;
       }

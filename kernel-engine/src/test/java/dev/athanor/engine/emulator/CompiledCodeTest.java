@@ -8,6 +8,7 @@ import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Opcodes;
@@ -45,7 +46,10 @@ class CompiledCodeTest {
   private static final long SEED = Long.getLong("random.seed", 1);
 
   private static final EmulatorOptions INTERPRETED =
-      EmulatorOptions.DEFAULT.withWorkers(1).withExecution(Execution.INTERPRETED);
+      EmulatorOptions.DEFAULT
+          .withWorkers(1)
+          .withSanitize(Sanitize.OFF)
+          .withExecution(Execution.INTERPRETED);
   private static final EmulatorOptions COMPILED = INTERPRETED.withExecution(Execution.COMPILED);
 
   @Test
@@ -154,13 +158,13 @@ class CompiledCodeTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"COMPILED", "TIERED"})
-  void aMatrixProductIsCompiledButForItsBarriers(Execution execution) {
+  void mostOfAMatrixProductIsCompiled(Execution execution) {
     int side = 256;
     var module = Parser.parse(Samples.text("k03_matmul_tiled.sm_80.ptx"), "matmul.ptx");
     long interpreted = instructions(INTERPRETED, module, side);
     long left = instructions(INTERPRETED.withExecution(execution), module, side);
     if (execution == Execution.COMPILED) {
-      assertThat(left).isBetween(1L, interpreted / 20);
+      assertThat(left).isBetween(1L, interpreted / 5);
     } else {
       assertThat(left).isBetween(1L << 19, interpreted * 9 / 10);
     }

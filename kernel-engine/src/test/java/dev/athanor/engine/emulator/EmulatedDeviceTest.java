@@ -45,6 +45,9 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   @Test
   void optionsThatMakeNoSenseAreRefused() {
     assertThatIllegalArgumentException()
+        .isThrownBy(() -> EmulatorOptions.Sanitize.of("FULL"))
+        .withMessage("athanor.sanitize is \"FULL\"; it takes off, memory or full");
+    assertThatIllegalArgumentException()
         .isThrownBy(() -> EmulatorOptions.DEFAULT.withWorkers(0))
         .withMessage("workers must be at least 1, got 0");
     assertThatIllegalArgumentException()

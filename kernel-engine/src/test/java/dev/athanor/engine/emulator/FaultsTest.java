@@ -29,7 +29,7 @@ class FaultsTest {
   private Buffer in;
 
   FaultsTest(Execution execution) {
-    options = EmulatorOptions.DEFAULT.withExecution(execution);
+    options = Rig.options(execution);
     rig = new Rig(options);
   }
 
@@ -224,7 +224,14 @@ class FaultsTest {
 
   @Test
   void aWarpInstructionInAWarpThatIsNotFull() {
-    assertThat(faults(1, 40, "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [tile];\n"))
+    var body =
+        """
+        shl.b32 %r5, %r0, 2;
+        st.shared.u32 [%r5], %r0;
+        bar.sync 0;
+        ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r6}, [tile];
+        """;
+    assertThat(faults(1, 40, body))
         .singleElement()
         .asString()
         .startsWith("thread (32,0,0)")

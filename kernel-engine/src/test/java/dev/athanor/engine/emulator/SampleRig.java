@@ -7,6 +7,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Samples;
@@ -36,6 +37,10 @@ final class SampleRig implements AutoCloseable {
   private final Stream stream;
 
   SampleRig(Way way) {
+    this(way, Rig.options(way.execution).sanitize());
+  }
+
+  SampleRig(Way way, Sanitize sanitize) {
     module = Parser.parse(Samples.text(way.file + ".ptx"), way.file + ".ptx");
     device =
         new EmulatedDevice(
@@ -44,7 +49,8 @@ final class SampleRig implements AutoCloseable {
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
                 .withAsyncTiming(way.timing)
-                .withExecution(way.execution));
+                .withExecution(way.execution)
+                .withSanitize(sanitize));
     stream = device.openStream();
   }
 

@@ -28,7 +28,7 @@ class SpacesTest {
   private final Rig rig;
 
   SpacesTest(Execution execution) {
-    options = EmulatorOptions.DEFAULT.withExecution(execution);
+    options = Rig.options(execution);
     rig = new Rig(options);
   }
 

@@ -24,7 +24,7 @@ class ThreadsTest {
   private final Rig rig;
 
   ThreadsTest(Execution execution) {
-    options = EmulatorOptions.DEFAULT.withExecution(execution);
+    options = Rig.options(execution);
     rig = new Rig(options);
   }
 
@@ -199,13 +199,13 @@ class ThreadsTest {
         setp.ge.u32 %p0, %r0, 32;
         @%p0 bra WRITE;
         SPIN:
-        ld.shared.u32 %r5, [tile];
+        ld.volatile.shared.u32 %r5, [tile];
         setp.eq.u32 %p1, %r5, 0;
         @%p1 bra SPIN;
         bra DONE;
         WRITE:
         mov.u32 %r5, 77;
-        st.shared.u32 [tile], %r5;
+        st.volatile.shared.u32 [tile], %r5;
         DONE:
         st.global.u32 [%rd2], %r5;
         """;
@@ -222,13 +222,13 @@ class ThreadsTest {
         setp.eq.u32 %p0, %r0, 9;
         @%p0 bra WRITE;
         SPIN:
-        ld.shared.u32 %r5, [tile];
+        ld.volatile.shared.u32 %r5, [tile];
         setp.eq.u32 %p1, %r5, 0;
         @%p1 bra SPIN;
         bra DONE;
         WRITE:
         mov.u32 %r5, 78;
-        st.shared.u32 [tile], %r5;
+        st.volatile.shared.u32 [tile], %r5;
         DONE:
         st.global.u32 [%rd2], %r5;
         """;
@@ -302,12 +302,12 @@ class ThreadsTest {
         mov.u32 %r5, 0;
         @%p0 bra WRITE;
         SPIN:
-        ld.global.u32 %r5, [%rd2-4];
+        ld.volatile.global.u32 %r5, [%rd2-4];
         setp.eq.u32 %p1, %r5, 0;
         @%p1 bra SPIN;
         WRITE:
         add.u32 %r5, %r5, 1;
-        st.global.u32 [%rd2], %r5;
+        st.volatile.global.u32 [%rd2], %r5;
         """;
     assertThat(rig.run(body, 40, 1)).isEqualTo(each(40, i -> i + 1));
   }

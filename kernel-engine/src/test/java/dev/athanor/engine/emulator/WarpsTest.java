@@ -26,7 +26,7 @@ class WarpsTest {
   private final Rig rig;
 
   WarpsTest(Execution execution) {
-    options = EmulatorOptions.DEFAULT.withExecution(execution);
+    options = Rig.options(execution);
     rig = new Rig(options);
   }
 

@@ -7,6 +7,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.profile.Profile.Traffic;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -20,7 +21,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** What small kernels do, counted by hand. */
 class ProfilerTest {
 
-  private static final EmulatorOptions OPTIONS = EmulatorOptions.DEFAULT.withMemoryBytes(1 << 24);
+  /** What is read does not matter here, nor does whether it was written. */
+  private static final EmulatorOptions OPTIONS =
+      EmulatorOptions.DEFAULT.withMemoryBytes(1 << 24).withSanitize(Sanitize.OFF);
 
   /** Before a body {@code %r0} is the thread, {@code %rd2} the address of its word. */
   private static final String PROLOGUE =

@@ -9,6 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -39,6 +40,8 @@ import org.junit.jupiter.api.TestFactory;
  *       7 x 32} repeats a value.
  * </ul>
  *
+ * <p>{@code sanitizer/} is for the test of the sanitizer.
+ *
  * <p>With {@code -Dbless} the expectations are rewritten from what happened.
  */
 class FileTests {
@@ -51,7 +54,11 @@ class FileTests {
   @TestFactory
   Stream<DynamicTest> files() throws IOException {
     try (var walk = Files.walk(ROOT)) {
-      var files = walk.filter(f -> f.toString().endsWith(".ptx")).sorted().toList();
+      var files =
+          walk.filter(
+                  f -> f.toString().endsWith(".ptx") && !f.startsWith(ROOT.resolve("sanitizer")))
+              .sorted()
+              .toList();
       assertThat(files).hasSizeGreaterThan(20);
       return files.stream()
           .map(f ->
@@ -130,13 +137,19 @@ class FileTests {
     assertThat(BLESS ? expected : text).isEqualTo(expected);
   }
 
+  /** The usual options; compiled code is run where no sanitizer watches. */
+  private static EmulatorOptions options(Execution execution) {
+    var options = EmulatorOptions.DEFAULT.withExecution(execution);
+    return execution == Execution.COMPILED ? options.withSanitize(Sanitize.OFF) : options;
+  }
+
   private static void run(Path file, String text, Execution execution) throws IOException {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
-    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withExecution(execution));
+    try (var device = new EmulatedDevice(options(execution));
         var stream = device.openStream()) {
       for (int i = 0; i < lines.size(); i++) {
         var m = RUN.matcher(lines.get(i));

@@ -11,13 +11,14 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Kernels made at random from the table, each of them well-typed, with an end, and without
- * undefined behaviour: every register is written before, loops count to a constant, and accesses
- * stay in memory of the thread's own. A number makes always the same kernel.
+ * undefined behaviour: every register is written before, loops count to a number below 4, and
+ * accesses stay in memory of the thread's own. A number makes always the same kernel.
  *
  * <p>{@code kernel(.param .u64 in, .param .u64 out)} is for blocks of at most {@link #THREADS}
  * threads, one block; each thread reads {@link #BYTES} bytes from {@code in + BYTES * %tid.x} and
@@ -36,6 +37,13 @@ public final class RandomKernels {
 
   private static final int REGISTERS = 5;
   private static final int DEEPEST = 3;
+
+  /** How often loops go round; each is from 0 to 3 in each thread. */
+  private static final List<Register> LIMITS =
+      List.of(
+          new Register(RegisterClass.B32, "%limit0"),
+          new Register(RegisterClass.B32, "%limit1"),
+          new Register(RegisterClass.B32, "%limit2"));
 
   /** Rows whose spellings are younger than the assembler that is always here. */
   private static final Version VERSION = new Version(8, 0);
@@ -145,6 +153,11 @@ public final class RandomKernels {
         }
       }
     }
+    for (var limit : LIMITS) {
+      add("ld.global.u32", limit, new Address(in, at));
+      add("and.b32", limit, limit, Immediate.of(3));
+      at += 4;
+    }
     var value = registers(RegisterClass.B64).getFirst();
     for (int i = 0; i < OWN; i += 8) {
       add("st.shared.b64", new Address(own, i), value);
@@ -160,8 +173,7 @@ public final class RandomKernels {
     for (var registerClass : RegisterClass.values()) {
       for (var register : registers(registerClass)) {
         if (registerClass == RegisterClass.PRED) {
-          var word = registers(RegisterClass.B32).getFirst();
-          // the first register is stored after the predicates, hence its value is that of the last
+          var word = new Register(RegisterClass.B32, "%word");
           add("selp.b32", word, Immediate.of(1), Immediate.of(0), register);
           add("st.global.u32", new Address(out, at), word);
           at += 4;
@@ -213,6 +225,10 @@ public final class RandomKernels {
     return new Guard(any(registers(RegisterClass.PRED)), random.nextBoolean());
   }
 
+  private @Nullable Guard guardOrNone() {
+    return random.nextInt(4) == 0 ? guard() : null;
+  }
+
   private void choice(int depth) {
     var otherwise = label();
     var end = label();
@@ -229,7 +245,7 @@ public final class RandomKernels {
     }
   }
 
-  /** Counts to a few, and may be left before. */
+  /** Counts to a few, as the thread's input says, and may be left before. */
   private void loop(int depth) {
     var counter = new Register(RegisterClass.B32, "%counter" + loops);
     var more = new Register(RegisterClass.PRED, "%more" + loops++);
@@ -242,7 +258,7 @@ public final class RandomKernels {
       add("bra", guard(), new Symbol(end));
     }
     add("add.u32", counter, counter, Immediate.of(1));
-    add("setp.lt.u32", more, counter, Immediate.of(1 + random.nextInt(4)));
+    add("setp.lt.u32", more, counter, any(LIMITS));
     add("bra", new Guard(more, false), new Symbol(top));
     label(end);
   }
@@ -272,7 +288,7 @@ public final class RandomKernels {
             + (shared ? "shared." : "global.")
             + (length == 1 ? "" : "v" + length + ".")
             + bits(registerClass);
-    var guard = random.nextInt(4) == 0 ? guard() : null;
+    var guard = guardOrNone();
     if (load) {
       add(opcode, guard, value, address);
     } else {
@@ -283,16 +299,14 @@ public final class RandomKernels {
   /** An instruction of the table, each name as likely as any. */
   private void compute() {
     var spelling =
-        any(
-            java.util.Objects.requireNonNull(
-                BY_MNEMONIC.get(any(List.copyOf(BY_MNEMONIC.keySet())))));
+        any(Objects.requireNonNull(BY_MNEMONIC.get(any(List.copyOf(BY_MNEMONIC.keySet())))));
     var form = spelling.form();
     var operands = new ArrayList<Operand>();
     for (int i = 0; i < form.operands().size(); i++) {
       operands.add(
           operand(form.operands().get(i), spelling.operands().get(i), spelling.modifiers()));
     }
-    var guard = random.nextInt(5) == 0 ? guard() : null;
+    var guard = guardOrNone();
     body.add(Opcodes.instruction(spelling.opcode(), operands, guard, Source.UNKNOWN));
   }
 

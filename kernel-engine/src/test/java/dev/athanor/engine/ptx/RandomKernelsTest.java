@@ -4,7 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.analysis.Assembler;
 import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.analysis.Ptxas;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -18,8 +23,7 @@ class RandomKernelsTest {
   private static final long SEED = Long.getLong("random.seed", 1);
 
   @Test
-  void printParseVerifyAndAssemble() {
-    var assembler = JCudaAssembler.find().orElseThrow();
+  void printParseAndVerify() {
     Set<String> opcodes = new HashSet<>();
     for (long seed = SEED; seed < SEED + KERNELS; seed++) {
       var module = RandomKernels.module(seed);
@@ -29,11 +33,7 @@ class RandomKernelsTest {
         assertThat(again).hasToString(text);
         assertThat(again.kernels().getFirst().body()).isEqualTo(module.kernels().getFirst().body());
         Verifier.verify(again);
-        assertThat(assembler.assemble(text, module.target()).cubin()).isNotEmpty();
-      } catch (IllegalArgumentException
-          | PtxSyntaxException
-          | Assembler.AssemblyException
-          | AssertionError e) {
+      } catch (IllegalArgumentException | PtxSyntaxException | AssertionError e) {
         throw new AssertionError("random kernel " + seed + ":\n" + text, e);
       }
       module.kernels().getFirst().instructions().forEach(i -> opcodes.add(i.opcode()));
@@ -45,5 +45,70 @@ class RandomKernelsTest {
   void aNumberMakesAlwaysTheSameKernel() {
     assertThat(RandomKernels.module(7)).isEqualTo(RandomKernels.module(7));
     assertThat(RandomKernels.module(7).toString()).isNotEqualTo(RandomKernels.module(8).toString());
+  }
+
+  /**
+   * The compiler of CUDA 12.0 dies of a null pointer on about one in a hundred of these kernels,
+   * and the process with it. So it runs in one of its own, which is started again behind such a
+   * kernel; a newer assembler, where there is one, has to take that.
+   */
+  @Test
+  void assemble() throws IOException, InterruptedException {
+    long end = SEED + KERNELS;
+    var fatal = new ArrayList<Long>();
+    for (long next = SEED; next < end; ) {
+      var child =
+          new ProcessBuilder(
+                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                  "-XX:+SuppressFatalErrorMessage",
+                  "-XX:TieredStopAtLevel=1",
+                  "--enable-native-access=ALL-UNNAMED",
+                  "-cp",
+                  System.getProperty("java.class.path"),
+                  RandomKernelsTest.class.getName(),
+                  Long.toString(next),
+                  Long.toString(end))
+              .redirectErrorStream(true)
+              .start();
+      List<String> said;
+      try (var output = child.inputReader()) {
+        said = output.lines().toList();
+      }
+      int status = child.waitFor();
+      if (status == 0) {
+        break;
+      }
+      assertThat(said).as("status %d", status).isNotEmpty();
+      var last = said.getLast();
+      assertThat(last).as(String.join("\n", said)).matches("assembling \\d+");
+      long seed = Long.parseLong(last.split(" ", -1)[1]);
+      fatal.add(seed);
+      next = seed + 1;
+    }
+    assertThat(fatal).as("kernels that the compiler died of").hasSizeLessThan(5 + KERNELS / 20);
+    var newer = Ptxas.find();
+    if (newer.isPresent()) {
+      for (long seed : fatal) {
+        assemble(newer.get(), seed);
+      }
+    }
+  }
+
+  /** Assembles the kernels of the numbers from the first argument to before the second. */
+  public static void main(String[] arguments) {
+    var assembler = JCudaAssembler.find().orElseThrow();
+    for (long seed = Long.parseLong(arguments[0]); seed < Long.parseLong(arguments[1]); seed++) {
+      System.out.println("assembling " + seed);
+      assemble(assembler, seed);
+    }
+  }
+
+  private static void assemble(Assembler assembler, long seed) {
+    var module = RandomKernels.module(seed);
+    try {
+      assertThat(assembler.assemble(module.toString(), module.target()).cubin()).isNotEmpty();
+    } catch (Assembler.AssemblyException e) {
+      throw new AssertionError("random kernel " + seed + ":\n" + module, e);
+    }
   }
 }

@@ -78,7 +78,8 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
       exponent++;
     }
     var unit = power(exponent - bits);
-    return number.divide(unit).setScale(0, mode).multiply(unit).doubleValue();
+    double rounded = number.divide(unit).setScale(0, mode).multiply(unit).doubleValue();
+    return Math.copySign(rounded, number.signum()); // what is too small becomes a zero of its sign
   }
 
   private static BigDecimal power(int exponent) {

@@ -5,9 +5,11 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.Schedule;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -117,6 +119,14 @@ public final class EmulateCommand implements Callable<Integer> {
       description = "of random schedules; with one seed runs are alike")
   private long seed;
 
+  @Option(
+      names = "--sanitize",
+      description = {
+        "looks for what a GPU hides: races, bytes that nobody has written, copies that nobody waits",
+        "for, misused barriers; what is found is a failure"
+      })
+  private boolean sanitize;
+
   @Option(names = "--json", description = "the result as JSON")
   private boolean json;
 
@@ -128,7 +138,8 @@ public final class EmulateCommand implements Callable<Integer> {
       String target,
       double milliseconds,
       List<Output> outputs,
-      List<String> faults) {}
+      List<String> faults,
+      List<Report> findings) {}
 
   private record Output(String file, String type) {}
 
@@ -143,7 +154,8 @@ public final class EmulateCommand implements Callable<Integer> {
             .withTarget(runsOn)
             .withSchedule(choice("--schedule", schedule, Schedule.values()))
             .withAsyncTiming(choice("--timing", timing, AsyncTiming.values()))
-            .withSeed(seed);
+            .withSeed(seed)
+            .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF);
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var buffers = new ArrayList<Buffer>();
@@ -158,12 +170,14 @@ public final class EmulateCommand implements Callable<Integer> {
       }
       long before = System.nanoTime();
       var faults = new ArrayList<String>();
+      var findings = new ArrayList<Report>();
       var outputs = new ArrayList<Output>();
       try {
         stream.launch(launch);
         outputs.addAll(write(values, buffers, stream));
       } catch (DeviceException.KernelFault fault) {
         faults.addAll(fault.reports());
+        findings.addAll(fault.findings());
       }
       var result =
           new Result(
@@ -174,7 +188,8 @@ public final class EmulateCommand implements Callable<Integer> {
               runsOn.toString(),
               (System.nanoTime() - before) / 1e6,
               outputs,
-              faults);
+              faults,
+              findings);
       print(result);
       return faults.isEmpty() ? 0 : 1;
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {

@@ -28,6 +28,11 @@ record Machine(
         opened.reason());
   }
 
+  /** What {@code --device} takes to mean it. */
+  String option() {
+    return id.startsWith("emulator") ? "emulator" : id;
+  }
+
   /** One line: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25 (…why…)}. */
   @Override
   public String toString() {

@@ -1,5 +1,8 @@
 package dev.athanor.service.cli;
 
+import dev.athanor.engine.conformance.Conformance;
+import dev.athanor.engine.conformance.Finding;
+import dev.athanor.engine.conformance.Golden;
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
@@ -10,6 +13,7 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.OptionalInt;
@@ -27,7 +31,8 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "verify",
     description = {
-      "Checks every kernel variant of every op against a float64 reference.",
+      "Checks every kernel variant of every op against a float64 reference (suite ops), and every",
+      "instruction from registers to registers against the emulator (suite isa).",
       "Exit status 0: all are right; 1: something is wrong."
     },
     mixinStandardHelpOptions = true,
@@ -41,14 +46,36 @@ public final class VerifyCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
+  /** What there is to check. */
+  enum Suite {
+    ops,
+    isa,
+    all
+  }
+
   @Option(
       names = "--suite",
       defaultValue = "ops",
-      description = "what is checked: ops; default: ${DEFAULT-VALUE}")
-  private String suite;
+      description = "what is checked: ${COMPLETION-CANDIDATES}; default: ${DEFAULT-VALUE}")
+  private Suite suite;
 
-  @Option(names = "--quick", description = "a handful of cases of each op instead of all")
+  @Option(
+      names = "--quick",
+      description = "a handful of cases of each op, and one spelling in sixteen, instead of all")
   private boolean quick;
+
+  @Option(
+      names = "--instruction",
+      arity = "1..*",
+      paramLabel = "NAME",
+      description = "only instructions of these names: mma, cvt")
+  private List<String> mnemonics = new ArrayList<>();
+
+  @Option(
+      names = "--goldens",
+      paramLabel = "FILE",
+      description = "writes what the device answered to this file, to hold the emulator to it")
+  private @Nullable Path goldens;
 
   @Option(names = "--op", arity = "1..*", paramLabel = "NAME", description = "only these ops")
   private List<String> names = new ArrayList<>();
@@ -81,8 +108,11 @@ public final class VerifyCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    if (!suite.equals("ops")) {
-      throw misuse("--suite %s: suites are ops".formatted(suite));
+    if (suite == Suite.isa && (!names.isEmpty() || number != null)) {
+      throw misuse("--op and --case are for the suite ops");
+    }
+    if (suite == Suite.ops && (!mnemonics.isEmpty() || goldens != null)) {
+      throw misuse("--instruction and --goldens are for the suite isa");
     }
     var ops = chosen();
     if (number != null && names.size() != 1) {
@@ -90,37 +120,89 @@ public final class VerifyCommand implements Callable<Integer> {
     }
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    ResultFile.check(spec.commandLine(), "--goldens", goldens);
     var opened = device.open();
     try (var closing = opened.device()) {
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();
       out.println(machine);
       out.flush();
-      long start = System.nanoTime();
-      var date = Instant.now();
-      var verification = verification(closing, ops);
-      var checks = new ArrayList<Check>();
-      try (var progress = new Progress(spec.commandLine().getErr())) {
-        verification.run(check -> {
-          checks.add(check);
-          progress.at(checks.size(), verification.size(), check.op() + " " + check.kernel());
-        });
+      var reports = new LinkedHashMap<Suite, SuiteReport>();
+      if (suite != Suite.ops) {
+        reports.put(Suite.isa, checkInstructions(closing, machine));
       }
-      var report =
-          VerifyReport.of(
-              machine,
-              date,
-              (System.nanoTime() - start) / 1e9,
-              new VerifyReport.Scope(suite, quick, seed),
-              ops.stream().map(op -> op.description().name()).toList(),
-              verification,
-              checks);
-      print(out, report);
+      if (suite != Suite.isa) {
+        reports.put(Suite.ops, checkOps(closing, machine, ops));
+      }
+      reports.values().forEach(report -> print(out, report));
       if (json != null) {
-        ResultFile.write(json, List.of(ResultFile.json(report)));
+        Object written = suite == Suite.all ? reports : reports.firstEntry().getValue();
+        ResultFile.write(json, List.of(ResultFile.json(written)));
       }
-      ResultFile.write(markdown, report.markdown());
-      return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
+      ResultFile.write(
+          markdown, reports.values().stream().flatMap(r -> r.markdown().stream()).toList());
+      return reports.values().stream().allMatch(SuiteReport::ok)
+          ? CommandLine.ExitCode.OK
+          : CommandLine.ExitCode.SOFTWARE;
+    }
+  }
+
+  private VerifyReport checkOps(Device target, Machine machine, List<Op> ops) {
+    long start = System.nanoTime();
+    var date = Instant.now();
+    var verification = verification(target, ops);
+    var checks = new ArrayList<Check>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      verification.run(check -> {
+        checks.add(check);
+        progress.at(checks.size(), verification.size(), check.op() + " " + check.kernel());
+      });
+    }
+    return VerifyReport.of(
+        machine,
+        date,
+        (System.nanoTime() - start) / 1e9,
+        new VerifyReport.Scope(Suite.ops.name(), quick, seed),
+        ops.stream().map(op -> op.description().name()).toList(),
+        verification,
+        checks);
+  }
+
+  private IsaReport checkInstructions(Device target, Machine machine) throws IOException {
+    long start = System.nanoTime();
+    var date = Instant.now();
+    var conformance = conformance(target);
+    var findings = new ArrayList<Finding>();
+    var answers = new ArrayList<Golden>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      conformance.run((finding, golden) -> {
+        findings.add(finding);
+        if (goldens != null) {
+          golden.ifPresent(answers::add);
+        }
+        progress.at(findings.size(), conformance.size(), finding.probe().name());
+      });
+    }
+    if (goldens != null) {
+      Golden.write(
+          goldens,
+          target.capability().target(),
+          "%s, driver %s, %s".formatted(machine.name(), machine.driver(), date),
+          answers);
+    }
+    return IsaReport.of(
+        machine,
+        date,
+        (System.nanoTime() - start) / 1e9,
+        new VerifyReport.Scope(Suite.isa.name(), quick, seed),
+        findings);
+  }
+
+  private Conformance conformance(Device target) {
+    try {
+      return new Conformance(target, mnemonics, quick, seed);
+    } catch (IllegalArgumentException e) {
+      throw misuse("--instruction: " + e.getMessage());
     }
   }
 
@@ -146,13 +228,11 @@ public final class VerifyCommand implements Callable<Integer> {
     }
   }
 
-  private static void print(PrintWriter out, VerifyReport report) {
+  private static void print(PrintWriter out, SuiteReport report) {
     out.println();
     report.table().text().forEach(out::println);
     out.println();
-    for (var failure : report.failures()) {
-      failure.lines().forEach(out::println);
-    }
+    report.complaints().forEach(out::println);
     out.println(report.summary());
     out.flush();
   }

@@ -31,7 +31,8 @@ record VerifyReport(
     List<Variant> variants,
     List<Failed> failures,
     List<Verification.Skipped> skipped,
-    List<String> unchecked) {
+    List<String> unchecked)
+    implements SuiteReport {
 
   /** What was checked. */
   record Scope(String suite, boolean quick, long seed) {}
@@ -141,7 +142,7 @@ record VerifyReport(
         check.limit(),
         "athanor verify --device %s%s --seed %d --op %s --case %d"
             .formatted(
-                machine.id().startsWith("emulator") ? "emulator" : machine.id(),
+                machine.option(),
                 scope.quick ? " --quick" : "",
                 scope.seed,
                 check.op(),
@@ -154,8 +155,9 @@ record VerifyReport(
     return types;
   }
 
+  @Override
   @JsonIgnore
-  Table table() {
+  public Table table() {
     var table = new Table("op", "kernel", "cases", "worst error", "verdict");
     for (var variant : variants) {
       table.add(
@@ -168,8 +170,14 @@ record VerifyReport(
     return table;
   }
 
-  /** One paragraph: how many of what, and what is wrong. */
-  String summary() {
+  @Override
+  @JsonIgnore
+  public List<String> complaints() {
+    return failures.stream().flatMap(failure -> failure.lines().stream()).toList();
+  }
+
+  @Override
+  public String summary() {
     var summary = new StringBuilder();
     summary.append(
         "%s: %d checks of %d kernel variants in %.1f s, %d failed; errors are shares of the tolerance; seed %d"
@@ -192,22 +200,5 @@ record VerifyReport(
       summary.append("%nnothing was checked of %s".formatted(String.join(", ", unchecked)));
     }
     return summary.toString();
-  }
-
-  /** The report for people, to be kept. */
-  List<String> markdown() {
-    var lines = new ArrayList<String>();
-    lines.add("# athanor %s verify".formatted(athanor.version()));
-    lines.add("");
-    lines.add("%s, on %s.".formatted(date, device));
-    lines.add("");
-    lines.addAll(table().markdown());
-    lines.add("");
-    summary().lines().forEach(lines::add);
-    failures.forEach(failure -> {
-      lines.add("");
-      failure.lines().forEach(line -> lines.add(line.isEmpty() ? "" : "    " + line));
-    });
-    return lines;
   }
 }

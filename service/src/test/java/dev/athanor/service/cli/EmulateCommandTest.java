@@ -131,6 +131,58 @@ class EmulateCommandTest {
         .contains("touches bytes 64..67 of a buffer of 64 bytes");
   }
 
+  /** Two blocks write one word, each its own number. */
+  private void saveRace() throws IOException {
+    Files.writeString(
+        folder.resolve("race.ptx"),
+        """
+        .version 7.8
+        .target sm_80
+        .address_size 64
+        .visible .entry race(.param .u64 out)
+        {
+          .reg .b32 %r<2>; .reg .b64 %rd<2>;
+          ld.param.u64 %rd0, [out];
+          mov.u32 %r0, %ctaid.x;
+          st.global.u32 [%rd0], %r0;
+          ret;
+        }
+        """);
+  }
+
+  @Test
+  void aRaceIsToldIfItIsLookedFor() throws IOException {
+    saveRace();
+    var line = "race.ptx --grid 2 --block 1 --arg zeros:4";
+    assertThat(emulate(line).status()).isZero();
+    var run = emulate(line + " --sanitize");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .contains("writes bytes 0..3 of a buffer of 4 bytes at 0x")
+        .contains("race.ptx:9:3")
+        .contains("nothing orders the two; atomic instructions, or a release after the one");
+    assertThat(emulate(example() + " --sanitize").status()).isZero();
+  }
+
+  @Test
+  void aRaceAsJsonHasItsKindAndBothPlaces() throws IOException {
+    saveRace();
+    var run = emulate("race.ptx --grid 2 --block 1 --arg zeros:4 --sanitize --json");
+    assertThat(run.status()).isEqualTo(1);
+    var result = JsonMapper.shared().readTree(run.out());
+    assertThat(result.get("faults")).hasSize(1);
+    var finding = result.get("findings").get(0);
+    assertThat(finding.get("kind").asString()).isEqualTo("RACE_IN_GRID");
+    assertThat(finding.get("place").get("source").get("line").asInt()).isEqualTo(9);
+    assertThat(finding.get("other").get("source").get("line").asInt()).isEqualTo(9);
+    assertThat(
+            finding.get("place").get("block").get("x").asInt()
+                + finding.get("other").get("block").get("x").asInt())
+        .isEqualTo(1);
+    assertThat(finding.get("remedy").asString()).endsWith("would order them");
+  }
+
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',

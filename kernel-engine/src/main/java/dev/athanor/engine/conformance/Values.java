@@ -1,0 +1,235 @@
+package dev.athanor.engine.conformance;
+
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Type;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+
+/**
+ * What the threads of a probe read. Half of the threads take the values at which instructions go
+ * wrong, each with each as far as they go; the others take random ones. Where there is one source
+ * of at most 16 bits, every value is taken.
+ */
+final class Values {
+
+  /** The threads of a probe. */
+  static final int THREADS = 4096;
+
+  private static final int WARP = 32;
+  private static final int HALFWORD = 1 << 16;
+  private static final Map<Type, long[]> EDGES = edges();
+
+  private final Probe probe;
+  private final Random random;
+  private final int threads;
+
+  Values(Probe probe, long seed) {
+    this.probe = probe;
+    random = new Random(seed ^ probe.name().hashCode());
+    threads = isExhaustive() ? HALFWORD : THREADS;
+  }
+
+  private boolean isExhaustive() {
+    return !probe.isOfWarp()
+        && probe.sources().size() == 1
+        && probe.sources().getFirst().register().registerClass().bits() == 16;
+  }
+
+  int threads() {
+    return threads;
+  }
+
+  /** The sources of all threads, those of a thread one after the other. */
+  long[] draw() {
+    int count = probe.sources().size();
+    var words = new long[threads * count];
+    for (int thread = 0; thread < threads; thread++) {
+      int mixed = thread; // the digits of it choose among the edges
+      for (int i = 0; i < count; i++) {
+        var value = probe.sources().get(i);
+        long word;
+        if (isExhaustive()) {
+          word = thread;
+        } else if (probe.isOfWarp()) {
+          word = ofWarp(value, thread / WARP);
+        } else if (thread < threads / 2) {
+          var edges = edges(value.type());
+          word = edges[mixed % edges.length];
+          mixed = mixed < edges.length && i > 0 ? random.nextInt(1 << 20) : mixed / edges.length;
+        } else {
+          word = word(value.type());
+        }
+        words[thread * count + i] = word & mask(value);
+      }
+    }
+    return words;
+  }
+
+  private static long mask(Probe.Value value) {
+    return value.type() == Type.PRED ? 1 : mask(value.register().registerClass().bits());
+  }
+
+  private static long mask(int bits) {
+    return bits == 64 ? -1 : (1L << bits) - 1;
+  }
+
+  /** Edges and any bits for some warps; others take numbers whose sums stay finite. */
+  private long ofWarp(Probe.Value value, int warp) {
+    if (value.operand().equals("m")) {
+      return mask(32); // the members: a lane that is missing makes the others wait
+    }
+    var element = element(value);
+    int bits = value.register().registerClass().bits();
+    return switch (warp % 8) {
+      case 0 -> packed(element, bits, true);
+      case 1 -> value.type() == Type.PRED ? random.nextInt(2) : random.nextLong();
+      case 2 -> value.type() == Type.PRED ? 1 : value.operand().equals("a") ? 7 : random.nextInt(8);
+      default -> packed(element, bits, false);
+    };
+  }
+
+  /** The type of what a register of a matrix holds; else its own. */
+  private Type element(Probe.Value value) {
+    var modifiers = probe.instruction().modifiers();
+    boolean matrix =
+        probe.instruction().form().semantics() instanceof Semantics.Warp
+            && modifiers.types().size() >= 2
+            && probe.mnemonic().endsWith("mma");
+    if (!matrix) {
+      return value.type().element();
+    }
+    var types = modifiers.types();
+    return switch (value.operand()) {
+      case "a" -> types.size() == 2 ? Type.F16 : types.get(1);
+      case "b" -> types.size() == 2 ? Type.F16 : types.get(2);
+      default -> types.getLast();
+    };
+  }
+
+  private long packed(Type element, int bits, boolean edges) {
+    int width = Math.min(bits, element.bits());
+    long word = 0;
+    for (int at = 0; at < bits; at += width) {
+      long one = edges ? any(edges(element)) : moderate(element);
+      word |= (one & mask(width)) << at;
+    }
+    return word;
+  }
+
+  private long any(long[] values) {
+    return values[random.nextInt(values.length)];
+  }
+
+  private long word(Type type) {
+    int bits = type.element().bits();
+    long word = 0;
+    for (int at = 0; at < type.bits(); at += bits) {
+      long one =
+          switch (random.nextInt(4)) {
+            case 0 -> any(edges(type.element()));
+            case 1 -> moderate(type.element());
+            default -> random.nextLong();
+          };
+      word |= (one & mask(bits)) << at;
+    }
+    return word;
+  }
+
+  /** A number about 1 of any significand, or a small integer. */
+  private long moderate(Type type) {
+    double number = random.nextGaussian() * Math.scalb(1.0, random.nextInt(9) - 4);
+    return switch (type) {
+      case F32, TF32 -> Float.floatToRawIntBits((float) number);
+      case F64 -> Double.doubleToRawLongBits(number);
+      case F16 -> Float.floatToFloat16((float) number);
+      case BF16 -> Float.floatToRawIntBits((float) number) >>> 16;
+      case E4M3 -> (random.nextInt(2) << 7) | ((4 + random.nextInt(6)) << 3) | random.nextInt(8);
+      case E5M2 -> (random.nextInt(2) << 7) | ((12 + random.nextInt(6)) << 2) | random.nextInt(4);
+      case B1 -> random.nextInt(2);
+      case PRED -> random.nextInt(8) == 0 ? 0 : 1;
+      default -> random.nextBoolean() ? random.nextInt(256) - 128 : random.nextLong();
+    };
+  }
+
+  private static long[] edges(Type type) {
+    var edges = EDGES.get(type.element());
+    return edges == null ? integers(Math.max(1, type.bits())) : edges;
+  }
+
+  private static Map<Type, long[]> edges() {
+    var all = new HashMap<Type, long[]>();
+    all.put(Type.F32, floats(8, 23));
+    all.put(Type.TF32, floats(8, 23));
+    all.put(Type.F64, floats(11, 52));
+    all.put(Type.F16, floats(5, 10));
+    all.put(Type.BF16, floats(8, 7));
+    all.put(Type.PRED, new long[] {0, 1});
+    for (var small : List.of(Type.E4M3, Type.E5M2, Type.S4, Type.U4)) {
+      all.put(small, java.util.stream.LongStream.range(0, 1L << small.bits()).toArray());
+    }
+    return all;
+  }
+
+  private static long[] integers(int bits) {
+    var all = new LinkedHashSet<Long>();
+    for (long value : new long[] {0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 100, 255}) {
+      all.add(value & mask(bits));
+      all.add(-value & mask(bits));
+    }
+    for (int bit = 0; bit < bits; bit += Math.max(1, bits / 8)) {
+      all.add(1L << bit);
+    }
+    all.add(1L << (bits - 1));
+    all.add((1L << (bits - 1)) - 1);
+    all.add(0x5555_5555_5555_5555L & mask(bits));
+    return array(all);
+  }
+
+  /** By the bits of exponent and of significand, each of both signs. */
+  private static long[] floats(int exponentBits, int digits) {
+    long one = mask(exponentBits - 1) << digits;
+    long step = 1L << digits;
+    long infinity = mask(exponentBits) << digits;
+    long half = step >>> 1;
+    var positive =
+        new long[] {
+          0,
+          1, // the least subnormal
+          step - 1, // the greatest subnormal
+          step, // the least normal
+          half,
+          one,
+          one + 1,
+          one - 1,
+          one + half, // 1.5
+          one + step, // 2
+          one - step, // 0.5
+          one + step + (half >>> 1), // 2.5
+          one + 5 * step + 3,
+          one + (long) (digits + 1) * step, // where integers end
+          one - (long) (digits + 1) * step,
+          Math.min(one + 31 * step, infinity - 2), // the limits of int
+          Math.min(one + 31 * step - 1, infinity - 3),
+          infinity - 1, // the greatest
+          infinity,
+          infinity + half, // quiet
+          infinity + 1, // signalling
+          infinity + step - 1
+        };
+    long sign = 1L << (exponentBits + digits);
+    var all = new LinkedHashSet<Long>();
+    for (long value : positive) {
+      all.add(value);
+      all.add(value | sign);
+    }
+    return array(all);
+  }
+
+  private static long[] array(Set<Long> values) {
+    return values.stream().mapToLong(Long::longValue).toArray();
+  }
+}

@@ -1,0 +1,158 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.ptx.Modifiers;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What an instruction does in the memory model (PTX ISA 8).
+ *
+ * @param strength {@link Mark#WEAK}, or as far as its scope goes
+ * @param mark its number, strength and flags
+ * @param but how many of a thread's groups a wait leaves, or {@link AsyncCopies.Wait#ALL}
+ * @param extent of the variable that its address belongs to; null = any
+ */
+record Role(
+    Kind kind,
+    Instruction instruction,
+    int number,
+    int strength,
+    boolean acquires,
+    boolean releases,
+    long mark,
+    int but,
+    KernelVariables.@Nullable Extent extent) {
+
+  /** What is to be done about an instruction. */
+  enum Kind {
+    OTHER,
+    ACCESS,
+    COPY,
+    COMMIT,
+    WAIT,
+    FENCE,
+    CLUSTER_ARRIVE,
+    EXIT
+  }
+
+  static Role of(int number, Instruction instruction, KernelVariables variables) {
+    var modifiers = instruction.modifiers();
+    boolean result = !instruction.writes().isEmpty();
+    return switch (instruction.form().semantics()) {
+      case Semantics.Load _ ->
+          access(
+              number,
+              instruction,
+              strength(modifiers),
+              modifiers.has("acquire"),
+              false,
+              modifiers.has("nc") ? Mark.READ_ONLY : 0,
+              variables);
+      case Semantics.Store _ ->
+          access(
+              number,
+              instruction,
+              strength(modifiers),
+              false,
+              modifiers.has("release"),
+              0,
+              variables);
+      case Semantics.Atomic _ ->
+          access(
+              number,
+              instruction,
+              scope(modifiers),
+              result && (modifiers.has("acquire") || modifiers.has("acq_rel")),
+              modifiers.has("release") || modifiers.has("acq_rel"),
+              Mark.ATOMIC,
+              variables);
+      case Semantics.LoadMatrix _,
+          Semantics.StoreMatrix _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _ ->
+          access(number, instruction, Mark.WEAK, false, false, 0, variables);
+      case Semantics.AsyncCopy _ ->
+          new Role(
+              Kind.COPY,
+              instruction,
+              number,
+              Mark.WEAK,
+              false,
+              false,
+              Mark.of(number, Mark.WEAK, Mark.COPY),
+              0,
+              variables.of(instruction.operands().getFirst()));
+      case Semantics.CommitGroup _ -> plain(Kind.COMMIT, number, instruction, 0, 0);
+      case Semantics.WaitGroup _ ->
+          plain(
+              Kind.WAIT,
+              number,
+              instruction,
+              0,
+              instruction.operands().isEmpty()
+                  ? AsyncCopies.Wait.ALL
+                  : (int) ((Operand.Immediate) instruction.operands().getFirst()).bits());
+      case Semantics.Fence _ -> plain(Kind.FENCE, number, instruction, scope(modifiers), 0);
+      case Semantics.ClusterArrive _ ->
+          new Role(
+              Kind.CLUSTER_ARRIVE,
+              instruction,
+              number,
+              Mark.WEAK,
+              false,
+              !modifiers.has("relaxed"),
+              0,
+              0,
+              null);
+      case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
+      default -> plain(Kind.OTHER, number, instruction, 0, 0);
+    };
+  }
+
+  private static Role plain(Kind kind, int number, Instruction instruction, int strength, int but) {
+    return new Role(kind, instruction, number, strength, false, false, 0, but, null);
+  }
+
+  private static Role access(
+      int number,
+      Instruction instruction,
+      int strength,
+      boolean acquires,
+      boolean releases,
+      long flags,
+      KernelVariables variables) {
+    var address =
+        instruction.operands().stream().filter(Operand.Address.class::isInstance).findFirst();
+    return new Role(
+        Kind.ACCESS,
+        instruction,
+        number,
+        strength,
+        acquires,
+        releases,
+        Mark.of(number, strength, flags),
+        0,
+        address.map(variables::of).orElse(null));
+  }
+
+  /** Whether it may be the first half of an acquire pattern: a {@code red} never is. */
+  boolean observes() {
+    return strength != Mark.WEAK && !instruction.writes().isEmpty();
+  }
+
+  private static int strength(Modifiers modifiers) {
+    return List.of("volatile", "relaxed", "acquire", "release").stream().anyMatch(modifiers::has)
+        ? scope(modifiers)
+        : Mark.WEAK;
+  }
+
+  /** Where none is said it is the device. */
+  private static int scope(Modifiers modifiers) {
+    return modifiers.has("cta")
+        ? Mark.BLOCK
+        : modifiers.has("cluster") ? Mark.CLUSTER : Mark.DEVICE;
+  }
+}

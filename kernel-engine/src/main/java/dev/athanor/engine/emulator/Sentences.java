@@ -1,0 +1,200 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.device.Report.Place;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
+import java.util.Locale;
+
+/** What reports say. */
+record Sentences(Places places, KernelVariables variables, List<Role> roles) {
+
+  /** What happened and what would put it right. */
+  record Text(String what, String remedy) {}
+
+  /** A finding about an instruction of one thread. */
+  Report of(
+      Kind kind, long block, int thread, Instruction instruction, String what, String remedy) {
+    return new Report(kind, places.of(block, thread, instruction), null, "", what, remedy, 1);
+  }
+
+  /** A finding about what one lane touches. */
+  Report of(Kind kind, long block, int thread, Role role, Text text, Touch touch, int lane) {
+    var bytes = bytes(touch, lane);
+    var place = places.of(block, thread, role.instruction());
+    return new Report(
+        kind,
+        place,
+        null,
+        bytes,
+        lane(place) + " " + verb(role, touch.kind()) + " " + bytes + text.what(),
+        text.remedy(),
+        1);
+  }
+
+  /** An address that left its variable. */
+  Text beyond(KernelVariables.Extent extent, long offset, int bytes) {
+    return new Text(
+        ", by an address of %s that is at its bytes %d..%d of %d"
+            .formatted(
+                extent.name(),
+                offset - extent.start(),
+                offset - extent.start() + bytes - 1,
+                extent.end() - extent.start()),
+        "keep the index within " + extent.name());
+  }
+
+  /**
+   * Bytes that nobody has written.
+   *
+   * @param defined bit {@code i} tells whether byte {@code i} is
+   */
+  Text undefined(long defined, int bytes) {
+    int count = bytes - Long.bitCount(defined);
+    return new Text(
+        count == bytes
+            ? ", which nobody has written"
+            : ", of which nobody has written %d".formatted(count),
+        "store, upload or fill them before");
+  }
+
+  /** A block whose shared memory is used has ended. */
+  Text ended(int rank) {
+    return new Text(
+        " of the block with rank %d, whose threads have all ended".formatted(rank),
+        "barrier.cluster before the end of that block would keep its shared memory");
+  }
+
+  /** A thread ended while a copy of its was under way. */
+  Report copyLeft(long cluster, int thread, int copy, Role end) {
+    var of = places.inCluster(cluster, thread, roles.get(copy).instruction());
+    var last = places.inCluster(cluster, thread, end.instruction());
+    return new Report(
+        Kind.COPY_LEFT_AT_EXIT,
+        of,
+        last,
+        "",
+        lane(of)
+            + " starts a copy that the thread has not waited for when it ends at "
+            + last.source(),
+        "cp.async.wait_all before the end would do so",
+        1);
+  }
+
+  /** Two accesses in conflict. */
+  Report conflict(
+      Kind kind,
+      long before,
+      long cluster,
+      boolean wrote,
+      long block,
+      Role role,
+      Touch touch,
+      int lane) {
+    var earlier = roles.get(Mark.instruction(before));
+    var other = places.inCluster(cluster, Mark.thread(before), earlier.instruction());
+    var place = places.of(block, 32 * touch.warp + lane, role.instruction());
+    var bytes = bytes(touch, lane);
+    var what =
+        "%s %s %s, which %s %s%s"
+            .formatted(
+                lane(place),
+                verb(role, touch.kind()),
+                bytes,
+                brief(other, !other.block().equals(place.block())),
+                done(before, wrote),
+                between(kind));
+    return new Report(
+        kind, place, other, bytes, what, remedy(kind, Mark.has(before, Mark.COPY)), 1);
+  }
+
+  private static String lane(Place place) {
+    return "lane %d of warp %d".formatted(place.lane(), place.warp());
+  }
+
+  private static String brief(Place other, boolean elsewhere) {
+    return "%s, thread %s of %s, \"%s\" at %s,"
+        .formatted(
+            lane(other),
+            other.thread(),
+            elsewhere ? "block " + other.block() : "the same block",
+            other.instruction(),
+            other.source());
+  }
+
+  private static String verb(Role role, Touch.Kind kind) {
+    if (role.kind() == Role.Kind.COPY) {
+      return kind == Touch.Kind.LOAD ? "copies from" : "copies to";
+    }
+    return switch (kind) {
+      case LOAD -> "reads";
+      case STORE -> "writes";
+      case ATOMIC -> "updates";
+    };
+  }
+
+  private static String done(long before, boolean wrote) {
+    if (Mark.has(before, Mark.COPY)) {
+      return wrote ? "copies to" : "copies from";
+    }
+    return Mark.has(before, Mark.ATOMIC) ? "updates" : wrote ? "writes" : "reads";
+  }
+
+  private static String between(Kind kind) {
+    return switch (kind) {
+      case LANES_COLLIDE -> " with another value at the same time";
+      case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
+          " at a time of its own, since nobody has waited for the copy";
+      case READ_ONLY_WRITTEN -> " in the same launch";
+      case NARROW_SCOPE -> ", and the scope of one leaves out the other's thread";
+      default -> ", and nothing orders the two";
+    };
+  }
+
+  private static String remedy(Kind kind, boolean copy) {
+    var after = copy ? " after cp.async.wait_group" : " between the two";
+    return switch (kind) {
+      case LANES_COLLIDE -> "let one lane write, or use an atomic instruction";
+      case RACE_IN_WARP -> "bar.warp.sync%s would order them".formatted(after);
+      case RACE_IN_BLOCK -> "a barrier of the block%s would order them".formatted(after);
+      case RACE_IN_CLUSTER -> "barrier.cluster%s would order them".formatted(after);
+      case RACE_IN_GRID ->
+          "atomic instructions, or a release after the one and an acquire before the other at .gpu"
+              + " scope, would order them";
+      case ATOMIC_AND_PLAIN -> "make both atomic, or put a barrier between them";
+      case NARROW_SCOPE -> "give both a scope that has the other's thread in it, .gpu for instance";
+      case READ_ONLY_WRITTEN -> "read with ld.global without .nc";
+      case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
+          "cp.async.wait_group before this instruction would order them";
+      default -> "";
+    };
+  }
+
+  /** The bytes that a lane touches, by the name of what they lie in. */
+  private String bytes(Touch touch, int lane) {
+    var memory = touch.memory(lane);
+    int bytes = touch.bytes(lane);
+    if (memory instanceof Allocation buffer) {
+      return range(touch.offsets[lane], bytes) + buffer;
+    }
+    long offset = touch.offsets[lane];
+    if (memory.space() == Space.LOCAL) {
+      return "bytes of the thread's local memory";
+    }
+    var variable = variables.at(memory.space(), offset);
+    return variable == null
+        ? range(offset, bytes)
+            + (memory.space() == Space.CONST
+                ? "constants"
+                : memory.space().name().toLowerCase(Locale.ROOT) + " memory")
+        : range(offset - variable.start(), bytes) + variable.name();
+  }
+
+  private static String range(long first, int bytes) {
+    return bytes == 1
+        ? "byte %d of ".formatted(first)
+        : "bytes %d..%d of ".formatted(first, first + bytes - 1);
+  }
+}

@@ -1,0 +1,59 @@
+package dev.athanor.engine.conformance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.Target;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class ConformanceTest {
+
+  private static final Target HOPPER = Target.of("sm_90a");
+
+  private static List<Finding> compare(Arithmetic arithmetic, boolean quick, String... mnemonics) {
+    var findings = new ArrayList<Finding>();
+    var options = EmulatorOptions.DEFAULT.withTarget(HOPPER).withArithmetic(arithmetic);
+    try (var device = new EmulatedDevice(options)) {
+      new Conformance(device, List.of(mnemonics), quick, 1).run((f, _) -> findings.add(f));
+    }
+    return findings;
+  }
+
+  @Test
+  void theEmulatorAgreesWithItself() {
+    var findings = compare(Arithmetic.EXACT, true);
+    assertThat(findings).hasSizeGreaterThan(300);
+    assertThat(findings)
+        .filteredOn(finding -> !finding.ok() || finding.equal() != finding.values())
+        .isEmpty();
+    assertThat(findings.stream().map(f -> f.probe().mnemonic()))
+        .contains("add", "fma", "cvt", "mma", "wmma", "shfl", "vote", "ex2", "addc", "redux");
+  }
+
+  @Test
+  void plainSumsAreNotThoseOfTensorCores() {
+    var wrong =
+        compare(Arithmetic.FAST, false, "mma").stream().filter(finding -> !finding.ok()).toList();
+    assertThat(wrong).isNotEmpty();
+    assertThat(wrong)
+        .extracting(finding -> finding.probe().name())
+        .anyMatch(name -> name.startsWith("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "))
+        .noneMatch(name -> name.contains(".s32."));
+    assertThat(wrong.getFirst().lines().getFirst())
+        .matches(
+            "thread \\d+, %a0=[0-9a-f]{8} .*: %d\\d is [0-9a-f]{8}, the emulator says [0-9a-f]{8}");
+  }
+
+  @Test
+  void anUnknownInstructionIsRefused() {
+    assertThatThrownBy(() -> compare(Arithmetic.EXACT, true, "ld"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith(
+            "no instruction \"ld\" from registers to registers; there are abs, activemask, add,");
+  }
+}

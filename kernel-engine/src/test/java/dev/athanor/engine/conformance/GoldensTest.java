@@ -1,0 +1,111 @@
+package dev.athanor.engine.conformance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.Target;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What devices answered holds the emulator for ever. */
+class GoldensTest {
+
+  /** Files that {@code athanor verify --suite isa --goldens} wrote on GPUs. */
+  private static final Path KEPT = Path.of("src/test/resources/goldens");
+
+  private static final Target AMPERE = Target.SM_80;
+
+  @TempDir Path folder;
+
+  private static EmulatedDevice emulator(Arithmetic arithmetic) {
+    return new EmulatedDevice(
+        EmulatorOptions.DEFAULT.withTarget(AMPERE).withArithmetic(arithmetic));
+  }
+
+  private static List<Golden> goldens(Arithmetic arithmetic, String... mnemonics) {
+    var goldens = new ArrayList<Golden>();
+    try (var device = emulator(arithmetic)) {
+      new Conformance(device, List.of(mnemonics), true, 7)
+          .run((_, golden) -> golden.ifPresent(goldens::add));
+    }
+    return goldens;
+  }
+
+  @Test
+  void theEmulatorAnswersAsDevicesDid() throws IOException {
+    List<Path> files;
+    try (var all = Files.exists(KEPT) ? Files.list(KEPT) : java.util.stream.Stream.<Path>empty()) {
+      files = all.sorted().toList();
+    }
+    assumeFalse(files.isEmpty(), "SKIPPED: no GPU has written goldens to " + KEPT + " yet");
+    for (var file : files) {
+      var goldens = Golden.read(file);
+      try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(goldens.target()))) {
+        assertThat(goldens.check(device))
+            .as(file + ", of " + goldens.origin())
+            .allMatch(Finding::ok, "as the device");
+      }
+    }
+  }
+
+  @Test
+  void aFileGivesBackWhatItWasGiven() throws IOException {
+    var goldens = goldens(Arithmetic.EXACT, "ex2", "cvt", "mma", "shfl");
+    var file = folder.resolve("goldens.tsv");
+    Golden.write(file, AMPERE, "a device", goldens);
+    var read = Golden.read(file);
+    assertThat(read.goldens()).isEqualTo(goldens);
+    assertThat(read.origin()).isEqualTo("a device");
+    assertThat(goldens)
+        .anyMatch(golden -> golden.name().startsWith("ex2.") && !golden.answers().isEmpty())
+        .noneMatch(golden -> golden.name().startsWith("cvt.") && !golden.answers().isEmpty());
+    try (var device = emulator(Arithmetic.EXACT)) {
+      assertThat(read.check(device)).hasSameSizeAs(goldens).allMatch(Finding::ok);
+    }
+  }
+
+  @Test
+  void otherAnswersAreFound() throws IOException {
+    var file = folder.resolve("goldens.tsv");
+    Golden.write(file, AMPERE, "plain sums", goldens(Arithmetic.FAST, "mma"));
+    try (var device = emulator(Arithmetic.EXACT)) {
+      var wrong = Golden.read(file).check(device).stream().filter(f -> !f.ok()).toList();
+      assertThat(wrong).isNotEmpty();
+      assertThat(wrong.getFirst().lines().getFirst()).contains(", the emulator says ");
+    }
+    var changed = Files.readString(file).replaceFirst("\t7\t[0-9a-f]{8}", "\t7\t00000000");
+    Files.writeString(file, changed);
+    try (var device = emulator(Arithmetic.FAST)) {
+      assertThat(Golden.read(file).check(device)).filteredOn(f -> !f.ok()).hasSizeLessThan(2);
+    }
+  }
+
+  @Test
+  void aBrokenFileIsRefused() throws IOException {
+    var file = folder.resolve("goldens.tsv");
+    Files.writeString(file, "# a device\nsm_80\nadd.u32\t7\n");
+    assertThatThrownBy(() -> Golden.read(file))
+        .isInstanceOf(IOException.class)
+        .hasMessage(file + ":3 has 2 cells, 4 are right");
+    Files.writeString(file, "");
+    assertThatThrownBy(() -> Golden.read(file))
+        .hasMessage(file + " is no file of goldens: its head is missing");
+    Files.writeString(file, "# a device\nvolta\n");
+    assertThatThrownBy(() -> Golden.read(file))
+        .hasMessageStartingWith(file + " is no file of goldens: \"volta\" names no target");
+    Files.writeString(file, "# a device\nsm_80\nadd.q7 %d, %a;\t7\t00\t\n");
+    try (var device = emulator(Arithmetic.EXACT)) {
+      assertThatThrownBy(() -> Golden.read(file).check(device))
+          .hasMessage("a golden is of \"add.q7 %d, %a;\", which the table has not");
+    }
+  }
+}

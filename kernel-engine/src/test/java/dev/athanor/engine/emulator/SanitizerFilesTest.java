@@ -1,0 +1,172 @@
+package dev.athanor.engine.emulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.DeviceException.KernelFault;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Verifier;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/**
+ * Kernels that are right and kernels that are wrong, which differ in a line or two. Each file under
+ * {@code src/test/filetests/sanitizer} is both: lines that end in {@code // good} or {@code // bad}
+ * are only in one of them. The good one runs without a report; the bad one is reported exactly as
+ * {@code // expect: KIND} on the line of the instruction says, and {@code // against: KIND} on the
+ * line of the one that it is in conflict with.
+ *
+ * <p>{@code // launch: grid 2, block 64, shared 0, args count*64 zero*64 raw*16 closed*4 null 7}
+ * says how it is run: buffers of words that count up, are zero, or were never written; the address
+ * of a closed buffer, a null pointer, a number.
+ */
+class SanitizerFilesTest {
+
+  private static final Path ROOT = Path.of("src/test/filetests/sanitizer");
+  private static final Pattern LAUNCH =
+      Pattern.compile("// launch: grid (\\d+), block (\\d+), shared (\\d+), args (.+)");
+  private static final Pattern MARK = Pattern.compile("\\b(expect|against): (\\w+)");
+
+  /** Fewer would not be the set that the sanitizer is judged by. */
+  private static final int FEWEST = 60;
+
+  private static List<Path> files() throws IOException {
+    try (var walk = Files.walk(ROOT)) {
+      return walk.filter(f -> f.toString().endsWith(".ptx")).sorted().toList();
+    }
+  }
+
+  @TestFactory
+  java.util.stream.Stream<DynamicTest> pairs() throws IOException {
+    var tests = java.util.stream.Stream.<DynamicTest>builder();
+    for (var file : files()) {
+      var name = file.getFileName().toString();
+      tests.add(DynamicTest.dynamicTest(name + " good", file.toUri(), () -> good(file)));
+      tests.add(DynamicTest.dynamicTest(name + " bad", file.toUri(), () -> bad(file)));
+    }
+    return tests.build();
+  }
+
+  @Test
+  void everyKindHasAPair() throws IOException {
+    var files = files();
+    assertThat(files).hasSizeGreaterThanOrEqualTo(FEWEST);
+    var kinds = EnumSet.noneOf(Report.Kind.class);
+    for (var file : files) {
+      MARK.matcher(Files.readString(file))
+          .results()
+          .forEach(m -> kinds.add(Report.Kind.valueOf(m.group(2))));
+    }
+    assertThat(kinds).containsAll(EnumSet.allOf(Report.Kind.class));
+  }
+
+  private static void good(Path file) throws IOException {
+    var text = Files.readString(file);
+    for (var timing : AsyncTiming.values()) {
+      var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
+      assertThat(findings(file, without(text, "// bad"), options)).as("%s", timing).isEmpty();
+    }
+  }
+
+  private static void bad(Path file) throws IOException {
+    var text = Files.readString(file);
+    var expected = new TreeSet<String>();
+    var lines = text.lines().toList();
+    for (int i = 0; i < lines.size(); i++) {
+      int line = i + 1;
+      MARK.matcher(lines.get(i))
+          .results()
+          .forEach(m -> expected.add("%s on line %d: %s".formatted(m.group(1), line, m.group(2))));
+    }
+    assertThat(expected).isNotEmpty();
+    // of two blocks the same comes first every time
+    var found = findings(file, without(text, "// good"), EmulatorOptions.DEFAULT.withWorkers(1));
+    Set<String> got = new TreeSet<>();
+    for (var report : found) {
+      got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
+      var other = report.other();
+      if (other != null) {
+        got.add("against on line %d: %s".formatted(other.source().line(), report.kind()));
+      }
+    }
+    assertThat(got)
+        .as(found.stream().map(Report::toString).collect(Collectors.joining("\n")))
+        .isEqualTo(expected);
+  }
+
+  private static String without(String text, String mark) {
+    return text.lines()
+        .map(line -> line.contains(mark) ? "" : line)
+        .collect(Collectors.joining("\n", "", "\n"));
+  }
+
+  private static List<Report> findings(Path file, String text, EmulatorOptions how) {
+    var launch = LAUNCH.matcher(text);
+    assertThat(launch.find()).as("a launch line in %s", file).isTrue();
+    var module = Parser.parse(text, file.getFileName().toString());
+    Verifier.verify(module);
+    var options = how.withSanitize(Sanitize.FULL).withPatience(1 << 16);
+    try (var device = new EmulatedDevice(options);
+        var stream = device.openStream()) {
+      var arguments = new ArrayList<Argument>();
+      for (var word : launch.group(4).strip().split(" ", -1)) {
+        arguments.add(argument(device, stream, word));
+      }
+      stream.launch(
+          new Launch(
+              device.load(module, module.kernels().getFirst().name()),
+              Dim3.of(Integer.parseInt(launch.group(1))),
+              Dim3.of(Integer.parseInt(launch.group(2))),
+              Integer.parseInt(launch.group(3)),
+              arguments));
+      return List.of();
+    } catch (KernelFault fault) {
+      assertThat(fault.findings()).isNotEmpty();
+      return fault.findings();
+    }
+  }
+
+  private static Argument argument(EmulatedDevice device, Stream stream, String word) {
+    var parts = word.split("\\*", -1);
+    if (parts.length == 1) {
+      return word.equals("null")
+          ? new Argument.Scalar(Type.U64, 0)
+          : Argument.of(Integer.parseInt(word));
+    }
+    int words = Integer.parseInt(parts[1]);
+    Buffer buffer = device.allocate(4L * words);
+    switch (parts[0]) {
+      case "count" ->
+          stream.upload(MemorySegment.ofArray(IntStream.range(0, words).toArray()), buffer, 0);
+      case "zero" -> stream.fill(buffer, 0, 4L * words, (byte) 0);
+      case "closed" -> {
+        buffer.close();
+        return new Argument.Scalar(Type.U64, buffer.address());
+      }
+      case "raw" -> {}
+      default -> throw new IllegalArgumentException("no argument " + word);
+    }
+    return Argument.of(buffer);
+  }
+}
