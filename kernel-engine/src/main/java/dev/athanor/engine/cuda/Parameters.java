@@ -46,6 +46,9 @@ final class Parameters {
         case Argument.Scalar s -> memory.setAtIndex(ValueLayout.JAVA_LONG, at, s.bits());
         case Argument.Bytes b ->
             MemorySegment.copy(b.segment(), 0, memory, at * SLOT, b.segment().byteSize());
+        case Argument.Tensor t ->
+            throw new IllegalArgumentException(
+                "tensor maps are encoded for the emulator only so far, got " + t.map());
       }
       memory.setAtIndex(ValueLayout.JAVA_LONG, pointer, memory.address() + at * SLOT);
       at += slots(argument);

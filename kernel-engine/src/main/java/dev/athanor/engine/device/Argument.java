@@ -33,16 +33,48 @@ public sealed interface Argument {
     }
   }
 
+  /**
+   * A tensor in a buffer, for a parameter of {@link TensorMap#BYTES} bytes.
+   *
+   * @param offset where in the buffer its first element is, a multiple of 16
+   */
+  record Tensor(TensorMap map, Buffer buffer, long offset) implements Argument {
+    public Tensor {
+      if (offset < 0 || offset % 16 != 0) {
+        throw new IllegalArgumentException(
+            "a tensor begins at a multiple of 16 bytes, not at " + offset);
+      }
+      if (map.bytes() > buffer.bytes() - offset) {
+        throw new IllegalArgumentException(
+            "a tensor of %d bytes at offset %d reaches beyond its buffer of %d"
+                .formatted(map.bytes(), offset, buffer.bytes()));
+      }
+    }
+
+    @Override
+    public Type type() {
+      return Type.B8;
+    }
+  }
+
   /** Whether a parameter takes the argument. */
   default boolean fits(Parameter parameter) {
-    return this instanceof Bytes bytes
-        ? parameter.bytes() == bytes.segment.byteSize()
+    long bytes =
+        this instanceof Bytes array
+            ? array.segment.byteSize()
+            : this instanceof Tensor ? TensorMap.BYTES : -1;
+    return bytes >= 0
+        ? parameter.bytes() == bytes
         : parameter.count() == Variable.SCALAR
             && parameter.type().registerClass() == type().registerClass();
   }
 
   static Argument of(Buffer buffer) {
     return new Pointer(buffer, 0);
+  }
+
+  static Argument of(TensorMap map, Buffer buffer) {
+    return new Tensor(map, buffer, 0);
   }
 
   static Argument of(int value) {

@@ -1,7 +1,6 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -16,7 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class AsyncCopies {
 
   /** One instruction of one warp. A lane is in the group that its thread commits next. */
-  private static final class Ticket {
+  private static final class Copies {
+    long number;
     int mask;
     int bytes;
     final MemorySegment[] from = new MemorySegment[32];
@@ -27,16 +27,17 @@ final class AsyncCopies {
   }
 
   private final Block block;
-  private final boolean late;
-  private final List<List<Ticket>> pending = new ArrayList<>();
-  private final ArrayList<Ticket> spare = new ArrayList<>();
+  private final List<List<Copies>> pending = new ArrayList<>();
+  private final ArrayList<Copies> spare = new ArrayList<>();
 
   /** For each thread how many groups it has committed. */
   private final int[] committed;
 
-  AsyncCopies(Block block, AsyncTiming timing) {
+  /** How many copy instructions warps have issued. */
+  private long issued;
+
+  AsyncCopies(Block block) {
     this.block = block;
-    this.late = timing == AsyncTiming.LAZY;
     this.committed = new int[block.scratch.length];
     for (int warp = 0; warp < block.registers.warps(); warp++) {
       pending.add(new ArrayList<>());
@@ -52,26 +53,46 @@ final class AsyncCopies {
     Arrays.fill(committed, 0);
   }
 
+  /** How many copy instructions have been issued; later ones have greater numbers. */
+  long issued() {
+    return issued;
+  }
+
   /** Finishes the copies of the threads' groups, all but the newest {@code but} of each. */
   void finish(int warp, int mask, int but) {
-    var tickets = pending.get(warp);
-    if (tickets.isEmpty()) {
+    finish(warp, mask, (copies, lane) -> copies.group[lane] < committed[32 * warp + lane] - but);
+  }
+
+  /** Finishes the copies of threads up to a number. */
+  void finishIssued(int warp, int mask, long number) {
+    finish(warp, mask, (copies, _) -> copies.number <= number);
+  }
+
+  /** Which copies are finished. */
+  @FunctionalInterface
+  private interface Choice {
+    boolean has(Copies copies, int lane);
+  }
+
+  private void finish(int warp, int mask, Choice choice) {
+    var all = pending.get(warp);
+    if (all.isEmpty()) {
       return;
     }
-    for (var ticket : tickets) {
-      for (int left = ticket.mask & mask; left != 0; left &= left - 1) {
+    for (var copies : block.cluster.work().isReordered() ? all.reversed() : all) {
+      for (int left = copies.mask & mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        if (ticket.group[lane] < committed[32 * warp + lane] - but) {
-          perform(ticket, lane);
-          ticket.mask &= ~(1 << lane);
+        if (choice.has(copies, lane)) {
+          perform(copies, lane);
+          copies.mask &= ~(1 << lane);
         }
       }
     }
-    tickets.removeIf(ticket -> {
-      if (ticket.mask == 0) {
-        spare.add(ticket);
+    all.removeIf(copies -> {
+      if (copies.mask == 0) {
+        spare.add(copies);
       }
-      return ticket.mask == 0;
+      return copies.mask == 0;
     });
   }
 
@@ -89,7 +110,7 @@ final class AsyncCopies {
     }
   }
 
-  private void perform(Ticket ticket, int lane) {
+  private void perform(Copies ticket, int lane) {
     int valid = ticket.valid[lane];
     long target = ticket.target[lane];
     if (valid == 16) {
@@ -110,6 +131,7 @@ final class AsyncCopies {
     private final Addresses sources;
     private final int bytes;
     private final int @Nullable [] valid;
+    private final int @Nullable [] ignored;
     private final Touch reads;
     private final Touch writes;
     private final int[] lengths = new int[32];
@@ -117,13 +139,16 @@ final class AsyncCopies {
     /**
      * @param bytes how many are written to shared memory
      * @param valid how many are read from global memory, the rest being zero; null = all
+     * @param ignored where nothing is read; null = nowhere
      */
     Copy(
         Instruction instruction,
         Addresses targets,
         Addresses sources,
         int bytes,
-        int @Nullable [] valid) {
+        int @Nullable [] valid,
+        int @Nullable [] ignored) {
+      this.ignored = ignored;
       this.instruction = instruction;
       this.targets = targets;
       this.sources = sources;
@@ -148,13 +173,16 @@ final class AsyncCopies {
       reads.warp = warp;
       reads.mask = 0;
       reads.bytes = bytes;
-      var ticket = spare.isEmpty() ? new Ticket() : spare.removeLast();
+      boolean late = !block.cluster.work().isDoneAtOnce();
+      var ticket = spare.isEmpty() ? new Copies() : spare.removeLast();
+      ticket.number = ++issued;
       ticket.mask = mask;
       ticket.bytes = bytes;
       for (int left = mask; left != 0; left &= left - 1) {
         int in = Integer.numberOfTrailingZeros(left);
         int lane = 32 * warp + in;
-        int size = valid == null ? bytes : valid[lane];
+        boolean nothing = ignored != null && ((ignored[warp] >>> in) & 1) != 0;
+        int size = nothing ? 0 : valid == null ? bytes : valid[lane];
         if (Integer.compareUnsigned(size, bytes) > 0) {
           throw block.fault(
               Kind.COPY_SIZE,

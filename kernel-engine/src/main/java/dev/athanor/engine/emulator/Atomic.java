@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.List;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** {@code atom} and {@code red}: the lanes of a warp one after the other, lane 0 first. */
@@ -73,7 +74,9 @@ final class Atomic implements Step {
       long c = other == null ? 0 : bits(other, lane);
       for (int i = 0; i < operands.size(); i++) {
         long at = touch.offsets[in] + (long) i * size;
-        long old = update(memory.segment(), at, bits(operands.get(i), lane), c, global);
+        long b = bits(operands.get(i), lane);
+        long old =
+            update(block, memory.segment(), at, size, was -> function.apply(was, b, c, global));
         if (!results.isEmpty()) {
           results.get(i).set(lane, old);
         }
@@ -87,12 +90,13 @@ final class Atomic implements Step {
     return size == 8 ? bits : bits & ((1L << (8 * size)) - 1);
   }
 
-  /** Exchanges what is there for what the function makes of it, and answers what was there. */
-  private long update(MemorySegment segment, long at, long b, long c, boolean global) {
+  /** Exchanges what is there for what a function makes of it, and answers what was there. */
+  static long update(
+      Block block, MemorySegment segment, long at, int size, LongUnaryOperator function) {
     if (size == Long.BYTES && !segment.isNative()) {
       // shared memory is words of 32 bits, which one worker alone touches
       long old = segment.get(Cells.LONG, at);
-      long fresh = function.apply(old, b, c, global);
+      long fresh = function.applyAsLong(old);
       if (old != fresh) {
         segment.set(Cells.LONG, at, fresh);
         block.stored();
@@ -102,7 +106,7 @@ final class Atomic implements Step {
     if (size == Long.BYTES) {
       while (true) {
         long old = (long) LONG.getVolatile(segment, at);
-        long fresh = function.apply(old, b, c, global);
+        long fresh = function.applyAsLong(old);
         if (old == fresh) {
           return old;
         }
@@ -119,7 +123,7 @@ final class Atomic implements Step {
     while (true) {
       int whole = (int) INT.getVolatile(segment, word);
       long old = ((whole & mask) >>> shift) & 0xFFFF_FFFFL;
-      int fresh = (int) (function.apply(old, b, c, global) << shift) & mask;
+      int fresh = (int) (function.applyAsLong(old) << shift) & mask;
       if (fresh == (whole & mask)) {
         return old;
       }

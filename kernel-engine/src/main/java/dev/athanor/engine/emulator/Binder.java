@@ -102,6 +102,28 @@ final class Binder {
       case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
       case Semantics.Barrier barrier ->
           op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));
+      case Semantics.Mbarrier mbarrier ->
+          switch (mbarrier.kind()) {
+            case TRY_WAIT -> op(Kind.EVENT, i, async(i).tryWait());
+            case TEST_WAIT -> op(Kind.STRAIGHT, i, async(i).testWait());
+            default -> op(Kind.STRAIGHT, i, async(i).operate(mbarrier.kind()));
+          };
+      case Semantics.CopyArrive _ -> op(Kind.STRAIGHT, i, async(i).copyArrive());
+      case Semantics.BulkCopy _ -> op(Kind.STRAIGHT, i, async(i).bulkCopy());
+      case Semantics.TensorCopy _ -> op(Kind.STRAIGHT, i, async(i).tensorCopy());
+      case Semantics.CommitBulk _ -> op(Kind.STRAIGHT, i, new BulkGroups.Commit(block));
+      case Semantics.WaitBulk _ ->
+          op(
+              Kind.STRAIGHT,
+              i,
+              new BulkGroups.Wait(block, (int) literal(i, 0), i.modifiers().has("read")));
+      case Semantics.StoreAsync _ -> op(Kind.STRAIGHT, i, async(i).storeAsync());
+      case Semantics.ReplaceInTensorMap _ -> op(Kind.STRAIGHT, i, async(i).replace());
+      case Semantics.CopyTensorMap _ -> op(Kind.COLLECTIVE, i, async(i).copyMap());
+      case Semantics.Wgmma _ -> op(Kind.COLLECTIVE, i, async(i).multiply());
+      case Semantics.WgmmaCommit _ -> op(Kind.COLLECTIVE, i, new WgmmaSteps.Commit(block, i));
+      case Semantics.WgmmaWait _ ->
+          op(Kind.EVENT, i, new WgmmaSteps.Wait(block, i, (int) literal(i, 0)));
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
@@ -152,6 +174,10 @@ final class Binder {
       }
     }
     return new Barrier(kind, Objects.requireNonNull(number), threads, predicate, result);
+  }
+
+  private AsyncBinder async(Instruction instruction) {
+    return new AsyncBinder(block, instruction, this::source);
   }
 
   private Step atomic(Instruction instruction, Semantics.Atomic atomic) {
@@ -274,15 +300,27 @@ final class Binder {
   }
 
   private Step copy(Instruction instruction) {
+    var valid = operand(instruction, "s");
+    var ignored = operand(instruction, "i");
     return block.copies
     .new Copy(
         instruction,
         addresses(instruction, 0, Space.SHARED),
         addresses(instruction, 1, Space.GLOBAL),
         (int) literal(instruction, 2),
-        instruction.operands().size() > 3
-            ? source(instruction.operands().get(3), Type.U32).ints()
-            : null);
+        valid == null ? null : source(valid, Type.U32).ints(),
+        ignored == null ? null : source(ignored, Type.PRED).ints());
+  }
+
+  /** The operand in the slot of a name; null where the row has none. */
+  private static @Nullable Operand operand(Instruction instruction, String name) {
+    var slots = instruction.form().operands();
+    for (int i = 0; i < slots.size(); i++) {
+      if (slots.get(i).name().equals(name)) {
+        return instruction.operands().get(i);
+      }
+    }
+    return null;
   }
 
   private Addresses addresses(Instruction instruction, int operand, @Nullable Space space) {

@@ -11,8 +11,11 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the steps of a worker see of the block that they execute. */
@@ -59,6 +62,14 @@ final class Block {
   final Arithmetic arithmetic;
   final AsyncCopies copies;
 
+  /** The barriers in shared memory, by their offsets. */
+  final Map<Long, Mbarrier> mbarriers = new HashMap<>();
+
+  final BulkGroups bulkGroups;
+
+  /** Each four warps. */
+  final List<WarpGroup> warpGroups = new ArrayList<>();
+
   private final Places places;
   private final Dim3 grid;
   private final Dim3 shape;
@@ -103,7 +114,11 @@ final class Block {
     this.memory = launch.memory();
     this.target = launch.options().target();
     this.arithmetic = launch.options().arithmetic();
-    this.copies = new AsyncCopies(this, launch.options().asyncTiming());
+    this.copies = new AsyncCopies(this);
+    this.bulkGroups = new BulkGroups(this);
+    for (int warp = 0; warp < warps; warp += WarpGroup.WARPS) {
+      warpGroups.add(new WarpGroup(this, warp));
+    }
     this.grid = launch.grid();
     this.shape = launch.block();
     this.places = new Places(launch.program().kernel().name(), grid, shape, clusterShape);
@@ -178,6 +193,9 @@ final class Block {
     GlobalMemory.poison(shared);
     GlobalMemory.poison(localMemory.segment());
     copies.clear();
+    mbarriers.clear();
+    bulkGroups.clear();
+    warpGroups.forEach(WarpGroup::clear);
     ticks = 0;
     hasStored = false;
     if (observer != null) {

@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BlockRunner {
 
-  /** Jumps backward after which others come first. */
+  /** Jumps backward, and turns of a block, after which others come first. */
   static final int TURN = 4096;
 
   private static final BitSet NOWHERE = new BitSet();
@@ -62,7 +63,7 @@ final class BlockRunner {
     this.code = launch.program().bind(block);
     this.watched = new boolean[code.length];
     for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i);
+      watched[i] = observer.watches(i) && !CanonicalNans.added(code[i].instruction);
     }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
@@ -118,7 +119,8 @@ final class BlockRunner {
       }
     }
     boolean some = false;
-    while (true) {
+    for (int turns = 0; turns < TURN; turns++) {
+      block.cluster.work().pass();
       var next = picker.next();
       if (next != null) {
         run(next);
@@ -127,6 +129,9 @@ final class BlockRunner {
         return some;
       }
     }
+    // those who go on may be waiting, in loops of their own, for some whose wait is over
+    wakeReady();
+    return true;
   }
 
   /** Goes over to compiled code where that is wanted and worth its making. */
@@ -150,15 +155,48 @@ final class BlockRunner {
   }
 
   /** Lets those go on that waited for something that has happened; answers whether any did. */
+  private boolean wakeReady() {
+    return waiting(Step.Event::isReady, fragment -> fragment.wait = Wait.NONE);
+  }
+
+  /**
+   * Lets those go on that waited for something that has happened, if need be by doing what is
+   * pending; answers whether any did.
+   */
   private boolean wake() {
+    boolean some = wakeReady();
+    if (!some && waiting(Step.Event::hasten, _ -> {})) {
+      return wake();
+    }
+    return some;
+  }
+
+  /** Lets those go on that wait for a while only; answers whether there are any. */
+  boolean expire() {
+    return waiting(
+        (step, _, _) -> step.expires(),
+        fragment -> {
+          fragment.wait = Wait.NONE;
+          fragment.expired = true;
+        });
+  }
+
+  /** What may be true of some lanes of a warp that wait for an event. */
+  @FunctionalInterface
+  private interface Condition {
+    boolean holds(Step.Event step, int warp, int mask);
+  }
+
+  /** Does something to the fragments that wait for an event; answers whether there are any. */
+  private boolean waiting(Condition condition, Consumer<Fragment> action) {
     boolean some = false;
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         if (fragment.wait == Wait.EVENT) {
           var op = code[fragment.pc];
           int chosen = op.chosen(warp.index, fragment.mask);
-          if (((Step.Event) op.step).isReady(warp.index, chosen)) {
-            fragment.wait = Wait.NONE;
+          if (condition.holds((Step.Event) op.step, warp.index, chosen)) {
+            action.accept(fragment);
             some = true;
           }
         }
@@ -464,16 +502,20 @@ final class BlockRunner {
     boolean parts = false;
     for (int warp = first; warp < end; warp++) {
       int chosen = op.chosen(warp, block.active[warp]);
-      parts |= !step.isReady(warp, chosen);
+      parts |= !isReady(step, fragment(single, warp, whole), warp, chosen);
     }
     if (!parts) {
+      for (int warp = first; warp < end; warp++) {
+        fragment(single, warp, whole).expired = false;
+      }
       execute(op, first, end, whole);
       return false;
     }
     for (int warp = first; warp < end; warp++) {
       var fragment = fragment(single, warp, whole);
       int chosen = op.chosen(warp, fragment.mask);
-      if (step.isReady(warp, chosen)) {
+      if (isReady(step, fragment, warp, chosen)) {
+        fragment.expired = false;
         execute(op, warp, warp + 1, whole);
         fragment.pc = pc + 1;
       } else {
@@ -485,6 +527,10 @@ final class BlockRunner {
       }
     }
     return true;
+  }
+
+  private static boolean isReady(Step.Event step, Fragment fragment, int warp, int mask) {
+    return mask == 0 || fragment.expired || step.isReady(warp, mask);
   }
 
   /** Whether the gang is the whole block, and nobody has to wait for anybody. */

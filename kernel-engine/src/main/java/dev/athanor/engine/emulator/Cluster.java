@@ -14,12 +14,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class Cluster {
 
+  /** How often waits that are limited in time may end in vain before nobody is waited for. */
+  private static final int LIVES = 64;
+
   private final Dim3 grid;
   private final Dim3 shape;
   private final long patience;
   private final LongPredicate cancelled;
   private final Execution execution;
   private final List<BlockRunner> runners = new ArrayList<>();
+  private final AsyncWork work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
   private final @Nullable Watch sanitized;
 
@@ -31,6 +35,7 @@ final class Cluster {
     this.shape = launch.cluster();
     this.patience = launch.options().patience();
     this.cancelled = cancelled;
+    this.work = new AsyncWork(launch.options().asyncTiming(), launch.options().seed());
     this.sanitized = launch.sanitizer() == null ? null : new Watch(launch.sanitizer());
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
@@ -52,6 +57,21 @@ final class Cluster {
 
   int size() {
     return runners.size();
+  }
+
+  /** The work that goes on beside the threads. */
+  AsyncWork work() {
+    return work;
+  }
+
+  /** The block whose shared memory this is; null = of none. */
+  @Nullable Block owner(Memory memory) {
+    for (var runner : runners) {
+      if (runner.block().sharedMemory == memory) {
+        return runner.block();
+      }
+    }
+    return null;
   }
 
   Dim3 shape() {
@@ -105,8 +125,10 @@ final class Cluster {
       runners.get(rank).begin(number(grid, shape, cluster, rank), how);
     }
     barrier.clear();
+    work.begin(cluster);
     long before = 0;
     long idleJumps = 0;
+    int lives = 0;
     while (!cancelled.test(cluster)) {
       boolean some = false;
       boolean left = false;
@@ -115,17 +137,28 @@ final class Cluster {
         left |= !runner.isDone();
       }
       if (!left) {
+        work.end();
         runners.forEach(BlockRunner::end);
         return;
       }
       if (!some) {
-        throw deadlock();
+        boolean expired = false;
+        if (lives < LIVES) {
+          for (var runner : runners) {
+            expired |= runner.expire();
+          }
+        }
+        if (!expired) {
+          throw deadlock();
+        }
+        lives++;
       }
       long now = 0;
       for (var runner : runners) {
         now += runner.block().progressed();
       }
       idleJumps = now == before ? idleJumps + BlockRunner.TURN : 0;
+      lives = now == before ? lives : 0;
       before = now;
       if (idleJumps >= patience) {
         throw livelock(idleJumps);

@@ -179,7 +179,7 @@ public final class EmulatedDevice implements Device {
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
     }
     launch.check(capability);
-    workers.run(
+    var launched =
         LaunchedKernel.of(
             launches.getAndIncrement(),
             loaded.program,
@@ -189,7 +189,11 @@ public final class EmulatedDevice implements Device {
             loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
             parameters(launch),
             memory.snapshot(),
-            options));
+            options);
+    workers.run(launched);
+    if (launched.sanitizer() == null) {
+      launched.memory().defineAll(); // nobody knows what it has written
+    }
   }
 
   private Memory parameters(Launch launch) {
@@ -212,6 +216,9 @@ public final class EmulatedDevice implements Device {
           }
         }
         case Argument.Bytes bytes -> place.copyFrom(bytes.segment());
+        case Argument.Tensor tensor ->
+            EncodedTensorMap.encode(
+                tensor.map(), own(tensor.buffer()).address() + tensor.offset(), place);
       }
     }
     return new Memory.Small(Space.PARAM, segment);

@@ -58,12 +58,16 @@ public record EmulatorOptions(
           Sanitize.of(System.getProperty("athanor.sanitize", "off")),
           Execution.TIERED);
 
-  /** When {@code cp.async} copies. A right kernel gives the same results with both. */
+  /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
     /** At once. Shows a copy that overwrites what is still being read. */
     EAGER,
     /** Within the wait for it. Shows a wait that is missing. */
-    LAZY
+    LAZY,
+    /** At any time between, as the seed says. */
+    RANDOM,
+    /** Within a wait, with other work done first that need not wait, as the seed says. */
+    REORDERED
   }
 
   /** How kernels are executed. */

@@ -30,7 +30,7 @@ record LaunchedKernel(
     EmulatorOptions options,
     Sanitizer.@Nullable Launch sanitizer) {
 
-  /** A run with a sanitizer if the options say so. */
+  /** A run with a sanitizer if the options say so and it can follow the program. */
   static LaunchedKernel of(
       long number,
       Program program,
@@ -44,7 +44,7 @@ record LaunchedKernel(
     var plain =
         new LaunchedKernel(
             number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
-    return options.sanitize() == Sanitize.OFF
+    return options.sanitize() == Sanitize.OFF || !Sanitizer.follows(program.instructions())
         ? plain
         : new LaunchedKernel(
             number,

@@ -7,6 +7,7 @@ import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
 import java.util.IdentityHashMap;
@@ -22,6 +23,28 @@ import org.jspecify.annotations.Nullable;
  * conflict unless something orders them on every machine.
  */
 final class Sanitizer implements Observer {
+
+  /**
+   * Whether it can follow what these instructions do. It knows nothing yet of what mbarriers order
+   * nor of what bulk copies, tensor copies and products of warpgroups touch, and would report right
+   * kernels.
+   */
+  static boolean follows(List<Instruction> instructions) {
+    return instructions.stream()
+        .noneMatch(i ->
+            switch (i.form().semantics()) {
+              case Semantics.Mbarrier _,
+                  Semantics.CopyArrive _,
+                  Semantics.BulkCopy _,
+                  Semantics.TensorCopy _,
+                  Semantics.StoreAsync _,
+                  Semantics.ReplaceInTensorMap _,
+                  Semantics.CopyTensorMap _,
+                  Semantics.Wgmma _ ->
+                  true;
+              default -> false;
+            });
+  }
 
   /** What the workers of one launch share. */
   static final class Launch {

@@ -41,6 +41,19 @@ interface Step {
     /** Whether it has happened for all of these lanes. It is asked again after it has not. */
     boolean isReady(int warp, int mask);
 
+    /**
+     * Does a piece of pending work for which these lanes wait; answers whether there was any. It is
+     * asked when nobody else goes on.
+     */
+    default boolean hasten(int warp, int mask) {
+      return false;
+    }
+
+    /** Whether it goes on after a while though it has not happened. */
+    default boolean expires() {
+      return false;
+    }
+
     /** What these lanes wait for, when it can happen no more. */
     String missing(int warp, int mask);
   }

@@ -29,6 +29,9 @@ final class Threads {
     /** Whether it has gone round loops long enough, and others come first. */
     boolean spent;
 
+    /** Whether it goes on though what it waited for has not happened. */
+    boolean expired;
+
     Fragment(int pc, int mask) {
       this.pc = pc;
       this.mask = mask;

@@ -80,6 +80,22 @@ public final class Fragments {
   }
 
   /**
+   * The rows of D that a warp of {@code wgmma} has (PTX ISA 9.7.15.5.1): those of {@code mma} side
+   * by side.
+   *
+   * @param columns a multiple of 8
+   */
+  public static Fragment wide(int columns) {
+    return new Fragment(
+        "D 16x%d".formatted(columns),
+        16,
+        columns,
+        columns / 2,
+        (lane, i) ->
+            new Coordinate(lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + lane % 4 * 2 + i % 2));
+  }
+
+  /**
    * A layout of our own for {@code wmma}, whose fragments the manual leaves open: lane after lane
    * holds a run of the matrix, row by row.
    */

@@ -6,6 +6,11 @@ final class AddressFunctions {
   /** The block's own shared memory ends here; beyond lies that of the cluster's blocks. */
   private static final long OWN_SHARED = 1L << Window.PEER_SHIFT;
 
+  /** How many arrivals the state of an mbarrier awaits. */
+  static int pendingCount(long state) {
+    return MbarrierState.pending(state);
+  }
+
   private AddressFunctions() {}
 
   static long genericOfShared(long a) {

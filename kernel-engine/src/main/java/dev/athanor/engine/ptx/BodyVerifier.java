@@ -121,15 +121,13 @@ final class BodyVerifier {
           "needs .target %s, the module says %s".formatted(since.target(), module.target()));
     }
     var slots = instruction.form().operands();
-    int addresses = 0;
     for (int i = 0; i < slots.size(); i++) {
       var operand = instruction.operands().get(i);
       if (operand instanceof Operand.Address address) {
-        checkAddress(instruction, address, space(instruction, addresses));
+        checkAddress(instruction, address, space(instruction, slots.get(i)));
       } else {
         check(instruction, slots.get(i), operand);
       }
-      addresses += slots.get(i).kind() == OperandSlot.Kind.MEMORY ? 1 : 0;
     }
     if (instruction.form().semantics() instanceof Semantics.Call) {
       new CallCheck(names, code, p -> fault(instruction, p)).check(instruction);
@@ -160,9 +158,9 @@ final class BodyVerifier {
       }
       case Operand.Symbol s -> checkSymbol(instruction, slot, s);
       case Operand.Negation n -> check(instruction, slot, n.register());
+      case Operand.Tile t -> checkTile(instruction, t);
       case Operand.Immediate _,
           Operand.Sink _,
-          Operand.Tile _,
           Operand.Arguments _,
           Operand.Address _,
           SpecialRegister _ -> {}
@@ -249,17 +247,24 @@ final class BodyVerifier {
         && registerClass.bits() > type.bits();
   }
 
-  /** The state space of the n-th address of an instruction; null = generic. */
-  private static @Nullable Space space(Instruction instruction, int address) {
-    var written =
-        instruction.modifiers().list().stream()
-            .filter(Space.class::isInstance)
-            .map(Space.class::cast)
-            .map(s -> s.isShared() ? Space.SHARED : s)
-            .toList();
-    return written.size() == 1
-        ? written.getFirst()
-        : address < written.size() ? written.get(address) : null;
+  /** The state space of an address; null = generic. */
+  private static @Nullable Space space(Instruction instruction, OperandSlot slot) {
+    var space = slot.space(instruction.modifiers());
+    return space != null && space.isShared() ? Space.SHARED : space;
+  }
+
+  private void checkTile(Instruction instruction, Operand.Tile tile) {
+    if (!(tile.map() instanceof Register r) || r.registerClass() != RegisterClass.B64) {
+      fault(
+          instruction,
+          "a tensor map is named by a .b64 register with its generic address, got " + tile.map());
+    }
+    for (var coordinate : tile.coordinates()) {
+      if (!(coordinate instanceof Operand.Immediate)
+          && !(coordinate instanceof Register c && c.registerClass() == RegisterClass.B32)) {
+        fault(instruction, "a coordinate is a .b32 register or a literal, got " + coordinate);
+      }
+    }
   }
 
   private void checkAddress(

@@ -18,8 +18,52 @@ import java.util.stream.Collectors;
  */
 record Definitions(Module module, Kernel code, List<Parameter> results) {
 
-  /** Tells of registers that are read and not written on every way. */
+  /** Tells of registers that are read where they are written on no way. */
   void undefined(BiConsumer<Statement, String> faults) {
+    var some = written(false);
+    reads(
+        some,
+        (i, register) ->
+            faults.accept(i, "reads " + register + ", which is written on no way here"));
+  }
+
+  /** Tells of registers that are read where they are written on some ways, but not on all. */
+  void doubtful(BiConsumer<Statement, String> warnings) {
+    var some = written(false);
+    var every = written(true);
+    var doubts = new BitSet[some.length];
+    for (int at = 0; at < doubts.length; at++) {
+      if (some[at] != null && every[at] != null) {
+        doubts[at] = (BitSet) some[at].clone();
+        doubts[at].andNot(every[at]);
+        doubts[at].flip(0, numbers().size());
+      }
+    }
+    reads(
+        doubts,
+        (i, register) ->
+            warnings.accept(i, "reads " + register + ", which is not written on every way here"));
+  }
+
+  /** Tells of registers that are read where they are not in the set of their statement. */
+  private void reads(BitSet[] sets, BiConsumer<Statement, Register> found) {
+    var numbers = numbers();
+    var body = code.body();
+    for (int at = 0; at < body.size(); at++) {
+      if (sets[at] != null && body.get(at) instanceof Instruction i) {
+        var read = new LinkedHashSet<>(i.reads());
+        read.addAll(i.form().implied(false));
+        for (var register : read) {
+          if (!sets[at].get(number(numbers, register))) {
+            found.accept(i, register);
+          }
+        }
+      }
+    }
+  }
+
+  /** The numbers of the registers that are written before each statement that can be reached. */
+  private BitSet[] written(boolean onEveryWay) {
     var body = code.body();
     var endless =
         module.functions().stream()
@@ -32,9 +76,7 @@ record Definitions(Module module, Kernel code, List<Parameter> results) {
             i ->
                 i.form().semantics() instanceof Semantics.Call
                     && i.operands().stream().anyMatch(o -> endless.contains(o.toString())));
-    var numbers = new HashMap<Register, Integer>();
-    code.registers().forEach(r -> numbers.put(r, numbers.size()));
-    numbers.put(Register.CARRY, numbers.size());
+    var numbers = numbers();
     var written = new BitSet[body.size()];
     var pending = new ArrayList<Integer>();
     if (!body.isEmpty()) {
@@ -58,26 +100,27 @@ record Definitions(Module module, Kernel code, List<Parameter> results) {
         if (written[successor] == null) {
           written[successor] = (BitSet) after.clone();
           pending.add(successor);
-        } else {
-          int before = written[successor].cardinality();
+          continue;
+        }
+        int before = written[successor].cardinality();
+        if (onEveryWay) {
           written[successor].and(after);
-          if (written[successor].cardinality() != before) {
-            pending.add(successor);
-          }
+        } else {
+          written[successor].or(after);
+        }
+        if (written[successor].cardinality() != before) {
+          pending.add(successor);
         }
       }
     }
-    for (int at = 0; at < body.size(); at++) {
-      if (written[at] != null && body.get(at) instanceof Instruction i) {
-        var read = new LinkedHashSet<>(i.reads());
-        read.addAll(i.form().implied(false));
-        for (var register : read) {
-          if (!written[at].get(number(numbers, register))) {
-            faults.accept(i, "reads " + register + ", which is not written on every way here");
-          }
-        }
-      }
-    }
+    return written;
+  }
+
+  private Map<Register, Integer> numbers() {
+    var numbers = new HashMap<Register, Integer>();
+    code.registers().forEach(r -> numbers.put(r, numbers.size()));
+    numbers.put(Register.CARRY, numbers.size());
+    return numbers;
   }
 
   private static int number(Map<Register, Integer> numbers, Register register) {

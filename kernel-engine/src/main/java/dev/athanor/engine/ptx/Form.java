@@ -172,9 +172,25 @@ public record Form(
     return true;
   }
 
+  /** Whether single registers have the classes that this row asks for, too. */
+  boolean suits(List<Operand> given, Modifiers chosen) {
+    for (int i = 0; i < given.size(); i++) {
+      var slot = operands.get(i);
+      if (slot.kind() == OperandSlot.Kind.SOURCE
+          && given.get(i) instanceof Operand.Register register
+          && !slot.type(chosen).fits(register.registerClass())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   private static boolean shapeFits(OperandSlot slot, Operand given, Modifiers chosen) {
     if (slot.second() != null) {
       return given instanceof Operand.Pair;
+    }
+    if (given instanceof Operand.Sink) {
+      return slot.kind() == OperandSlot.Kind.SINK || slot.ignorable();
     }
     if (slot.isVector(chosen)) {
       return given instanceof Operand.Vector v && v.elements().size() == slot.length(chosen);
@@ -186,6 +202,9 @@ public record Form(
               || given instanceof Operand.Immediate
               || (given instanceof Operand.Negation && slot.type(chosen) == Type.PRED);
       case MEMORY -> given instanceof Operand.Address;
+      case TILE ->
+          given instanceof Operand.Tile tile && tile.coordinates().size() == chosen.dimensions();
+      case SINK -> false;
       case LITERAL -> given instanceof Operand.Immediate;
       case LABEL, SYMBOL, FUNCTION, TARGETS -> given instanceof Operand.Symbol;
       case ARGUMENTS -> given instanceof Operand.Arguments;

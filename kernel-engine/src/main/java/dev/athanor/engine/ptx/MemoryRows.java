@@ -37,10 +37,6 @@ final class MemoryRows {
           row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
           row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
 
-          row("9.7.9.25", "7.0", 80, "cp.async.ca.own.global{.prefetch} [d], [a], n:literal(4,8,16)",               new AsyncCopy()),
-          row("9.7.9.25", "7.0", 80, "cp.async.ca.own.global{.prefetch} [d], [a], n:literal(4,8,16), s:u32",        new AsyncCopy()),
-          row("9.7.9.25", "7.0", 80, "cp.async.cg.own.global{.prefetch} [d], [a], n:literal(16)",                   new AsyncCopy()),
-          row("9.7.9.25", "7.0", 80, "cp.async.cg.own.global{.prefetch} [d], [a], n:literal(16), s:u32",            new AsyncCopy()),
           row("9.7.9.25", "7.0", 80, "cp.async.commit_group",                                                       new CommitGroup()),
           row("9.7.9.25", "7.0", 80, "cp.async.wait_group n:literal",                                               new WaitGroup()),
           row("9.7.9.25", "7.0", 80, "cp.async.wait_all",                                                           new WaitGroup()));
@@ -91,7 +87,30 @@ final class MemoryRows {
   // spotless:on
 
   static final List<Form> ALL =
-      Stream.of(ACCESSES, ADDRESSES, ORDER, atomics()).flatMap(List::stream).toList();
+      Stream.of(ACCESSES, copies(), ADDRESSES, ORDER, atomics()).flatMap(List::stream).toList();
+
+  /** All of the source, its first bytes, or nothing of it where a predicate holds. */
+  private static List<Form> copies() {
+    var all = new ArrayList<Form>();
+    for (var kind : List.of("ca:4,8,16", "cg:16")) {
+      var parts = kind.split(":", 2);
+      var head = "cp.async." + parts[0] + ".own.global";
+      var operands = " [d]:shared, [a]:global, n:literal(" + parts[1] + ")";
+      for (var rest : List.of("", ", s:u32", ", i:pred")) {
+        var version = rest.endsWith("pred") ? "7.5" : "7.0";
+        all.add(
+            row("9.7.9.25", version, 80, head + "{.prefetch}" + operands + rest, new AsyncCopy()));
+        all.add(
+            row(
+                "9.7.9.25",
+                version,
+                80,
+                head + ".L2::cache_hint{.prefetch}" + operands + rest + ", c:b64",
+                new AsyncCopy()));
+      }
+    }
+    return all;
+  }
 
   private static List<Form> atomics() {
     var all = new ArrayList<Form>();

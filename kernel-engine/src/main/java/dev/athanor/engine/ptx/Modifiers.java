@@ -45,6 +45,16 @@ public record Modifiers(List<Modifier> list) {
     return has("v2") ? 2 : has("v4") ? 4 : 1;
   }
 
+  /** How many dimensions a tensor copy has: 2 for {@code .2d}; 0 where no word says. */
+  public int dimensions() {
+    return list.stream()
+        .map(Modifier::word)
+        .filter(word -> word.matches("[1-5]d"))
+        .mapToInt(word -> word.charAt(0) - '0')
+        .findFirst()
+        .orElse(0);
+  }
+
   /** The dotted text, {@code .rn.ftz.f32}. */
   @Override
   public String toString() {

@@ -61,6 +61,9 @@ public final class Opcodes {
               MemoryRows.ALL,
               WarpRows.ALL,
               BarrierRows.ALL,
+              MbarrierRows.ALL,
+              BulkRows.ALL,
+              WgmmaRows.ALL,
               FunctionRows.ALL,
               MatrixRows.ALL)
           .flatMap(List::stream)
@@ -71,7 +74,9 @@ public final class Opcodes {
               + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
-  private static final Pattern SPARSE = Pattern.compile("mma\\.sp(::|\\.).*");
+  private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
+  private static final Pattern COPY_MODE =
+      Pattern.compile("^cp\\..*(\\.im2col[:\\w]*|\\.tile::\\w+)");
 
   private static final Map<String, List<Form>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(Form::mnemonic));
@@ -99,13 +104,19 @@ public final class Opcodes {
           words[0]
               + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
     }
+    var mode = COPY_MODE.matcher(opcode);
+    if (mode.find()) {
+      throw new IllegalArgumentException(
+          opcode + " is not supported: copies of tensors take tiles, not " + mode.group(1));
+    }
     if (VOLTA.matcher(opcode).matches()) {
       throw new IllegalArgumentException(
           "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
     }
-    if (SPARSE.matcher(opcode).matches()) {
+    var sparse = SPARSE.matcher(opcode);
+    if (sparse.matches()) {
       throw new IllegalArgumentException(
-          "mma.sp is not supported: no product of a sparse matrix is");
+          sparse.group(1) + ".sp is not supported: no product of a sparse matrix is");
     }
     if (rows == null) {
       throw new IllegalArgumentException(
@@ -119,9 +130,12 @@ public final class Opcodes {
     for (var row : rows) {
       row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
-    return fitting.stream()
-        .filter(match -> match.form().takes(operands, match.modifiers()))
+    var taking =
+        fitting.stream().filter(match -> match.form().takes(operands, match.modifiers())).toList();
+    return taking.stream()
+        .filter(match -> match.form().suits(operands, match.modifiers()))
         .findFirst()
+        .or(() -> taking.stream().findFirst())
         .orElseThrow(
             () -> new IllegalArgumentException(complaint(opcode, operands, rows, fitting)));
   }

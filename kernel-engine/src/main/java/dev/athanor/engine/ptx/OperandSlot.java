@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx;
 
+import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -16,9 +17,13 @@ import org.jspecify.annotations.Nullable;
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
- *     type} for the operation type
+ *     type} for the operation type, {@code scale} for a predicate that may be a literal; of an
+ *     address {@code shared}, {@code cluster}, {@code global} or {@code generic}, its state space
+ *     where the instruction names several
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
- *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say
+ *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say, {@link #HALF_ROW} and {@link #QUARTER_ROW}
+ *     as the width of the matrix says
+ * @param ignorable whether {@code _} may stand for a result
  * @param allowed the literals that may stand there; empty = any that fits the type
  * @param second the other half of a pair {@code d|p}
  */
@@ -27,6 +32,7 @@ public record OperandSlot(
     Kind kind,
     String typeRule,
     int length,
+    boolean ignorable,
     Set<Long> allowed,
     @Nullable OperandSlot second) {
 
@@ -36,6 +42,12 @@ public record OperandSlot(
   /** The length of a vector that the instruction's {@code .v2} or {@code .v4} gives. */
   public static final int BY_MODIFIER = 0;
 
+  /** The length of a vector with half as many registers as the matrix has columns. */
+  public static final int HALF_ROW = -2;
+
+  /** The length of a vector with a quarter as many registers as the matrix has columns. */
+  public static final int QUARTER_ROW = -3;
+
   /** What may stand in a slot. */
   public enum Kind {
     /** A register that is written. */
@@ -44,6 +56,10 @@ public record OperandSlot(
     SOURCE,
     /** {@code [register+offset]} or {@code [symbol+offset]}. */
     MEMORY,
+    /** {@code [map, {x, y}]}: where a tile of a tensor begins. */
+    TILE,
+    /** {@code _} and nothing else. */
+    SINK,
     LITERAL,
     LABEL,
     SPECIAL,
@@ -59,10 +75,14 @@ public record OperandSlot(
 
   private static final Set<String> RESULTS = Set.of("d", "p", "q");
 
-  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), a:u32(0..15)
+  private static final Pattern COLUMNS = Pattern.compile("m\\d+n(\\d+)k\\d+");
+
+  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, [b]:shared,
+  // a:u32(0..15)
   private static final Pattern TEXT =
       Pattern.compile(
-          "(\\[?)([a-z]+)]?(?::([a-z0-9]+))?(?:\\(([\\d,.]+)\\))?(?:\\*(\\d|vec))?(?:\\|(.+))?");
+          "(\\[?)([a-z_]+)]?(\\??)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
+              + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
 
   static OperandSlot of(String text) {
     var m = TEXT.matcher(text);
@@ -70,49 +90,60 @@ public record OperandSlot(
       throw new IllegalArgumentException("no operand slot: " + text);
     }
     var name = m.group(2);
-    var rule = m.group(3) == null ? "type" : m.group(3);
+    var rule = m.group(4) == null ? "type" : m.group(4);
     var kind =
-        !m.group(1).isEmpty()
-            ? Kind.MEMORY
-            : switch (rule) {
-              case "literal" -> Kind.LITERAL;
-              case "label" -> Kind.LABEL;
-              case "special", "special64", "specialpred" -> Kind.SPECIAL;
-              case "symbol" -> Kind.SYMBOL;
-              case "function" -> Kind.FUNCTION;
-              case "arguments" -> Kind.ARGUMENTS;
-              case "targets" -> Kind.TARGETS;
-              default -> RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
-            };
-    var typeRule =
-        switch (kind) {
-          case LITERAL -> "u32";
-          case SPECIAL ->
-              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
-          case LABEL, SYMBOL, MEMORY, FUNCTION, ARGUMENTS, TARGETS -> "u64";
-          case RESULT, SOURCE -> rule;
-        };
+        rule.equals("tile")
+            ? Kind.TILE
+            : !m.group(1).isEmpty()
+                ? Kind.MEMORY
+                : switch (rule) {
+                  case "literal" -> Kind.LITERAL;
+                  case "label" -> Kind.LABEL;
+                  case "special", "special64", "specialpred" -> Kind.SPECIAL;
+                  case "symbol" -> Kind.SYMBOL;
+                  case "function" -> Kind.FUNCTION;
+                  case "arguments" -> Kind.ARGUMENTS;
+                  case "targets" -> Kind.TARGETS;
+                  default ->
+                      name.equals("_")
+                          ? Kind.SINK
+                          : RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
+                };
     var allowed = new ArrayList<Long>();
-    if (m.group(4) != null) {
-      var range = m.group(4).split("\\.\\.", 2);
+    if (m.group(5) != null) {
+      var range = m.group(5).split("\\.\\.", 2);
       if (range.length == 2) {
         LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
             .forEach(allowed::add);
       } else {
-        Arrays.stream(m.group(4).split(",")).map(Long::valueOf).forEach(allowed::add);
+        Arrays.stream(m.group(5).split(",")).map(Long::valueOf).forEach(allowed::add);
       }
     }
+    var typeRule =
+        switch (kind) {
+          case LITERAL -> allowed.stream().anyMatch(literal -> literal < 0) ? "s32" : "u32";
+          case SPECIAL ->
+              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
+          case LABEL, SYMBOL, TILE, FUNCTION, ARGUMENTS, TARGETS -> "u64";
+          case RESULT, SOURCE, MEMORY, SINK -> rule;
+        };
     int length =
-        m.group(5) == null
+        m.group(6) == null
             ? SCALAR
-            : m.group(5).equals("vec") ? BY_MODIFIER : Integer.parseInt(m.group(5));
+            : switch (m.group(6)) {
+              case "vec" -> BY_MODIFIER;
+              case "half" -> HALF_ROW;
+              case "quarter" -> QUARTER_ROW;
+              default -> Integer.parseInt(m.group(6));
+            };
     return new OperandSlot(
         name,
         kind,
         typeRule,
         length,
+        !m.group(3).isEmpty(),
         Set.copyOf(allowed),
-        m.group(6) == null ? null : of(m.group(6)));
+        m.group(7) == null ? null : of(m.group(7)));
   }
 
   boolean isResult() {
@@ -133,12 +164,42 @@ public record OperandSlot(
 
   /** How many registers stand here under these modifiers. */
   public int length(Modifiers modifiers) {
-    return length == BY_MODIFIER ? modifiers.vectorLength() : Math.abs(length);
+    return switch (length) {
+      case SCALAR -> 1;
+      case BY_MODIFIER -> modifiers.vectorLength();
+      case HALF_ROW -> columns(modifiers) / 2;
+      case QUARTER_ROW -> columns(modifiers) / 4;
+      default -> length;
+    };
+  }
+
+  private static int columns(Modifiers modifiers) {
+    return modifiers.list().stream()
+        .map(modifier -> COLUMNS.matcher(modifier.word()))
+        .filter(java.util.regex.Matcher::matches)
+        .mapToInt(shape -> Integer.parseInt(shape.group(1)))
+        .findFirst()
+        .orElseThrow();
+  }
+
+  /** The state space of an address that stands here; null = generic. */
+  public @Nullable Space space(Modifiers modifiers) {
+    return switch (typeRule) {
+      case "shared" -> Space.SHARED;
+      case "cluster" -> Space.SHARED_CLUSTER;
+      case "global" -> Space.GLOBAL;
+      case "generic" -> null;
+      default -> modifiers.find(Space.class).orElse(null);
+    };
   }
 
   /** The type of each register that stands here. */
   public Type type(Modifiers modifiers) {
+    if (kind == Kind.MEMORY) {
+      return Type.U64;
+    }
     return switch (typeRule) {
+      case "scale" -> Type.PRED;
       case "type" -> operation(modifiers);
       case "wide" -> operation(modifiers).wide();
       case "0", "first" -> modifiers.types().get(0);
@@ -168,6 +229,8 @@ public record OperandSlot(
                 : one;
       }
       case MEMORY -> "an address [register+offset]";
+      case TILE -> "a tile [map, {%d coordinates}]".formatted(modifiers.dimensions());
+      case SINK -> "_";
       case LITERAL -> allowed.isEmpty() ? "a literal" : literals();
       case LABEL -> "a label";
       case SPECIAL -> "a special register such as %tid.x";
@@ -202,6 +265,9 @@ public record OperandSlot(
   }
 
   boolean takesLiteral(Modifiers modifiers) {
+    if (typeRule.equals("scale")) {
+      return true;
+    }
     return switch (type(modifiers).kind()) {
       case BITS, UNSIGNED, SIGNED -> true;
       case FLOAT -> type(modifiers) == Type.F32 || type(modifiers) == Type.F64;

@@ -41,11 +41,21 @@ public enum Pipe {
           Semantics.AsyncCopy _,
           Semantics.CommitGroup _,
           Semantics.WaitGroup _,
-          Semantics.LoadMatrix _ ->
+          Semantics.LoadMatrix _,
+          Semantics.Mbarrier _,
+          Semantics.CopyArrive _,
+          Semantics.BulkCopy _,
+          Semantics.TensorCopy _,
+          Semantics.CommitBulk _,
+          Semantics.WaitBulk _,
+          Semantics.StoreAsync _,
+          Semantics.ReplaceInTensorMap _,
+          Semantics.CopyTensorMap _ ->
           LSU;
+      case Semantics.Wgmma _ -> TENSOR;
       case Semantics.Warp _ ->
           switch (form.mnemonic()) {
-            case "mma", "wmma", "wgmma" -> TENSOR;
+            case "mma", "wmma" -> TENSOR;
             case "shfl" -> LSU;
             case "redux", "match" -> MUFU;
             default -> CONTROL;

@@ -40,6 +40,16 @@ final class Row {
     return row(section, version, sm, syntax, _ -> true, semantics);
   }
 
+  /** A row that only code for sm_90a may have. */
+  static Form hopper(String section, String version, String syntax, Semantics semantics) {
+    return Form.of(
+        section,
+        new Since(Version.of(version), new Target(90, true)),
+        syntax,
+        _ -> true,
+        semantics);
+  }
+
   static Form row(
       String section,
       String version,

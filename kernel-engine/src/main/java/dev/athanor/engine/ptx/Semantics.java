@@ -142,6 +142,62 @@ public sealed interface Semantics {
     }
   }
 
+  /** Something done to a barrier that counts arrivals and bytes (PTX ISA 9.7.13.15). */
+  record Mbarrier(MbarrierKind kind) implements Semantics {}
+
+  /** What is done to an {@link Mbarrier}. */
+  enum MbarrierKind {
+    INIT,
+    INVAL,
+    /** Announces bytes. */
+    EXPECT,
+    /** Says that bytes have come. */
+    COMPLETE,
+    ARRIVE,
+    /** Arrives, and is not expected in later phases. */
+    DROP,
+    /** Asks whether a phase is complete. */
+    TEST_WAIT,
+    /** Asks, and may wait a while for it. */
+    TRY_WAIT
+  }
+
+  /** Arrives at an {@link Mbarrier} when all copies that the thread issued are done. */
+  record CopyArrive() implements Semantics {}
+
+  /** Copies or combines a row of bytes, later than it is issued. */
+  record BulkCopy() implements Semantics {}
+
+  /** Copies or combines a tile of a tensor, later than it is issued. */
+  record TensorCopy() implements Semantics {}
+
+  /** Makes one group of the bulk copies that the thread issued since the last group. */
+  record CommitBulk() implements Semantics {}
+
+  /**
+   * Waits until at most as many of the thread's newest groups of bulk copies are unfinished as its
+   * operand says, or with {@code .read} until they have read their sources.
+   */
+  record WaitBulk() implements Semantics {}
+
+  /** Stores or combines a value in shared memory of the cluster, and tells a barrier there. */
+  record StoreAsync() implements Semantics {}
+
+  /** Changes a field of a tensor map. */
+  record ReplaceInTensorMap() implements Semantics {}
+
+  /** Copies a tensor map from shared to global memory. */
+  record CopyTensorMap() implements Semantics {}
+
+  /** A product of matrices by four warps, done later than it is issued (PTX ISA 9.7.15.5). */
+  record Wgmma() implements Semantics {}
+
+  /** Makes one group of the products issued since the last group. */
+  record WgmmaCommit() implements Semantics {}
+
+  /** Waits until at most as many of the newest groups are unfinished as its operand says. */
+  record WgmmaWait() implements Semantics {}
+
   /** Goes on at its label. */
   record Branch() implements Semantics {}
 

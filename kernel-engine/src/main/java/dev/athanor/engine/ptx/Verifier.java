@@ -5,7 +5,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * Checks a module against the table and reports every fault at once. The rules, for kernels and
@@ -16,7 +15,7 @@ import java.util.stream.Stream;
  *   <li>a name that stands for an address is that of a variable in the state space of the
  *       instruction, a branch goes to a label, and no name is given twice;
  *   <li>a call hands over and takes what its function or prototype says;
- *   <li>a register is written on some path before it is read on that path; a write under a guard
+ *   <li>a register is written, on some way at least, before it is read; a write under a guard
  *       counts;
  *   <li>an offset from a named variable stays inside it, and the access is aligned;
  *   <li>the module's version and target have every instruction;
@@ -44,14 +43,22 @@ public final class Verifier {
 
   /**
    * What of a module may hang or be undefined, depending on its launch: instructions that a whole
-   * warp has to execute together, where a branch before parts its lanes.
+   * warp has to execute together, where a branch before parts its lanes; and registers that are
+   * read where they are not written on every way, as after a loop that may not be entered.
    */
   public static List<Fault> warnings(Module module) {
-    return Stream.concat(
-            module.functions().stream().filter(Function::isDefined).map(Function::code),
-            module.kernels().stream())
-        .flatMap(code -> Uniformity.of(code).partedBarriers().stream())
-        .toList();
+    var all = new ArrayList<Fault>();
+    module.functions().stream()
+        .filter(Function::isDefined)
+        .forEach(f -> warn(new Definitions(module, f.code(), f.results()), all));
+    module.kernels().forEach(k -> warn(new Definitions(module, k, List.of()), all));
+    return all;
+  }
+
+  private static void warn(Definitions definitions, List<Fault> all) {
+    definitions.doubtful((statement, problem) ->
+        all.add(new Fault(statement.source(), statement.toString(), problem)));
+    all.addAll(Uniformity.of(definitions.code()).partedBarriers());
   }
 
   /**

@@ -33,6 +33,11 @@ final class Vocabulary {
           Map.entry("ucmp", join(ORDERED, List.of(LO, LS, HI, HS))),
           Map.entry("fcmp", join(ORDERED, List.of(EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN))),
           Map.entry("space", words("global shared shared::cta shared::cluster local const")),
+          Map.entry("wgmma8", shapes(8, 8)),
+          Map.entry("wgmma16", shapes(8, 16)),
+          Map.entry("wgmma32", shapes(8, 32)),
+          Map.entry("wgmmaint", shapes(16, 32)),
+          Map.entry("wgmmabits", shapes(16, 256)),
           Map.entry("common", words("global shared shared::cta shared::cluster")),
           Map.entry("own", words("shared shared::cta")),
           Map.entry("scope", words("cta cluster gpu sys")),
@@ -52,6 +57,11 @@ final class Vocabulary {
   private static final Set<String> INDEPENDENT =
       Set.of(
           "weak",
+          "wgmma8",
+          "wgmma16",
+          "wgmma32",
+          "wgmmaint",
+          "wgmmabits",
           "order",
           "resultless",
           "scope",
@@ -94,6 +104,17 @@ final class Vocabulary {
   /** The first version and target that have a word, where it is younger than its instructions. */
   static Optional<Since> since(Modifier modifier) {
     return Optional.ofNullable(SINCE.get(modifier.word()));
+  }
+
+  /**
+   * The shapes of {@code wgmma} of a depth: the number of columns grows by 8, or from 32 on by the
+   * step.
+   */
+  private static List<Modifier> shapes(int step, int depth) {
+    return Stream.iterate(8, columns -> columns + (columns < 32 ? 8 : step))
+        .takeWhile(columns -> columns <= 256)
+        .map(columns -> Modifier.of("m64n" + columns + "k" + depth))
+        .toList();
   }
 
   private static List<Modifier> words(String all) {

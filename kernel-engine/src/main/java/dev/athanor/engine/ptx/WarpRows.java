@@ -32,7 +32,7 @@ final class WarpRows {
           warp("9.7.13.12", "7.0", 80, "redux.sync.and.b32 d, a, m:u32", Collectives.reduce((a, b) -> a & b)),
           warp("9.7.13.12", "7.0", 80, "redux.sync.or.b32 d, a, m:u32", Collectives.reduce((a, b) -> a | b)),
           warp("9.7.13.12", "7.0", 80, "redux.sync.xor.b32 d, a, m:u32", Collectives.reduce((a, b) -> a ^ b)),
-          warp("9.7.13.14", "8.0", 90, "elect.sync d:b32|p:pred, m:u32", Collectives::elect),
+          warp("9.7.13.14", "8.0", 90, "elect.sync d?:b32|p:pred, m:u32", Collectives::elect),
           row("9.7.13.2", "6.0", 30, "bar.warp.sync m:u32", new WarpBarrier()));
   // spotless:on
 

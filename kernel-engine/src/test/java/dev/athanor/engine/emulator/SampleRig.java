@@ -24,6 +24,11 @@ final class SampleRig implements AutoCloseable {
    * right kernel gives the same in all.
    */
   record Way(String file, Schedule schedule, AsyncTiming timing, Execution execution) {
+    /** One that is interpreted. */
+    Way(String file, Schedule schedule, AsyncTiming timing) {
+      this(file, schedule, timing, Execution.INTERPRETED);
+    }
+
     @Override
     public String toString() {
       return file + " " + schedule + " " + timing + " " + execution;
@@ -41,7 +46,16 @@ final class SampleRig implements AutoCloseable {
   }
 
   SampleRig(Way way, Sanitize sanitize) {
-    module = Parser.parse(Samples.text(way.file + ".ptx"), way.file + ".ptx");
+    this(way, text(way.file), sanitize);
+  }
+
+  /** With another text than that of the file. */
+  SampleRig(Way way, String text) {
+    this(way, text, EmulatorOptions.DEFAULT.sanitize());
+  }
+
+  private SampleRig(Way way, String text, Sanitize sanitize) {
+    module = Parser.parse(text, way.file + ".ptx");
     device =
         new EmulatedDevice(
             EmulatorOptions.DEFAULT
@@ -52,6 +66,11 @@ final class SampleRig implements AutoCloseable {
                 .withExecution(way.execution)
                 .withSanitize(sanitize));
     stream = device.openStream();
+  }
+
+  /** The text of a file, whose name lacks {@code .ptx}. */
+  static String text(String file) {
+    return Samples.text(file + ".ptx");
   }
 
   /** Every way of each file: the usual schedule and one where nothing meets by chance. */
@@ -77,6 +96,14 @@ final class SampleRig implements AutoCloseable {
   }
 
   Buffer buffer(short... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  Buffer buffer(byte... values) {
+    return upload(MemorySegment.ofArray(values));
+  }
+
+  Buffer buffer(long... values) {
     return upload(MemorySegment.ofArray(values));
   }
 
@@ -114,7 +141,16 @@ final class SampleRig implements AutoCloseable {
     return values;
   }
 
-  /** Runs a kernel; arguments are buffers, numbers and segments, in the order of its parameters. */
+  long[] longs(Buffer buffer) {
+    var values = new long[(int) (buffer.bytes() / Long.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  /**
+   * Runs a kernel; arguments are buffers, numbers, segments and what is one, in the order of its
+   * parameters.
+   */
   void run(String kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, Object... arguments) {
     var all = new ArrayList<Argument>();
     for (var argument : arguments) {
@@ -125,6 +161,7 @@ final class SampleRig implements AutoCloseable {
             case Long value -> Argument.of(value);
             case Float value -> Argument.of(value);
             case Double value -> Argument.of(value);
+            case Argument ready -> ready;
             case MemorySegment bytes -> new Argument.Bytes(bytes);
             default -> throw new IllegalArgumentException("no argument: " + argument);
           });

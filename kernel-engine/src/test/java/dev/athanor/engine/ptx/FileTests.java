@@ -8,6 +8,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import java.io.IOException;
@@ -36,8 +37,8 @@ import org.junit.jupiter.api.TestFactory;
  *   <li>{@code verifier/}: the verifier reports exactly the {@code // error: …}s, each on its line;
  *   <li>{@code warnings/}: the same for its warnings, without a fault;
  *   <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches one block
- *       of the kernel on the emulator with two pointers, and compares bit by bit; {@code out = u32
- *       7 x 32} repeats a value.
+ *       of the kernel on the emulator with two pointers, under each timing of asynchronous work,
+ *       and compares bit by bit; {@code out = u32 7 x 32} repeats a value.
  * </ul>
  *
  * <p>{@code sanitizer/} is for the test of the sanitizer.
@@ -137,19 +138,27 @@ class FileTests {
     assertThat(BLESS ? expected : text).isEqualTo(expected);
   }
 
-  /** The usual options; compiled code is run where no sanitizer watches. */
-  private static EmulatorOptions options(Execution execution) {
-    var options = EmulatorOptions.DEFAULT.withExecution(execution);
-    return execution == Execution.COMPILED ? options.withSanitize(Sanitize.OFF) : options;
+  private static void run(Path file, String text, Execution execution) throws IOException {
+    for (var timing : BLESS ? List.of(AsyncTiming.LAZY) : List.of(AsyncTiming.values())) {
+      run(file, text, execution, timing);
+    }
   }
 
-  private static void run(Path file, String text, Execution execution) throws IOException {
+  private static void run(Path file, String text, Execution execution, AsyncTiming timing)
+      throws IOException {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
+    var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
+    if (module.target().architectureSpecific()) {
+      options = options.withTarget(module.target());
+    }
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
-    try (var device = new EmulatedDevice(options(execution));
+    if (execution == Execution.COMPILED) {
+      options = options.withSanitize(Sanitize.OFF); // compiled code is run where nobody watches
+    }
+    try (var device = new EmulatedDevice(options.withExecution(execution));
         var stream = device.openStream()) {
       for (int i = 0; i < lines.size(); i++) {
         var m = RUN.matcher(lines.get(i));

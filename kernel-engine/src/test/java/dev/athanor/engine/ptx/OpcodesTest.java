@@ -67,7 +67,9 @@ class OpcodesTest {
               .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))
               .filter(row ->
                   row.fit(instruction.modifiers().list())
-                      .filter(m -> row.takes(instruction.operands(), m))
+                      .filter(m ->
+                          row.takes(instruction.operands(), m)
+                              && row.suits(instruction.operands(), m))
                       .isPresent())
               .toList();
       assertThat(rows).as(instruction.toString()).containsExactly(instruction.form());

@@ -17,23 +17,24 @@ class SamplesTest {
   /** Samples with instructions that the table lacks, and the first of them. */
   private static final Map<String, String> MISSING =
       Map.ofEntries(
-          Map.entry("hopper/fa_inner_hd128_bn128.ptx", "setmaxnreg.dec.sync.aligned.u32"),
-          Map.entry("hopper/forms_sm_75.ptx", "fence.proxy.alias"),
-          Map.entry("hopper/forms_sm_80.ptx", "mbarrier.init.shared::cta.b64"),
-          Map.entry("hopper/forms_sm_90.ptx", "mbarrier.arrive.shared::cta.b64"),
-          Map.entry("hopper/forms_sm_90a.ptx", "setmaxnreg.inc.sync.aligned.u32"),
-          Map.entry("hopper/fp8_promote_n128.ptx", "setmaxnreg.dec.sync.aligned.u32"),
-          Map.entry("hopper/gemm_ws_128x256x64_c2.ptx", "mbarrier.init.shared::cta.b64"),
-          Map.entry("hopper/s8_n128.ptx", "setmaxnreg.dec.sync.aligned.u32"),
-          Map.entry("hopper/w4a16_rs_n64.ptx", "setmaxnreg.dec.sync.aligned.u32"),
-          Map.entry("hopper/wgmma_forms_sm_90a.ptx", "wgmma.fence.sync.aligned"),
-          Map.entry("k10_hopper.sm_90a.ptx", "mbarrier.init.shared::cta.b64"),
-          Map.entry("k11_barriers.sm_80.ptx", "mbarrier.init.shared.b64"),
-          Map.entry("k11_barriers.sm_90a.ptx", "mbarrier.init.shared.b64"));
+          Map.entry("hopper/forms_sm_75.ptx", "vsub4"),
+          Map.entry(
+              "hopper/forms_sm_90.ptx", "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"),
+          Map.entry(
+              "hopper/forms_sm_80.ptx",
+              "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
+          Map.entry(
+              "hopper/wgmma_forms_sm_90a.ptx",
+              "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16"));
 
-  /** A sample that only lists spellings, with registers that nothing writes. */
+  /** A sample that only lists spellings, and reads registers that nothing writes. */
   private static final Map<String, String> UNWRITTEN =
-      Map.of("hopper/forms_sm_89.ptx", "reads %r4, which is not written on every way here");
+      Map.of("hopper/forms_sm_89.ptx", "reads %r4, which is written on no way here");
+
+  /** A sample that reads a predicate, for want of a tile to work on, where it has none. */
+  private static final Map<String, String> DOUBTFUL =
+      Map.of(
+          "hopper/gemm_ws_128x256x64_c2.ptx", "reads %p6, which is not written on every way here");
 
   static List<String> names() {
     return Samples.names();
@@ -68,7 +69,12 @@ class SamplesTest {
       return;
     }
     assertThat(Verifier.faults(module)).isEmpty();
-    assertThat(Verifier.warnings(module)).isEmpty();
+    var doubtful = DOUBTFUL.get(name);
+    if (doubtful == null) {
+      assertThat(Verifier.warnings(module)).isEmpty();
+    } else {
+      assertThat(Verifier.warnings(module)).singleElement().asString().contains(doubtful);
+    }
     // the assembler that is always here is that of CUDA 12.0, older than the files' version 9.0
     var older =
         new Module(

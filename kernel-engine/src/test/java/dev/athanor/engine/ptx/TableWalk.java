@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** Every legal spelling of every row of the table, as instructions. */
 public final class TableWalk {
@@ -195,18 +196,20 @@ public final class TableWalk {
               modifiers.has("param")
                   ? new Operand.Symbol(
                       form.semantics() instanceof Semantics.Store ? "given" : "parameter")
-                  : form.semantics() instanceof Semantics.AsyncCopy
-                      ? new Register(RegisterClass.B64, "%rd0")
-                      : modifiers
-                              .find(Modifier.Space.class)
-                              .filter(Modifier.Space::isShared)
-                              .isPresent()
-                          ? new Register(RegisterClass.B32, "%r0")
-                          : new Register(RegisterClass.B64, "%rd0"),
+                  : isShared(slot.space(modifiers))
+                      ? new Register(RegisterClass.B32, "%r0")
+                      : new Register(RegisterClass.B64, "%rd0"),
               modifiers.has("param") ? 0 : 16);
       case LITERAL ->
           Operand.Immediate.of(
               slot.allowed().isEmpty() ? 1 : (int) (long) slot.allowed().iterator().next());
+      case TILE ->
+          new Operand.Tile(
+              new Register(RegisterClass.B64, "%rd0"),
+              java.util.stream.IntStream.range(0, modifiers.dimensions())
+                  .<Operand>mapToObj(i -> new Register(RegisterClass.B32, "%r" + i))
+                  .toList());
+      case SINK -> new Operand.Sink();
       case LABEL -> new Operand.Symbol(LABEL);
       case SYMBOL ->
           new Operand.Symbol(
@@ -231,6 +234,10 @@ public final class TableWalk {
           new Operand.Symbol(
               form.semantics() instanceof Semantics.Call ? "prototype" + suffix(form) : "cases");
     };
+  }
+
+  private static boolean isShared(Modifier.@Nullable Space space) {
+    return space != null && space.isShared();
   }
 
   private static Operand registers(OperandSlot slot, Modifiers modifiers, int first) {

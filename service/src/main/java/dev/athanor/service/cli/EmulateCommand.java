@@ -1,5 +1,6 @@
 package dev.athanor.service.cli;
 
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
@@ -11,6 +12,7 @@ import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.Schedule;
+import dev.athanor.engine.profile.Profiler;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
@@ -33,6 +35,7 @@ import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -127,6 +130,13 @@ public final class EmulateCommand implements Callable<Integer> {
       })
   private boolean sanitize;
 
+  @Option(
+      names = "--profile",
+      description = "counts what the kernel does, and bounds the time that a GPU needs for it")
+  private boolean profile;
+
+  @Mixin private GpuOption gpu;
+
   @Option(names = "--json", description = "the result as JSON")
   private boolean json;
 
@@ -139,7 +149,8 @@ public final class EmulateCommand implements Callable<Integer> {
       double milliseconds,
       List<Output> outputs,
       List<String> faults,
-      List<Report> findings) {}
+      List<Report> findings,
+      ProfileReport.@Nullable Launch profile) {}
 
   private record Output(String file, String type) {}
 
@@ -149,13 +160,16 @@ public final class EmulateCommand implements Callable<Integer> {
     var code = kernel(module);
     var values = arguments();
     var runsOn = target == null ? module.target() : target();
+    var profiledFor = gpu.gpu();
+    var profiler = new Profiler();
     var options =
         EmulatorOptions.DEFAULT
             .withTarget(runsOn)
             .withSchedule(choice("--schedule", schedule, Schedule.values()))
             .withAsyncTiming(choice("--timing", timing, AsyncTiming.values()))
             .withSeed(seed)
-            .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF);
+            .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF)
+            .withObservers(profile ? List.of(profiler) : List.of());
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var buffers = new ArrayList<Buffer>();
@@ -189,15 +203,21 @@ public final class EmulateCommand implements Callable<Integer> {
               (System.nanoTime() - before) / 1e6,
               outputs,
               faults,
-              findings);
-      print(result);
+              findings,
+              profile && faults.isEmpty()
+                  ? ProfileReport.Launch.of(
+                      profiler.profiles().getFirst(),
+                      profiledFor,
+                      KernelRegisters.of(module, code, profiledFor))
+                  : null);
+      print(result, profiledFor);
       return faults.isEmpty() ? 0 : 1;
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
       throw refused(String.valueOf(e.getMessage()), e);
     }
   }
 
-  private void print(Result result) {
+  private void print(Result result, Gpu profiledFor) {
     if (json) {
       spec.commandLine().getOut().println(ResultFile.json(result));
       return;
@@ -215,6 +235,9 @@ public final class EmulateCommand implements Callable<Integer> {
               result.milliseconds());
       for (var output : result.outputs()) {
         spec.commandLine().getOut().println("wrote " + output.type() + " to " + output.file());
+      }
+      if (result.profile() != null) {
+        result.profile().text(profiledFor.name()).forEach(spec.commandLine().getOut()::println);
       }
     }
   }

@@ -1,13 +1,6 @@
 package dev.athanor.service.cli;
 
-import dev.athanor.engine.analysis.Assembler;
-import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.analysis.JCudaAssembler;
-import dev.athanor.engine.analysis.Liveness;
-import dev.athanor.engine.analysis.Ptxas;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.profile.Profile;
-import dev.athanor.engine.profile.Roofline;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.ops.Catalogue;
@@ -16,7 +9,6 @@ import dev.athanor.ops.profile.OpProfile;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -42,12 +34,7 @@ public final class ProfileCommand implements Callable<Integer> {
 
   @Mixin private OpArguments op;
 
-  @Option(
-      names = "--gpu",
-      defaultValue = "H200",
-      description =
-          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4; default: ${DEFAULT-VALUE}")
-  private String gpu;
+  @Mixin private GpuOption gpu;
 
   @Option(
       names = "--kernel",
@@ -65,19 +52,9 @@ public final class ProfileCommand implements Callable<Integer> {
   @Option(names = "--json", description = "all of this as JSON")
   private boolean json;
 
-  /** The registers of a thread, and who says so. */
-  record Registers(int count, String source) {}
-
   @Override
   public Integer call() {
-    var target =
-        Gpu.named(gpu)
-            .orElseThrow(() ->
-                refused(
-                    "--gpu %s: GPUs are %s"
-                        .formatted(
-                            gpu,
-                            Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+    var target = gpu.gpu();
     if (blocks != null && blocks < 1) {
       throw refused("--blocks %d: at least 1 block is run".formatted(blocks));
     }
@@ -95,8 +72,8 @@ public final class ProfileCommand implements Callable<Integer> {
                 if (kernel == null) {
                   throw new IllegalStateException("the plan has no kernel " + launch.kernel());
                 }
-                var registers = registers(kernel, target);
-                return report(launch, Roofline.of(launch, target, registers.count()), registers);
+                return ProfileReport.Launch.of(
+                    launch, target, KernelRegisters.of(Module.of(kernel), kernel, target));
               })
               .toList();
       var report = new ProfileReport(plan.kernel(), target.name(), plan.cost(), launches);
@@ -112,11 +89,6 @@ public final class ProfileCommand implements Callable<Integer> {
     }
   }
 
-  private static ProfileReport.Launch report(
-      Profile launch, Roofline roofline, Registers registers) {
-    return ProfileReport.Launch.of(launch, roofline, registers);
-  }
-
   private Plan plan(List<? extends Plan> plans) {
     if (variant == null) {
       return plans.getFirst();
@@ -130,19 +102,6 @@ public final class ProfileCommand implements Callable<Integer> {
                     .formatted(
                         variant,
                         plans.stream().map(Plan::kernel).collect(Collectors.joining(", ")))));
-  }
-
-  /** What an assembler gives a kernel; where there is none, the registers that live at once. */
-  private static Registers registers(Kernel kernel, Gpu gpu) {
-    var ptx = Module.of(kernel).toString();
-    return Stream.<Assembler>concat(JCudaAssembler.find().stream(), Ptxas.find().stream())
-        .findFirst()
-        .map(assembler ->
-            new Registers(
-                assembler.assemble(ptx, gpu.target()).of(kernel.name()).registers(),
-                assembler.name()))
-        .orElseGet(() ->
-            new Registers(Liveness.of(kernel).mostWords(), "live registers, without an assembler"));
   }
 
   private ParameterException refused(String sentence) {

@@ -1,11 +1,11 @@
 package dev.athanor.service.cli;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.profile.Roofline;
 import dev.athanor.ops.Plan;
-import dev.athanor.service.cli.ProfileCommand.Registers;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -49,7 +49,8 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
       Shared shared,
       List<Access> accesses) {
 
-    static Launch of(Profile profile, Roofline roofline, Registers registers) {
+    static Launch of(Profile profile, Gpu gpu, KernelRegisters registers) {
+      var roofline = Roofline.of(profile, gpu, registers.count());
       var memory = new LinkedHashMap<String, Profile.Traffic>();
       profile
           .traffic()
@@ -83,6 +84,11 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
               .map(Access::of)
               .toList());
     }
+
+    /** The report for people. */
+    List<String> text(String gpu) {
+      return new Text(this, gpu).lines();
+    }
   }
 
   /** Branches with a guard, and those where lanes of one warp went different ways. */
@@ -101,7 +107,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
       Occupancy occupancy,
       List<Roofline.LineCost> lines) {
 
-    static Bounds of(Roofline roofline, Registers registers) {
+    static Bounds of(Roofline roofline, KernelRegisters registers) {
       return new Bounds(
           roofline.certain().map(Resource::of).orElse(null),
           Resource.of(roofline.limiter()),
@@ -237,7 +243,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
       if (!lines.isEmpty()) {
         lines.add("");
       }
-      lines.addAll(new Text(launch, gpu).lines());
+      lines.addAll(launch.text(gpu));
     }
     return lines;
   }

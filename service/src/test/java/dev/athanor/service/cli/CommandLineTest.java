@@ -64,7 +64,7 @@ class CommandLineTest {
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn, matmul_f32_64x64x16_nn, matmul_f32_128x128x16_nn
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
           verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
-          verify --suite isa | athanor verify: --suite isa: suites are ops
+          verify --suite everything | athanor verify: Invalid value for option '--suite': expected one of [ops, isa, all] (case-sensitive) but was 'everything'
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
           verify --seed one | athanor verify: Invalid value for option '--seed': 'one' is not a long
           verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 45

@@ -90,6 +90,21 @@ class EmulateCommandTest {
   }
 
   @Test
+  void aProfileSaysWhatTheKernelDid() {
+    var run = emulate(example() + " --profile --gpu A100");
+    assertThat(run.status()).as(run.err()).isZero();
+    assertThat(run.out())
+        .contains("saxpy ran as")
+        .containsPattern("On A100 it takes at least .* us")
+        .containsPattern("(?m)^fma +4 ");
+    var json = emulate(example() + " --profile --json");
+    var profile = new JsonMapper().readTree(json.out()).get("profile");
+    assertThat(profile.get("mix").get("fma").intValue()).isEqualTo(4);
+    assertThat(emulate(example() + " --gpu Voodoo").err())
+        .contains("--gpu Voodoo: GPUs are H200, ");
+  }
+
+  @Test
   void theExampleOfTheHelpRuns() throws IOException {
     var run = emulate(example());
     assertThat(run.err()).isEmpty();

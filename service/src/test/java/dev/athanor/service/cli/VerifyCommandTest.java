@@ -89,6 +89,51 @@ class VerifyCommandTest {
         .contains("nothing was checked of matmul");
   }
 
+  private static Run run(String... arguments) {
+    return Run.of(new CommandLine(new VerifyCommand()), arguments);
+  }
+
+  @Test
+  void instructionsAreComparedWithTheEmulator() {
+    var goldens = folder.resolve("goldens.tsv");
+    var json = folder.resolve("x.json");
+    var run =
+        run(
+            "--device",
+            "emulator",
+            "--suite",
+            "isa",
+            "--instruction",
+            "shf",
+            "ex2",
+            "--goldens",
+            goldens.toString(),
+            "--json",
+            json.toString());
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .containsPattern("(?m)^ex2 +\\d+ +\\d+ +0 +ok$")
+        .containsPattern("(?m)^shf +\\d+ +\\d+ +0 +ok$")
+        .containsPattern(
+            "(?m)^ok: \\d+ instructions compared with the emulator in .* 0 failed; seed 1$");
+    assertThat(goldens).content().contains("\nsm_90\n").contains("ex2.approx.f32 %d, %a;\t1\t");
+    var report = new JsonMapper().readTree(json.toFile());
+    assertThat(report.get("rows").get(1).get("mnemonic").stringValue()).isEqualTo("shf");
+    assertThat(report.get("rows").get(1).get("wrong").intValue()).isZero();
+  }
+
+  @Test
+  void optionsOfOneSuiteAreRefusedForTheOther() {
+    assertThat(run("--suite", "isa", "--op", "matmul").err())
+        .contains("--op and --case are for the suite ops");
+    assertThat(run("--suite", "ops", "--instruction", "mma").err())
+        .contains("--instruction and --goldens are for the suite isa");
+    assertThat(run("--device", "emulator", "--suite", "isa", "--instruction", "ld").err())
+        .contains(
+            "--instruction: no instruction \"ld\" from registers to registers; there are abs,");
+    assertThat(run("--suite", "everything").err()).contains("everything");
+  }
+
   private enum Change {
     REFERENCE,
     REFUSES,

@@ -1,0 +1,73 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.ptx.Statement.Instruction;
+import org.jspecify.annotations.Nullable;
+
+/** Finds the barriers that the lanes of a warp name with an operand. */
+final class MbarrierFinder {
+  private final Block block;
+  private final Instruction instruction;
+  private final Addresses addresses;
+  private final Touch touch;
+
+  MbarrierFinder(Block block, Instruction instruction, Addresses addresses) {
+    this.block = block;
+    this.instruction = instruction;
+    this.addresses = addresses;
+    this.touch = new Touch(instruction, Touch.Kind.ATOMIC);
+  }
+
+  /** Looks at the addresses of some lanes, of which the other methods speak then. */
+  void resolve(int warp, int mask) {
+    addresses.resolve(warp, mask, Long.BYTES, touch);
+  }
+
+  void observe() {
+    block.observe(touch);
+  }
+
+  /** The block in whose shared memory a lane's barrier is. */
+  Block owner(int lane) {
+    var owner = block.cluster.owner(touch.memory(lane));
+    if (owner == null) {
+      throw fault(lane, "an mbarrier is in shared memory, not there");
+    }
+    return owner;
+  }
+
+  /** Where it is there. */
+  long offset(int lane) {
+    return touch.offsets[lane];
+  }
+
+  Mbarrier find(int lane) {
+    return find(owner(lane), lane);
+  }
+
+  /** The barrier at a lane's offset in another block. */
+  Mbarrier find(Block owner, int lane) {
+    var barrier = owner.mbarriers.get(offset(lane));
+    if (barrier == null) {
+      throw fault(
+          lane,
+          "there is no mbarrier at %d%s"
+              .formatted(
+                  offset(lane),
+                  owner == block ? "" : " of block %d of the cluster".formatted(owner.rank)));
+    }
+    if (!barrier.isIntact()) {
+      throw fault(lane, "something was stored over %s".formatted(barrier));
+    }
+    return barrier;
+  }
+
+  void complain(int lane, @Nullable String complaint) {
+    if (complaint != null) {
+      throw fault(lane, complaint);
+    }
+  }
+
+  Fault fault(int lane, String what) {
+    return block.fault(32 * touch.warp() + lane, instruction, what);
+  }
+}

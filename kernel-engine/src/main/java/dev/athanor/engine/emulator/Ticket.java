@@ -1,0 +1,27 @@
+package dev.athanor.engine.emulator;
+
+/** A piece of work that a thread has issued and that goes on beside the threads. */
+abstract class Ticket {
+
+  private boolean done;
+
+  boolean isDone() {
+    return done;
+  }
+
+  /** Does it, unless it is done. */
+  final void finish() {
+    if (!done) {
+      done = true;
+      perform();
+    }
+  }
+
+  abstract void perform();
+
+  /** It is issued, and will be done later. */
+  void delay() {}
+
+  /** All threads have ended, and it is not done. */
+  void end() {}
+}

@@ -1,0 +1,90 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An asynchronous copy or reduction. It reads its source first and writes its target later; until
+ * then the target of a copy holds values that show when they are used.
+ */
+final class Transfer extends Ticket {
+  private final Block block;
+  private final Instruction instruction;
+  private final int lane;
+  private final Side source;
+  private final Side target;
+  private final MemorySegment bytes;
+  private final Side.@Nullable Reduction reduction;
+  private final @Nullable Mbarrier barrier;
+  private boolean isRead;
+
+  /**
+   * @param lane the thread that issues it
+   * @param size in bytes
+   * @param reduction what is done at the target; null = it is overwritten
+   * @param barrier what learns of the bytes; null = nothing
+   */
+  Transfer(
+      Block block,
+      Instruction instruction,
+      int lane,
+      Side source,
+      Side target,
+      int size,
+      Side.@Nullable Reduction reduction,
+      @Nullable Mbarrier barrier) {
+    this.block = block;
+    this.instruction = instruction;
+    this.lane = lane;
+    this.source = source;
+    this.target = target;
+    this.bytes = MemorySegment.ofArray(new long[Math.ceilDiv(size, Long.BYTES)]).asSlice(0, size);
+    this.reduction = reduction;
+    this.barrier = barrier;
+  }
+
+  /** Reads the source, unless that is done. */
+  void read() {
+    if (!isRead) {
+      isRead = true;
+      source.read(bytes);
+    }
+  }
+
+  @Override
+  void perform() {
+    read();
+    if (reduction == null) {
+      target.write(bytes);
+    } else {
+      target.combine(bytes, reduction);
+    }
+    block.progress();
+    if (barrier != null) {
+      var complaint =
+          barrier.isIntact()
+              ? barrier.complete(bytes.byteSize())
+              : "something was stored over %s".formatted(barrier);
+      if (complaint != null) {
+        throw block.fault(lane, instruction, complaint);
+      }
+    }
+  }
+
+  @Override
+  void delay() {
+    if (reduction == null) {
+      GlobalMemory.poison(bytes);
+      target.write(bytes);
+    }
+  }
+
+  /** Whoever has read is sure to write at last. */
+  @Override
+  void end() {
+    if (isRead) {
+      finish();
+    }
+  }
+}

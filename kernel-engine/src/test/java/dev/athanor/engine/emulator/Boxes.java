@@ -1,0 +1,60 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
+
+/**
+ * A factor of a product in shared memory as tensor copies leave it there: boxes as wide as the
+ * swizzle, one after the other, each row behind row.
+ *
+ * @param start a multiple of 1024
+ * @param byDepth whether a box's rows go along the depth; else across, as of the transposed matrix
+ * @param size the bytes of an element
+ * @param outer how many rows of A, or columns of B
+ */
+record Boxes(long start, SwizzleMode swizzle, boolean byDepth, int size, int outer, int depth) {
+
+  private int rows() {
+    return byDepth ? outer : depth;
+  }
+
+  long bytes() {
+    return (long) outer * depth * size;
+  }
+
+  /** The address of an element. */
+  long address(int row, int column) {
+    int along = (byDepth ? column : row) * size;
+    int across = byDepth ? row : column;
+    int width = swizzle.width();
+    long box = (long) rows() * width;
+    return swizzle.place(start + along / width * box + (long) across * width + along % width);
+  }
+
+  /** What {@code wgmma} is told, for the part of the depth from a column on. */
+  long descriptor(int column) {
+    int width = swizzle.width();
+    long box = (long) rows() * width;
+    boolean plain = swizzle == SwizzleMode.NONE;
+    long leading;
+    long stride;
+    long from;
+    if (byDepth) {
+      leading = plain ? box : 16;
+      stride = 8L * width;
+      int along = column * size;
+      from = start + along / width * box + along % width;
+    } else {
+      leading = plain ? 8L * width : box;
+      stride = plain ? box : 8L * width;
+      from = start + (long) column * width;
+    }
+    long code =
+        switch (swizzle) {
+          case NONE -> 0;
+          case BYTES_128 -> 1;
+          case BYTES_64 -> 2;
+          case BYTES_32 -> 3;
+        };
+    return from >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | code << 62;
+  }
+}

@@ -1,0 +1,86 @@
+package dev.athanor.engine.emulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.SampleRig.Way;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Samples whose threads go different ways. */
+class ControlSamplesTest {
+
+  static List<Way> ways() {
+    return SampleRig.ways("k08_divergent.sm_80", "k08_divergent.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource("ways")
+  void loopsOfDifferentLengths(Way way) {
+    int n = 150;
+    var in = new Random(50).ints(n, 1, 100_000).toArray();
+    var expected = new int[n];
+    for (int i = 0; i < n; i++) {
+      for (long v = in[i]; v > 1; v = (v & 1) != 0 ? 3 * v + 1 : v >> 1) {
+        expected[i]++;
+      }
+    }
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new int[n]);
+      rig.run("collatz", Dim3.of(3), Dim3.of(64), 0, rig.buffer(in), out, n);
+      assertThat(rig.ints(out)).isEqualTo(expected);
+    }
+  }
+
+  /** A switch in a loop, with calls through a table of functions. */
+  @ParameterizedTest
+  @MethodSource("ways")
+  void switchesAndCalls(Way way) {
+    int n = 150;
+    var operations = new Random(51).ints(n, 0, 7).toArray();
+    var values = new Random(52).ints(n, -5000, 5000).toArray();
+    var expected = new int[n];
+    Arrays.setAll(expected, i -> dispatch(operations[i], values[i]));
+    try (var rig = new SampleRig(way)) {
+      var inOut = rig.buffer(values);
+      rig.run("dispatch", Dim3.of(3), Dim3.of(64), 0, rig.buffer(operations), inOut, n);
+      assertThat(rig.ints(inOut)).isEqualTo(expected);
+    }
+  }
+
+  private static int dispatch(int operation, int x) {
+    for (int k = 0; k < 8; k++) {
+      x =
+          switch (operation) {
+            case 0 -> x + 5;
+            case 1 -> x * 7 - k;
+            case 2 -> x / (k + 1);
+            case 3 -> (x & 1) != 0 ? x : x >> 1;
+            case 4 -> Math.max(x, -x) % 1000;
+            case 5 -> k == 0 ? ~x : (~x << k) | (x >>> (32 - k));
+            default ->
+                switch (Integer.remainderUnsigned(x, 3)) {
+                  case 0 -> x * 3 + 1;
+                  case 1 -> x ^ (x >> 3);
+                  default ->
+                      Integer.bitCount(x) + Integer.numberOfLeadingZeros(x) + Integer.reverse(x);
+                };
+          };
+    }
+    return x;
+  }
+
+  /** The threads of a warp take one lock in turn, which they cannot unless each goes on. */
+  @ParameterizedTest
+  @MethodSource("ways")
+  void oneLockForAWarp(Way way) {
+    try (var rig = new SampleRig(way)) {
+      var count = rig.buffer(0);
+      rig.run("spin_lock_warp", Dim3.of(2), Dim3.of(48), 0, rig.buffer(0), count);
+      assertThat(rig.ints(count)).containsExactly(96);
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package dev.athanor.engine.emulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.SampleRig.Way;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What nvcc makes of its library of functions, within the errors that it promises. */
+class MathSamplesTest {
+
+  static List<Way> precise() {
+    return SampleRig.ways("k12_math.sm_80", "k12_math.sm_90a");
+  }
+
+  static List<Way> fast() {
+    return SampleRig.ways("k12_math.fast.sm_80");
+  }
+
+  static List<Way> all() {
+    return SampleRig.ways("k12_math.sm_80", "k12_math.sm_90a", "k12_math.fast.sm_80");
+  }
+
+  private static void expect(String what, float found, double expected, double ulps) {
+    assertThat((double) found)
+        .as("%s", what)
+        .isCloseTo(expected, within((ulps + 0.5) * Math.ulp((float) expected)));
+  }
+
+  @ParameterizedTest
+  @MethodSource("precise")
+  void functionsOfFloats(Way way) {
+    var x = floats(100, 60);
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new float[16 * x.length]);
+      rig.run("mathf", Dim3.of(2), Dim3.of(64), 0, rig.buffer(x), out, x.length);
+      var y = rig.floats(out);
+      for (int i = 0; i < x.length; i++) {
+        double v = x[i];
+        expect("sinf " + v, y[16 * i], Math.sin(v), 2);
+        expect("cosf " + v, y[16 * i + 1], Math.cos(v), 2);
+        expect("powf " + v, y[16 * i + 2], Math.pow(Math.abs(v), 1.7f), 4);
+        expect("logf " + v, y[16 * i + 3], Math.log(Math.abs(v)), 1);
+        expect("expm1f " + v, y[16 * i + 5], Math.expm1(v), 1);
+        expect("cbrtf " + v, y[16 * i + 14], Math.cbrt(v), 1);
+        expect("tanhf " + v, y[16 * i + 15], Math.tanh(v), 2);
+        assertThat(y[16 * i + 6]).as("fmodf %s", v).isEqualTo(x[i] % 3.3f);
+        assertThat(y[16 * i + 7]).as("1 / %s", v).isEqualTo(1 / x[i]);
+        assertThat(y[16 * i + 8]).as("sqrtf %s", v).isEqualTo((float) Math.sqrt(Math.abs(v)));
+        assertThat(y[16 * i + 13]).as("rintf %s", v).isEqualTo((float) Math.rint(v));
+      }
+    }
+  }
+
+  /** Built for speed, sines are right to some bits only. */
+  @ParameterizedTest
+  @MethodSource("fast")
+  void fastFunctionsOfFloats(Way way) {
+    var x = floats(100, 61);
+    for (int i = 0; i < x.length; i++) {
+      x[i] /= 8; // in ±2π
+    }
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new float[16 * x.length]);
+      rig.run("mathf", Dim3.of(2), Dim3.of(64), 0, rig.buffer(x), out, x.length);
+      var y = rig.floats(out);
+      for (int i = 0; i < x.length; i++) {
+        double v = x[i];
+        assertThat((double) y[16 * i]).as("sin %s", v).isCloseTo(Math.sin(v), within(0x1p-20));
+        assertThat((double) y[16 * i + 1]).as("cos %s", v).isCloseTo(Math.cos(v), within(0x1p-20));
+        assertThat((double) y[16 * i + 10])
+            .as("log %s", v)
+            .isCloseTo(Math.log(Math.abs(v)), within(0x1p-19));
+        expect("1 / " + v, y[16 * i + 7], 1 / v, 1);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("all")
+  void functionsOfDoubles(Way way) {
+    var x = new Random(62).doubles(70, -20, 20).toArray();
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new double[4 * x.length]);
+      rig.run("mathd", Dim3.of(2), Dim3.of(64), 0, rig.buffer(x), out, x.length);
+      var y = rig.doubles(out);
+      for (int i = 0; i < x.length; i++) {
+        double exp = Math.exp(x[i]);
+        assertThat(y[4 * i]).isCloseTo(exp, within(2 * Math.ulp(exp)));
+        assertThat(y[4 * i + 1]).isEqualTo(x[i] / 3);
+        assertThat(y[4 * i + 2]).isEqualTo(Math.sqrt(Math.abs(x[i])));
+        double sin = Math.sin(x[i]);
+        assertThat(y[4 * i + 3]).isCloseTo(sin, within(3 * Math.ulp(sin)));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("all")
+  void integersOf64Bits(Way way) {
+    var a = new Random(63).longs(70).toArray();
+    var b = new Random(64).longs(70, 1, 1L << 40).toArray();
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new long[4 * a.length]);
+      rig.run("ints", Dim3.of(2), Dim3.of(64), 0, rig.buffer(a), rig.buffer(b), out, a.length);
+      var y = rig.longs(out);
+      for (int i = 0; i < a.length; i++) {
+        assertThat(y[4 * i]).isEqualTo(a[i] / b[i]);
+        assertThat(y[4 * i + 1]).isEqualTo(a[i] % b[i]);
+        assertThat(y[4 * i + 2]).isEqualTo(Math.unsignedMultiplyHigh(a[i], b[i]));
+        assertThat(y[4 * i + 3])
+            .isEqualTo(
+                (a[i] << (b[i] & 63))
+                    ^ ((int) a[i] / 7)
+                    ^ Integer.remainderUnsigned((int) a[i], 10));
+      }
+    }
+  }
+
+  static List<Way> quantized() {
+    return SampleRig.ways("k09_quant.sm_80", "k09_quant.sm_90a");
+  }
+
+  @ParameterizedTest
+  @MethodSource("quantized")
+  void dotProductsOfBytes(Way way) {
+    int rows = 3;
+    int words = 80;
+    var weights = new byte[4 * rows * words];
+    var x = new byte[4 * words];
+    new Random(65).nextBytes(weights);
+    new Random(66).nextBytes(x);
+    var expected = new int[rows];
+    for (int i = 0; i < weights.length; i++) {
+      expected[i / x.length] += weights[i] * x[i % x.length];
+    }
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new int[rows]);
+      rig.run(
+          "dp4a_gemv",
+          Dim3.of(rows),
+          Dim3.of(32),
+          0,
+          rig.buffer(weights),
+          rig.buffer(x),
+          out,
+          words);
+      assertThat(rig.ints(out)).isEqualTo(expected);
+    }
+  }
+
+  private static float[] floats(int count, long seed) {
+    var values = SampleRunsTest.random(count, seed);
+    for (int i = 0; i < count; i++) {
+      values[i] *= 40;
+    }
+    return values;
+  }
+}

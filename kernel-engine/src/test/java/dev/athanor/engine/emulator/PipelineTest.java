@@ -1,0 +1,155 @@
+package dev.athanor.engine.emulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.DeviceException.KernelFault;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.device.TensorMap.Element;
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.SampleRig.Way;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * What is wrong with the ring of a pipeline shows, as a wrong number or as a fault: the
+ * warp-specialised product of the samples with one line of its protocol changed. Six k-blocks go
+ * round a ring of four stages, filled by the producers of two blocks.
+ */
+class PipelineTest {
+
+  private static final String SAMPLE = "hopper/gemm_ws_128x256x64_c2";
+  private static final int M = 256;
+  private static final int N = 256;
+  private static final int K = 6 * 64;
+  private static final float[] A = HopperSamplesTest.integers(M * K, 40);
+  private static final float[] B = HopperSamplesTest.integers(N * K, 41);
+  private static final short[] C =
+      HopperSamplesTest.bfloats(HopperSamplesTest.product(A, B, M, N, K));
+
+  /** What comes of a run. */
+  enum Outcome {
+    RIGHT,
+    WRONG_NUMBER,
+    FAULT
+  }
+
+  /**
+   * A change, and what shows it in some timing.
+   *
+   * @param from a pattern of what is replaced
+   */
+  record Broken(String what, Pattern from, String to, Outcome outcome) {
+    @Override
+    public String toString() {
+      return what;
+    }
+  }
+
+  private static Broken without(String what, String line, Outcome outcome) {
+    return new Broken(what, Pattern.compile(line, Pattern.LITERAL), "", outcome);
+  }
+
+  private static Broken with(String what, String from, String to, Outcome outcome) {
+    return new Broken(what, Pattern.compile(from), to, outcome);
+  }
+
+  static Stream<Broken> changes() {
+    return Stream.of(
+        without(
+            "consumers do not wait until a stage is full",
+            "CW: mbarrier.try_wait.parity.shared::cta.b64 %p2,[%r26],%r13; @!%p2 bra CW;",
+            Outcome.FAULT),
+        without(
+            "producers do not wait until a stage is empty",
+            "PW: mbarrier.try_wait.parity.shared::cta.b64 %p2,[%r25],%r13; @!%p2 bra PW;",
+            Outcome.FAULT),
+        without(
+            "a stage is given back before its product is done",
+            "wgmma.wait_group.sync.aligned 1;",
+            Outcome.WRONG_NUMBER),
+        without(
+            "sums are used before the products are done",
+            "wgmma.wait_group.sync.aligned 0;",
+            Outcome.WRONG_NUMBER),
+        without(
+            "a tile is stored while an earlier one is still read",
+            " @%p6 cp.async.bulk.wait_group.read 1;",
+            Outcome.WRONG_NUMBER),
+        with(
+            "the other block's half of B is not announced",
+            "(\\[%r26\\]),49152",
+            "$1,32768",
+            Outcome.WRONG_NUMBER),
+        with(
+            "only a block's own consumers are expected to empty a stage",
+            "(\\[%r9\\+\\d+\\]),4",
+            "$1,2",
+            Outcome.FAULT),
+        with(
+            "more consumers are expected to empty a stage than there are",
+            "(\\[%r9\\+\\d+\\]),4",
+            "$1,8",
+            Outcome.FAULT),
+        with(
+            "a producer waits for the wrong phase at first",
+            "mov.u32 %r13,1;",
+            "mov.u32 %r13,0;",
+            Outcome.FAULT));
+  }
+
+  private static Outcome run(Way way, String text) {
+    try (var rig = new SampleRig(way, text)) {
+      var c = rig.buffer(new short[M * N]);
+      rig.run(
+          "gemm_ws",
+          Dim3.of(2),
+          Dim3.of(384),
+          229440,
+          Argument.of(map(M, K, 128), rig.buffer(HopperSamplesTest.bfloats(A))),
+          Argument.of(map(N, K, 128), rig.buffer(HopperSamplesTest.bfloats(B))),
+          Argument.of(map(M, N, 64), c),
+          1,
+          1,
+          K / 64);
+      return Arrays.equals(rig.shorts(c), C) ? Outcome.RIGHT : Outcome.WRONG_NUMBER;
+    } catch (KernelFault fault) {
+      return Outcome.FAULT;
+    }
+  }
+
+  private static TensorMap map(int rows, int columns, int boxRows) {
+    return TensorMap.matrix(Element.BF16, rows, columns, boxRows, 64)
+        .withSwizzle(SwizzleMode.BYTES_128);
+  }
+
+  private static Map<AsyncTiming, Outcome> outcomes(String text) {
+    var all = new EnumMap<AsyncTiming, Outcome>(AsyncTiming.class);
+    for (var timing : AsyncTiming.values()) {
+      all.put(timing, run(new Way(SAMPLE, Schedule.CONVERGING, timing), text));
+    }
+    return all;
+  }
+
+  @Test
+  void theRightPipelineIsRightInAllTimings() {
+    assertThat(outcomes(SampleRig.text(SAMPLE)).values()).containsOnly(Outcome.RIGHT);
+  }
+
+  @ParameterizedTest
+  @MethodSource("changes")
+  void aBrokenPipelineShowsInSomeTiming(Broken broken) {
+    var text = SampleRig.text(SAMPLE);
+    var changed = broken.from.matcher(text).replaceAll(broken.to);
+    assertThat(changed).isNotEqualTo(text);
+    assertThat(outcomes(changed).values()).contains(broken.outcome);
+  }
+}
