@@ -327,7 +327,7 @@ final class BulkSteps {
           maps.segment().set(Cells.INT, at + offset, (int) value.bits(lane));
         }
       }
-      block.progress();
+      block.stored();
     }
   }
 
@@ -352,7 +352,7 @@ final class BulkSteps {
         new Row(targets.memory(), to, TensorMap.BYTES, Row.ALL)
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
       }
-      block.progress();
+      block.stored();
     }
   }
 }

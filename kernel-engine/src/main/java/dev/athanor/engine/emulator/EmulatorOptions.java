@@ -20,6 +20,7 @@ import java.util.List;
  *     clusters; where a grid has more, its results are not complete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
+ * @param execution how kernels are executed; results and faults are the same
  */
 public record EmulatorOptions(
     Target target,
@@ -32,13 +33,15 @@ public record EmulatorOptions(
     List<Observer.Factory> observers,
     long blocks,
     Arithmetic arithmetic,
-    Sanitize sanitize) {
+    Sanitize sanitize,
+    Execution execution) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
-   * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
-   * the machine or container. The system property {@code athanor.sanitize} ({@code off}, {@code
-   * memory}, {@code full}) sets what is looked for; builds set it for their tests.
+   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
+   * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
+   * may take a quarter of the machine or container. The system property {@code athanor.sanitize}
+   * ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds set it for their
+   * tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -52,7 +55,8 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
-          Sanitize.of(System.getProperty("athanor.sanitize", "off")));
+          Sanitize.of(System.getProperty("athanor.sanitize", "off")),
+          Execution.TIERED);
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -64,6 +68,20 @@ public record EmulatorOptions(
     RANDOM,
     /** Within a wait, with other work done first that need not wait, as the seed says. */
     REORDERED
+  }
+
+  /** How kernels are executed. */
+  public enum Execution {
+    /** One instruction after the other, each for all threads that are there. */
+    INTERPRETED,
+    /**
+     * As JVM code, in which a thread goes on alone until it needs others. Where somebody watches,
+     * under schedules other than {@link Schedule#CONVERGING}, and in clusters of several blocks,
+     * kernels are interpreted all the same.
+     */
+    COMPILED,
+    /** Interpreted at first; compiled once a kernel has executed much. */
+    TIERED
   }
 
   /** What is looked for beyond what stops a kernel anyway. */
@@ -119,7 +137,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
@@ -134,7 +153,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
@@ -149,7 +169,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
@@ -164,7 +185,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
@@ -179,7 +201,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
@@ -194,7 +217,8 @@ public record EmulatorOptions(
         newObservers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
@@ -209,7 +233,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
@@ -224,7 +249,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
@@ -239,7 +265,8 @@ public record EmulatorOptions(
         observers,
         newBlocks,
         arithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
@@ -254,7 +281,8 @@ public record EmulatorOptions(
         observers,
         blocks,
         newArithmetic,
-        sanitize);
+        sanitize,
+        execution);
   }
 
   public EmulatorOptions withSanitize(Sanitize newSanitize) {
@@ -269,6 +297,23 @@ public record EmulatorOptions(
         observers,
         blocks,
         arithmetic,
-        newSanitize);
+        newSanitize,
+        execution);
+  }
+
+  public EmulatorOptions withExecution(Execution newExecution) {
+    return new EmulatorOptions(
+        target,
+        workers,
+        memoryBytes,
+        asyncTiming,
+        patience,
+        schedule,
+        seed,
+        observers,
+        blocks,
+        arithmetic,
+        sanitize,
+        newExecution);
   }
 }

@@ -60,7 +60,7 @@ final class Transfer extends Ticket {
     } else {
       target.combine(bytes, reduction);
     }
-    block.progress();
+    block.stored();
     if (barrier != null) {
       var complaint =
           barrier.isIntact()
