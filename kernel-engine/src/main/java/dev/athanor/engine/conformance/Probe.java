@@ -6,16 +6,12 @@ import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
-import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
-import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Source;
-import dev.athanor.engine.ptx.SpecialRegister;
-import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
@@ -40,13 +36,17 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** The threads of each block. */
   static final int BLOCK = 128;
 
+  /** The products of four warps have this tile, whose factors are as large as each other. */
+  private static final String WARPGROUP_TILE = ".m64n64k";
+
   /** Of a literal with more choices than these, so many are tried. */
   private static final int LITERALS = 5;
 
   /** What differs between devices, or is no number. */
-  private static final Set<String> OPAQUE = Set.of("cvta", "isspacep", "createpolicy", "mapa");
+  private static final Set<String> OPAQUE =
+      Set.of("cvta", "isspacep", "createpolicy", "mapa", "mbarrier");
 
-  private static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
+  static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
 
   /**
    * A register with a meaning.
@@ -64,12 +64,18 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   public static List<Probe> all(Target target) {
     var all = new ArrayList<Probe>();
     for (var form : Opcodes.all()) {
-      if (!computes(form)) {
+      boolean product = multipliesSharedMatrices(form);
+      if (!computes(form) && !product) {
         continue;
       }
       for (var modifiers : form.everyModifiers()) {
-        if (target.runs(form.since(modifiers).target())) {
+        if (!target.runs(form.since(modifiers).target())) {
+          continue;
+        }
+        if (!product) {
           addTo(all, form, modifiers);
+        } else if (modifiers.toString().contains(WARPGROUP_TILE)) {
+          all.add(ofWarpgroup(form, modifiers));
         }
       }
     }
@@ -82,6 +88,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
             || form.semantics() instanceof Semantics.Warp
             || form.semantics() instanceof Semantics.Converged;
     return ofRegisters
+        && form.operands().stream().anyMatch(slot -> slot.kind() == OperandSlot.Kind.RESULT)
         && !OPAQUE.contains(form.mnemonic())
         && form.operands().stream()
             .allMatch(slot ->
@@ -89,6 +96,47 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
                   case RESULT, SOURCE, LITERAL -> true;
                   default -> false;
                 });
+  }
+
+  /** Whether four warps multiply two matrices, both from shared memory. */
+  private static boolean multipliesSharedMatrices(Form form) {
+    return form.semantics() instanceof Semantics.Wgmma
+        && form.operands().stream()
+            .anyMatch(slot -> slot.name().equals("a") && slot.length() == OperandSlot.SCALAR);
+  }
+
+  /**
+   * Of a product of four warps the sources are two words of each factor a thread, and the sums to
+   * which it is added.
+   */
+  private static Probe ofWarpgroup(Form form, Modifiers modifiers) {
+    var sums = values(form.operands().getFirst(), modifiers);
+    var sources = new ArrayList<Value>();
+    for (var factor : List.of("a", "b")) {
+      for (int i = 0; i < 2; i++) {
+        sources.add(new Value(factor, Type.B64, new Register(RegisterClass.B64, "%" + factor + i)));
+      }
+    }
+    sources.addAll(sums);
+    var operands = new ArrayList<Operand>();
+    for (var slot : form.operands()) {
+      operands.add(
+          switch (slot.name()) {
+            case "d" -> Operand.Vector.of(sums.stream().map(Value::register).toList());
+            case "a", "b" -> descriptor(slot.name());
+            case "t", "u" -> Immediate.of(0); // not transposed
+            default -> Immediate.of(1); // added, and not negated
+          });
+    }
+    return new Probe(
+        Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN),
+        sources,
+        sums);
+  }
+
+  /** The register that says where a factor of a product of four warps lies. */
+  static Register descriptor(String factor) {
+    return new Register(RegisterClass.B64, "%descriptor_" + factor);
   }
 
   /** One probe for each of some of the literals that the row may have. */
@@ -170,8 +218,12 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return !(instruction.form().semantics() instanceof Semantics.Pure);
   }
 
+  boolean isOfWarpgroup() {
+    return instruction.form().semantics() instanceof Semantics.Wgmma;
+  }
+
   Kernel kernel(String name) {
-    return new Body(this).kernel(name);
+    return new ProbeKernel(this).kernel(name);
   }
 
   /** One module of several probes, each in the kernel that its number gives the name. */
@@ -194,95 +246,5 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** A version that has the target. */
   private static Version oldest(Target target) {
     return target.sm() >= 100 ? new Version(8, 6) : new Version(8, 0);
-  }
-
-  /** Writes the kernel. */
-  private static final class Body {
-    private static final Register IN = new Register(RegisterClass.B64, "%in");
-    private static final Register OUT = new Register(RegisterClass.B64, "%out");
-
-    private final Probe probe;
-    private final List<Statement> statements = new ArrayList<>();
-
-    Body(Probe probe) {
-      this.probe = probe;
-    }
-
-    Kernel kernel(String name) {
-      var thread = new Register(RegisterClass.B32, "%thread");
-      var block = new Register(RegisterClass.B32, "%block");
-      add("mov.u32", thread, SpecialRegister.TID_X);
-      add("mov.u32", block, SpecialRegister.CTAID_X);
-      add("mad.lo.u32", thread, block, Immediate.of(BLOCK), thread);
-      pointer(IN, thread, probe.sources().size());
-      pointer(OUT, thread, probe.results().size());
-      for (int i = 0; i < probe.sources().size(); i++) {
-        load(probe.sources().get(i), i * WORD);
-      }
-      statements.add(probe.instruction());
-      if (probe.results().stream().anyMatch(value -> value.register().equals(CARRY_WORD))) {
-        // a borrow is read by what borrows, as the manual does not mix the two
-        add(borrows() ? "subc.u32" : "addc.u32", CARRY_WORD, Immediate.of(0), Immediate.of(0));
-      }
-      for (int i = 0; i < probe.results().size(); i++) {
-        store(probe.results().get(i), i * WORD);
-      }
-      add("ret");
-      return new Kernel(
-          name,
-          List.of(new Kernel.Parameter("in", Type.U64), new Kernel.Parameter("out", Type.U64)),
-          List.of(),
-          BLOCK,
-          0,
-          statements);
-    }
-
-    private void add(String opcode, Operand... operands) {
-      statements.add(Opcodes.instruction(opcode, List.of(operands), null, Source.UNKNOWN));
-    }
-
-    private void pointer(Register register, Register thread, int words) {
-      add("ld.param.u64", register, new Address(new Symbol(register.name().substring(1)), 0));
-      add("mad.wide.u32", register, thread, Immediate.of(words * WORD), register);
-    }
-
-    private void load(Value value, int at) {
-      var register = value.register();
-      if (value.type() != Type.PRED) {
-        add("ld.global." + bits(register), register, new Address(IN, at));
-        return;
-      }
-      var word = new Register(RegisterClass.B32, "%word" + at);
-      add("ld.global.b32", word, new Address(IN, at));
-      if (register.equals(CARRY_WORD)) { // any word but 0 sets it
-        var unused = new Register(RegisterClass.B32, "%unused");
-        if (borrows()) {
-          add("sub.cc.u32", unused, Immediate.of(0), word);
-        } else {
-          add("add.cc.u32", unused, word, Immediate.of(-1));
-        }
-      } else {
-        add("setp.ne.u32", register, word, Immediate.of(0));
-      }
-    }
-
-    private boolean borrows() {
-      return probe.mnemonic().startsWith("sub");
-    }
-
-    private void store(Value value, int at) {
-      var register = value.register();
-      if (register.registerClass() == RegisterClass.PRED) {
-        var word = new Register(RegisterClass.B32, "%answer" + at);
-        add("selp.b32", word, Immediate.of(1), Immediate.of(0), register);
-        add("st.global.b32", new Address(OUT, at), word);
-      } else {
-        add("st.global." + bits(register), new Address(OUT, at), register);
-      }
-    }
-
-    private static String bits(Register register) {
-      return "b" + register.registerClass().bits();
-    }
   }
 }

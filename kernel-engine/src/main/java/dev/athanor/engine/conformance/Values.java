@@ -1,6 +1,5 @@
 package dev.athanor.engine.conformance;
 
-import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Type;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -96,9 +95,7 @@ final class Values {
   private Type element(Probe.Value value) {
     var modifiers = probe.instruction().modifiers();
     boolean matrix =
-        probe.instruction().form().semantics() instanceof Semantics.Warp
-            && modifiers.types().size() >= 2
-            && probe.mnemonic().endsWith("mma");
+        probe.isOfWarp() && modifiers.types().size() >= 2 && probe.mnemonic().endsWith("mma");
     if (!matrix) {
       return value.type().element();
     }
@@ -106,7 +103,7 @@ final class Values {
     return switch (value.operand()) {
       case "a" -> types.size() == 2 ? Type.F16 : types.get(1);
       case "b" -> types.size() == 2 ? Type.F16 : types.get(2);
-      default -> types.getLast();
+      default -> probe.isOfWarpgroup() ? types.getFirst() : types.getLast();
     };
   }
 

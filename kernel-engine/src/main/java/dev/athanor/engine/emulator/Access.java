@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Addresses.Pattern;
 import dev.athanor.engine.emulator.Registers.Lanes;
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
@@ -19,6 +20,10 @@ final class Access implements Step {
   private final int size;
   private final boolean load;
   private final boolean strong;
+
+  /** Whether what is stored may be there when the block has ended. */
+  private final boolean outside;
+
   private final Touch touch;
 
   /**
@@ -39,9 +44,21 @@ final class Access implements Step {
     this.elements = elements;
     this.size = size;
     this.load = load;
-    this.strong = STRONG.stream().anyMatch(instruction.modifiers()::has);
+    this.strong = isStrong(instruction);
+    this.outside = !staysInside(instruction);
     this.touch = new Touch(instruction, load ? Touch.Kind.LOAD : Touch.Kind.STORE);
     this.touch.values = values;
+  }
+
+  /** Whether other threads may wait for what an access does. */
+  static boolean isStrong(Instruction instruction) {
+    return STRONG.stream().anyMatch(instruction.modifiers()::has);
+  }
+
+  /** Whether what an access touches is gone when the block has ended. */
+  static boolean staysInside(Instruction instruction) {
+    var space = Binder.space(instruction);
+    return space == Space.SHARED || space == Space.SHARED_CTA || space == Space.LOCAL;
   }
 
   @Override
@@ -50,7 +67,11 @@ final class Access implements Step {
       VarHandle.fullFence();
     }
     if (!load) {
-      block.progress();
+      if (outside) {
+        block.stored();
+      } else {
+        block.progress();
+      }
     }
     if (block.observer != null) {
       for (int warp = first; warp < end; warp++) {
@@ -133,8 +154,13 @@ final class Access implements Step {
   }
 
   private void scattered(MemorySegment segment, int lo, int hi) {
+    boolean words = addresses.memory() == block.sharedMemory;
     for (int i = 0; i < elements.length; i++) {
-      if (load) {
+      if (words && load) {
+        elements[i].loadWords(block.words, segment, block.scratch, i * size, lo, hi);
+      } else if (words) {
+        elements[i].storeWords(block.words, segment, block.scratch, i * size, lo, hi);
+      } else if (load) {
         elements[i].load(segment, block.scratch, i * size, lo, hi);
       } else {
         elements[i].store(segment, block.scratch, i * size, lo, hi);

@@ -93,6 +93,16 @@ final class Atomic implements Step {
   /** Exchanges what is there for what a function makes of it, and answers what was there. */
   static long update(
       Block block, MemorySegment segment, long at, int size, LongUnaryOperator function) {
+    if (size == Long.BYTES && !segment.isNative()) {
+      // shared memory is words of 32 bits, which one worker alone touches
+      long old = segment.get(Cells.LONG, at);
+      long fresh = function.applyAsLong(old);
+      if (old != fresh) {
+        segment.set(Cells.LONG, at, fresh);
+        block.stored();
+      }
+      return old;
+    }
     if (size == Long.BYTES) {
       while (true) {
         long old = (long) LONG.getVolatile(segment, at);
@@ -101,7 +111,7 @@ final class Atomic implements Step {
           return old;
         }
         if (LONG.compareAndSet(segment, at, old, fresh)) {
-          block.progress();
+          block.stored();
           return old;
         }
       }
@@ -118,7 +128,7 @@ final class Atomic implements Step {
         return old;
       }
       if (INT.compareAndSet(segment, word, whole, (whole & ~mask) | fresh)) {
-        block.progress();
+        block.stored();
         return old;
       }
     }

@@ -143,15 +143,18 @@ final class Binder {
     return new Op(kind, instruction, timed(instruction, step), target, predicate, barrier);
   }
 
+  /** The clocks that an instruction reads. */
+  static List<SpecialRegister> clocks(Instruction instruction) {
+    return instruction.operands().stream()
+        .filter(SpecialRegister.class::isInstance)
+        .map(SpecialRegister.class::cast)
+        .filter(CLOCKS::contains)
+        .toList();
+  }
+
   /** Sets the clocks that an instruction reads before it reads them. */
   private Step timed(Instruction instruction, Step step) {
-    var clocks =
-        instruction.operands().stream()
-            .filter(SpecialRegister.class::isInstance)
-            .map(SpecialRegister.class::cast)
-            .filter(CLOCKS::contains)
-            .map(registers::of)
-            .toList();
+    var clocks = clocks(instruction).stream().map(registers::of).toList();
     return clocks.isEmpty() ? step : new Step.Timed(block, clocks, step);
   }
 
@@ -194,7 +197,7 @@ final class Binder {
         type.bytes());
   }
 
-  private static @Nullable Space space(Instruction instruction) {
+  static @Nullable Space space(Instruction instruction) {
     return instruction.modifiers().find(Space.class).orElse(null);
   }
 
@@ -342,7 +345,7 @@ final class Binder {
   }
 
   /** The operands that are results or those that are not, vectors and pairs spread out. */
-  private static List<Operand> operands(Instruction instruction, boolean results) {
+  static List<Operand> operands(Instruction instruction, boolean results) {
     var all = new ArrayList<Operand>();
     for (int i = 0; i < instruction.operands().size(); i++) {
       var kind = instruction.form().operands().get(i).kind();
@@ -354,7 +357,7 @@ final class Binder {
     return all;
   }
 
-  private static Stream<Operand> spread(Operand operand) {
+  static Stream<Operand> spread(Operand operand) {
     return switch (operand) {
       case Operand.Vector v -> v.elements().stream();
       case Operand.Pair p -> Stream.of(p.first(), p.second());
@@ -363,7 +366,7 @@ final class Binder {
   }
 
   /** The value of an operand that is the same in all lanes, in the carrier of the type. */
-  private @Nullable Object scalar(Operand operand, Type type) {
+  @Nullable Object scalar(Operand operand, Type type) {
     return switch (operand) {
       case Operand.Immediate literal -> Storage.scalar(literal, type);
       case Operand.Symbol symbol -> {
@@ -372,6 +375,23 @@ final class Binder {
       }
       default -> null;
     };
+  }
+
+  /** Whether an instruction always loads a parameter that it names: the same for all threads. */
+  boolean isParameter(Instruction instruction) {
+    if (!(instruction.form().semantics() instanceof Semantics.Load)
+        || space(instruction) != Space.PARAM
+        || instruction.guard() != null
+        || !(instruction.operands().getFirst() instanceof Operand.Register)) {
+      return false;
+    }
+    var address = (Operand.Address) instruction.operands().get(1);
+    if (!(address.base() instanceof Operand.Symbol symbol)) {
+      return false;
+    }
+    int bytes = instruction.modifiers().type().orElseThrow().bytes();
+    long at = program.address(symbol.name()) + address.offset();
+    return at >= 0 && at + bytes <= block.parameterMemory.segment().byteSize() && at % bytes == 0;
   }
 
   private Lanes source(Operand operand, Type type) {

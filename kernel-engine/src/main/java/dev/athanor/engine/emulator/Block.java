@@ -35,6 +35,9 @@ final class Block {
   /** A place for each lane, for the use of one step. */
   final long[] scratch;
 
+  /** Shared memory by words; the last may be more than there is. */
+  final int[] words;
+
   final MemorySegment shared;
   final Memory sharedMemory;
   final Memory parameterMemory;
@@ -73,6 +76,7 @@ final class Block {
   private final Dim3 clusterShape;
   private long number;
   private long progress;
+  private boolean hasStored;
   private long ticks;
 
   /**
@@ -94,10 +98,8 @@ final class Block {
     this.active = new int[warps];
     this.live = new int[warps];
     this.scratch = new long[32 * warps];
-    this.shared =
-        Arena.ofAuto()
-            .allocate(Math.max(1, launch.sharedBytes()), 256)
-            .asSlice(0, launch.sharedBytes());
+    this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
+    this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
     if (cluster.sanitized() != null) {
       cluster.sanitized().own(rank, sharedMemory, mbarriers);
@@ -195,6 +197,7 @@ final class Block {
     bulkGroups.clear();
     warpGroups.forEach(WarpGroup::clear);
     ticks = 0;
+    hasStored = false;
     if (observer != null) {
       observer.begin(block);
     }
@@ -235,6 +238,17 @@ final class Block {
 
   private int blockZ() {
     return (int) (number / grid.x() / grid.y());
+  }
+
+  /** Takes note that memory has changed that is there when the block has ended. */
+  void stored() {
+    hasStored = true;
+    progress();
+  }
+
+  /** Whether memory has changed, since the block began, that is there when it has ended. */
+  boolean hasStored() {
+    return hasStored;
   }
 
   /** Takes note that something has changed for which others may wait. */

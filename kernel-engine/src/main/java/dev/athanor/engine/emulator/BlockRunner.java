@@ -2,11 +2,13 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -21,12 +23,32 @@ final class BlockRunner {
   /** Jumps backward, and turns of a block, after which others come first. */
   static final int TURN = 4096;
 
+  private static final BitSet NOWHERE = new BitSet();
+
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
   private final Barriers barriers = new Barriers();
   private final Picker picker;
   private final @Nullable Observer observer;
+  private final Program program;
+
+  /** How the current block is executed. */
+  private Execution execution = Execution.INTERPRETED;
+
+  private @Nullable CompiledCode compiled;
+
+  /** Where compiled code begins; nowhere while the block is interpreted. */
+  private BitSet starts = NOWHERE;
+
+  /** Instructions interpreted in the current block, each for a warp. */
+  private long interpreted;
+
+  /** Whether compiled code could not go on, so that the rest of the block is interpreted. */
+  private boolean departed;
+
+  /** Segments of compiled code that were run in the current block. */
+  private long segments;
 
   /** Which instructions the observer wants to be told of. */
   private final boolean[] watched;
@@ -48,14 +70,24 @@ final class BlockRunner {
       warps[i] = new Warp(i);
     }
     this.picker = new Picker(launch.options().schedule(), launch.options().seed(), warps);
+    this.program = launch.program();
   }
 
   Block block() {
     return block;
   }
 
-  /** Starts a block of the grid, by its number with x running fastest. */
-  void begin(long number) {
+  /**
+   * Starts a block of the grid.
+   *
+   * @param number of the block, x running fastest
+   */
+  void begin(long number, Execution how) {
+    execution = how;
+    starts = NOWHERE;
+    departed = false;
+    interpreted = 0;
+    segments = 0;
     block.begin(number);
     picker.begin(number);
     for (var warp : warps) {
@@ -67,6 +99,7 @@ final class BlockRunner {
 
   /** Tells who watches that the block has ended. */
   void end() {
+    program.worked(interpreted, segments);
     if (observer != null) {
       observer.end();
     }
@@ -79,6 +112,7 @@ final class BlockRunner {
    * @throws Fault when a thread did something undefined
    */
   boolean advance() {
+    chooseCode();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         fragment.spent = false;
@@ -98,6 +132,26 @@ final class BlockRunner {
     // those who go on may be waiting, in loops of their own, for some whose wait is over
     wakeReady();
     return true;
+  }
+
+  /** Goes over to compiled code where that is wanted and worth its making. */
+  private void chooseCode() {
+    boolean wanted =
+        switch (execution) {
+          case INTERPRETED -> false;
+          case COMPILED -> true;
+          case TIERED -> program.isHot(interpreted);
+        };
+    if (wanted && !departed) {
+      var made = program.compiled(block);
+      compiled = compiled == null ? made.bind(block) : compiled;
+      starts = made.starts();
+    }
+  }
+
+  /** Whether any of the current block was run by compiled code. */
+  boolean ranCompiled() {
+    return segments > 0;
   }
 
   /** Lets those go on that waited for something that has happened; answers whether any did. */
@@ -187,6 +241,22 @@ final class BlockRunner {
     int limit = picker.meeting(pc);
     int backward = 0;
     for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
+      if (compiled != null && starts.get(pc)) {
+        int to = runCompiled(compiled, pc, first, end);
+        if (to == CompiledCode.SEVERAL) {
+          part(compiled, pc, fragment, first, end, whole);
+          return;
+        }
+        backward += to <= pc ? 1 : 0;
+        if (compiled.spent || backward >= TURN) {
+          move(to, fragment, first, end, whole);
+          spend(fragment, first, end, whole);
+          return;
+        }
+        pc = to;
+        continue;
+      }
+      interpreted += end - first;
       var op = code[pc];
       if (observer != null && op.kind != Op.Kind.COLLECTIVE && watched[pc]) {
         announce(observer, op, pc, first, end);
@@ -250,6 +320,18 @@ final class BlockRunner {
       }
     }
     move(pc, fragment, first, end, whole);
+  }
+
+  private int runCompiled(CompiledCode code, int pc, int first, int end) {
+    segments++;
+    code.spent = false;
+    code.departed = false;
+    int to = code.run(pc, first, end);
+    if (code.departed) {
+      departed = true;
+      starts = NOWHERE;
+    }
+    return to;
   }
 
   private void announce(Observer to, Op op, int pc, int first, int end) {
@@ -332,6 +414,32 @@ final class BlockRunner {
         fragment.pc = pc + 1;
         if (chosen != 0) {
           warps[warp].split(fragment, chosen, op.target);
+        }
+      }
+    }
+  }
+
+  /** Lets each thread go on where compiled code left it. */
+  private void part(
+      CompiledCode left, int start, Fragment single, int first, int end, boolean whole) {
+    int[] exits = left.exits;
+    for (int warp = first; warp < end; warp++) {
+      var fragment = fragment(single, warp, whole);
+      for (int rest = fragment.mask; rest != 0; ) {
+        int pc = exits[32 * warp + Integer.numberOfTrailingZeros(rest)];
+        int together = 0;
+        for (int mask = rest; mask != 0; mask &= mask - 1) {
+          if (exits[32 * warp + Integer.numberOfTrailingZeros(mask)] == pc) {
+            together |= Integer.lowestOneBit(mask);
+          }
+        }
+        rest &= ~together;
+        if (rest == 0) {
+          fragment.pc = pc;
+          fragment.spent = left.spent && pc <= start;
+        } else {
+          warps[warp].split(fragment, together, pc);
+          warps[warp].fragments.getLast().spent = left.spent && pc <= start;
         }
       }
     }

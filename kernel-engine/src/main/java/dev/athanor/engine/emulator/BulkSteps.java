@@ -352,7 +352,7 @@ final class BulkSteps {
         }
         changed(block, maps.memory(), at);
       }
-      block.progress();
+      block.stored();
     }
   }
 
@@ -378,7 +378,7 @@ final class BulkSteps {
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
         changed(block, targets.memory(), to);
       }
-      block.progress();
+      block.stored();
     }
   }
 }

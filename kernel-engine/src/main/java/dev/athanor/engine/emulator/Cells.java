@@ -28,6 +28,15 @@ abstract sealed class Cells {
 
   abstract void store(MemorySegment to, long[] offsets, int shift, int lo, int hi);
 
+  /** As {@link #load} from memory that is an array of words, where that is faster. */
+  void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+    load(from, offsets, shift, lo, hi);
+  }
+
+  void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
+    store(to, offsets, shift, lo, hi);
+  }
+
   /** Loads one lane. */
   abstract void load(MemorySegment from, long offset, int lane);
 
@@ -143,6 +152,22 @@ abstract sealed class Cells {
     }
 
     @Override
+    void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+      int further = shift / Integer.BYTES;
+      for (int i = lo; i < hi; i++) {
+        lanes[i] = words[(int) (offsets[i] >>> 2) + further];
+      }
+    }
+
+    @Override
+    void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
+      int further = shift / Integer.BYTES;
+      for (int i = lo; i < hi; i++) {
+        words[(int) (offsets[i] >>> 2) + further] = lanes[i];
+      }
+    }
+
+    @Override
     void load(MemorySegment from, long[] offsets, int shift, int lo, int hi) {
       for (int i = lo; i < hi; i++) {
         lanes[i] = from.get(INT, offsets[i] + shift);
@@ -182,6 +207,22 @@ abstract sealed class Cells {
 
     Floats(float[] lanes) {
       this.lanes = lanes;
+    }
+
+    @Override
+    void loadWords(int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
+      int further = shift / Integer.BYTES;
+      for (int i = lo; i < hi; i++) {
+        lanes[i] = Float.intBitsToFloat(words[(int) (offsets[i] >>> 2) + further]);
+      }
+    }
+
+    @Override
+    void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
+      int further = shift / Integer.BYTES;
+      for (int i = lo; i < hi; i++) {
+        words[(int) (offsets[i] >>> 2) + further] = Float.floatToRawIntBits(lanes[i]);
+      }
     }
 
     @Override

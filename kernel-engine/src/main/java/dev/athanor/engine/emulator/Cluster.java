@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -20,6 +21,7 @@ final class Cluster {
   private final Dim3 shape;
   private final long patience;
   private final LongPredicate cancelled;
+  private final Execution execution;
   private final List<BlockRunner> runners = new ArrayList<>();
   private final AsyncWork work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
@@ -38,6 +40,13 @@ final class Cluster {
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
     }
+    boolean compilable =
+        shape.count() == 1
+            && sanitized == null
+            && launch.options().observers().isEmpty()
+            && launch.options().schedule() == Schedule.CONVERGING
+            && launch.sharedBytes() % Integer.BYTES == 0; // it is touched by words
+    this.execution = compilable ? launch.options().execution() : Execution.INTERPRETED;
   }
 
   /** How many clusters of a launch are run. */
@@ -98,8 +107,22 @@ final class Cluster {
    * @throws Fault when a thread did something undefined
    */
   void run(long cluster) {
+    try {
+      run(cluster, execution);
+    } catch (Fault fault) {
+      // Threads that run one after the other may come to another fault first than threads side by
+      // side. Where memory is still what it was, the interpreter says which comes first.
+      var first = runners.getFirst();
+      if (first.ranCompiled() && !first.block().hasStored()) {
+        run(cluster, Execution.INTERPRETED);
+      }
+      throw fault;
+    }
+  }
+
+  private void run(long cluster, Execution how) {
     for (int rank = 0; rank < size(); rank++) {
-      runners.get(rank).begin(number(grid, shape, cluster, rank));
+      runners.get(rank).begin(number(grid, shape, cluster, rank), how);
     }
     barrier.clear();
     work.begin(cluster);

@@ -124,6 +124,11 @@ public final class EmulatedDevice implements Device {
     }
   }
 
+  /** What is executed for a kernel of an emulator. */
+  static Program program(LoadedKernel kernel) {
+    return ((Loaded) kernel).program;
+  }
+
   @Override
   public MemoryUsage memory() {
     long used = memory.used();

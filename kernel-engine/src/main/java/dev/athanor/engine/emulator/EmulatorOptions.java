@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * How the emulator is set up.
@@ -20,6 +21,7 @@ import java.util.List;
  *     clusters; where a grid has more, its results are not complete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
+ * @param execution how kernels are executed; results and faults are the same
  */
 public record EmulatorOptions(
     Target target,
@@ -32,13 +34,15 @@ public record EmulatorOptions(
     List<Observer.Factory> observers,
     long blocks,
     Arithmetic arithmetic,
-    Sanitize sanitize) {
+    Sanitize sanitize,
+    Execution execution) {
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, and twice the
-   * memory that the Java heap may take. Where nothing else was set the heap may take a quarter of
-   * the machine or container. The system property {@code athanor.sanitize} ({@code off}, {@code
-   * memory}, {@code full}) sets what is looked for; builds set it for their tests.
+   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
+   * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
+   * may take a quarter of the machine or container. The system property {@code athanor.sanitize}
+   * ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds set it for their
+   * tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -52,7 +56,8 @@ public record EmulatorOptions(
           List.of(),
           Long.MAX_VALUE,
           Arithmetic.EXACT,
-          Sanitize.of(System.getProperty("athanor.sanitize", "off")));
+          Sanitize.of(System.getProperty("athanor.sanitize", "off")),
+          Execution.TIERED);
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -64,6 +69,20 @@ public record EmulatorOptions(
     RANDOM,
     /** Within a wait, with other work done first that need not wait, as the seed says. */
     REORDERED
+  }
+
+  /** How kernels are executed. */
+  public enum Execution {
+    /** One instruction after the other, each for all threads that are there. */
+    INTERPRETED,
+    /**
+     * As JVM code, in which a thread goes on alone until it needs others. Where somebody watches,
+     * under schedules other than {@link Schedule#CONVERGING}, and in clusters of several blocks,
+     * kernels are interpreted all the same.
+     */
+    COMPILED,
+    /** Interpreted at first; compiled once a kernel has executed much. */
+    TIERED
   }
 
   /** What is looked for beyond what stops a kernel anyway. */
@@ -108,167 +127,103 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(
-        newTarget,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.target = newTarget);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(
-        target,
-        newWorkers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.workers = newWorkers);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        newMemoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.memoryBytes = newMemoryBytes);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        newAsyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.asyncTiming = newAsyncTiming);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        newPatience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
-  }
-
-  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        newObservers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.patience = newPatience);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        newSchedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.schedule = newSchedule);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        newSeed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.seed = newSeed);
+  }
+
+  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
+    return with(draft -> draft.observers = newObservers);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        newBlocks,
-        arithmetic,
-        sanitize);
+    return with(draft -> draft.blocks = newBlocks);
   }
 
   public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        newArithmetic,
-        sanitize);
+    return with(draft -> draft.arithmetic = newArithmetic);
   }
 
   public EmulatorOptions withSanitize(Sanitize newSanitize) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        newSanitize);
+    return with(draft -> draft.sanitize = newSanitize);
+  }
+
+  public EmulatorOptions withExecution(Execution newExecution) {
+    return with(draft -> draft.execution = newExecution);
+  }
+
+  private EmulatorOptions with(Consumer<Draft> change) {
+    var draft = new Draft(this);
+    change.accept(draft);
+    return draft.options();
+  }
+
+  /** Options that may be changed. */
+  private static final class Draft {
+    private Target target;
+    private int workers;
+    private long memoryBytes;
+    private AsyncTiming asyncTiming;
+    private long patience;
+    private Schedule schedule;
+    private long seed;
+    private List<Observer.Factory> observers;
+    private long blocks;
+    private Arithmetic arithmetic;
+    private Sanitize sanitize;
+    private Execution execution;
+
+    Draft(EmulatorOptions from) {
+      target = from.target;
+      workers = from.workers;
+      memoryBytes = from.memoryBytes;
+      asyncTiming = from.asyncTiming;
+      patience = from.patience;
+      schedule = from.schedule;
+      seed = from.seed;
+      observers = from.observers;
+      blocks = from.blocks;
+      arithmetic = from.arithmetic;
+      sanitize = from.sanitize;
+      execution = from.execution;
+    }
+
+    EmulatorOptions options() {
+      return new EmulatorOptions(
+          target,
+          workers,
+          memoryBytes,
+          asyncTiming,
+          patience,
+          schedule,
+          seed,
+          observers,
+          blocks,
+          arithmetic,
+          sanitize,
+          execution);
+    }
   }
 }

@@ -153,6 +153,7 @@ final class MatrixSteps {
           for (var register : registers) {
             row = WarpSteps.read(register, warp, words, row);
           }
+          block.stored();
           move(32 * warp);
         }
       }

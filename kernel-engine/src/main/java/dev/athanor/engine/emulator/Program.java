@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.Compiler.Compiled;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
@@ -15,17 +16,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
 final class Program {
+
+  /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
+  private static final long HOT = 1 << 19;
 
   private final Kernel kernel;
   private final Variables variables;
   private final Set<SpecialRegister> special;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
+  private final LongAdder interpreted = new LongAdder();
+  private final LongAdder segments = new LongAdder();
+  private volatile @Nullable Compiled compiled;
 
   /**
    * Decodes a kernel.
@@ -102,5 +111,50 @@ final class Program {
   Op[] bind(Block block) {
     var binder = new Binder(this, labels, block);
     return instructions.stream().map(binder::bind).toArray(Op[]::new);
+  }
+
+  /**
+   * Takes note of a block that has been run.
+   *
+   * @param steps instructions that were interpreted, each for a warp
+   * @param runs segments of compiled code
+   */
+  void worked(long steps, long runs) {
+    interpreted.add(steps);
+    segments.add(runs);
+  }
+
+  /** How many instructions have been interpreted, each for a warp. */
+  long interpreted() {
+    return interpreted.sum();
+  }
+
+  /** How many segments of compiled code have been run. */
+  long segments() {
+    return segments.sum();
+  }
+
+  /**
+   * Whether so much was interpreted that it would have been worth compiling.
+   *
+   * @param more in a block that has not ended
+   */
+  boolean isHot(long more) {
+    return compiled != null || interpreted.sum() + more > HOT;
+  }
+
+  /** The program as JVM code, as far as it can be compiled. */
+  Compiled compiled(Block block) {
+    var known = compiled;
+    return known != null ? known : compile(block);
+  }
+
+  private synchronized Compiled compile(Block block) {
+    var known = compiled;
+    if (known == null) {
+      known = Compiler.compile(new Flow(instructions, labels), new Binder(this, labels, block));
+      compiled = known;
+    }
+    return known;
   }
 }

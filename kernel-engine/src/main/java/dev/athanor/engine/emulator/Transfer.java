@@ -65,7 +65,7 @@ final class Transfer extends Ticket {
     } else {
       target.combine(bytes, reduction);
     }
-    block.progress();
+    block.stored();
     if (barrier != null) {
       if (flight != null && barrier.watch != null) {
         flight.readBy(barrier.watch.agent, barrier.watch.next());

@@ -189,20 +189,49 @@ final class LaneFunctions {
 
   // comparison
 
+  // chains of conditions, as the JIT decides them where the comparison is a constant, and a switch
+  // over an enum it does not
+
   static boolean compare(int a, int b, Comparison comparison) {
-    return ordered(Integer.compare(a, b), comparison);
+    if (comparison == Comparison.EQ) {
+      return a == b;
+    } else if (comparison == Comparison.NE) {
+      return a != b;
+    } else if (comparison == Comparison.LT || comparison == Comparison.LO) {
+      return a < b;
+    } else if (comparison == Comparison.LE || comparison == Comparison.LS) {
+      return a <= b;
+    } else if (comparison == Comparison.GT || comparison == Comparison.HI) {
+      return a > b;
+    } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
+      return a >= b;
+    }
+    throw notOfIntegers(comparison);
   }
 
   static boolean compare(long a, long b, Comparison comparison) {
-    return ordered(Long.compare(a, b), comparison);
+    if (comparison == Comparison.EQ) {
+      return a == b;
+    } else if (comparison == Comparison.NE) {
+      return a != b;
+    } else if (comparison == Comparison.LT || comparison == Comparison.LO) {
+      return a < b;
+    } else if (comparison == Comparison.LE || comparison == Comparison.LS) {
+      return a <= b;
+    } else if (comparison == Comparison.GT || comparison == Comparison.HI) {
+      return a > b;
+    } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
+      return a >= b;
+    }
+    throw notOfIntegers(comparison);
   }
 
   static boolean compareUnsigned(int a, int b, Comparison comparison) {
-    return ordered(Integer.compareUnsigned(a, b), comparison);
+    return compare(a + Integer.MIN_VALUE, b + Integer.MIN_VALUE, comparison);
   }
 
   static boolean compareUnsigned(long a, long b, Comparison comparison) {
-    return ordered(Long.compareUnsigned(a, b), comparison);
+    return compare(a + Long.MIN_VALUE, b + Long.MIN_VALUE, comparison);
   }
 
   static boolean compare(float a, float b, Comparison comparison) {
@@ -211,37 +240,45 @@ final class LaneFunctions {
 
   /** A comparison with NaN is false, those that end in {@code u} true (PTX ISA 9.3.1.2). */
   static boolean compare(double a, double b, Comparison comparison) {
-    return switch (comparison) {
-      case EQ -> a == b;
-      case NE -> a < b || a > b;
-      case LT -> a < b;
-      case LE -> a <= b;
-      case GT -> a > b;
-      case GE -> a >= b;
-      case EQU -> !(a < b || a > b);
-      case NEU -> a != b;
-      case LTU -> !(a >= b);
-      case LEU -> !(a > b);
-      case GTU -> !(a <= b);
-      case GEU -> !(a < b);
-      case NUM -> !Double.isNaN(a) && !Double.isNaN(b);
-      case NAN -> Double.isNaN(a) || Double.isNaN(b);
-      case LO, LS, HI, HS -> throw unsignedOnly(comparison);
-    };
+    if (comparison == Comparison.EQ) {
+      return a == b;
+    } else if (comparison == Comparison.NE) {
+      return a < b || a > b;
+    } else if (comparison == Comparison.LT) {
+      return a < b;
+    } else if (comparison == Comparison.LE) {
+      return a <= b;
+    } else if (comparison == Comparison.GT) {
+      return a > b;
+    } else if (comparison == Comparison.GE) {
+      return a >= b;
+    }
+    return compareOrNan(a, b, comparison);
   }
 
-  private static boolean ordered(int order, Comparison comparison) {
-    return switch (comparison) {
-      case EQ -> order == 0;
-      case NE -> order != 0;
-      case LT, LO -> order < 0;
-      case LE, LS -> order <= 0;
-      case GT, HI -> order > 0;
-      case GE, HS -> order >= 0;
-      case EQU, NEU, LTU, LEU, GTU, GEU, NUM, NAN ->
-          throw new IllegalArgumentException(
-              "." + comparison.word() + " does not compare integers");
-    };
+  private static boolean compareOrNan(double a, double b, Comparison comparison) {
+    if (comparison == Comparison.EQU) {
+      return !(a < b || a > b);
+    } else if (comparison == Comparison.NEU) {
+      return a != b;
+    } else if (comparison == Comparison.LTU) {
+      return !(a >= b);
+    } else if (comparison == Comparison.LEU) {
+      return !(a > b);
+    } else if (comparison == Comparison.GTU) {
+      return !(a <= b);
+    } else if (comparison == Comparison.GEU) {
+      return !(a < b);
+    } else if (comparison == Comparison.NUM) {
+      return !Double.isNaN(a) && !Double.isNaN(b);
+    } else if (comparison == Comparison.NAN) {
+      return Double.isNaN(a) || Double.isNaN(b);
+    }
+    throw unsignedOnly(comparison);
+  }
+
+  private static IllegalArgumentException notOfIntegers(Comparison comparison) {
+    return new IllegalArgumentException("." + comparison.word() + " does not compare integers");
   }
 
   private static IllegalArgumentException unsignedOnly(Comparison comparison) {
@@ -250,11 +287,9 @@ final class LaneFunctions {
   }
 
   static boolean combine(boolean compared, boolean other, Logic logic) {
-    return switch (logic) {
-      case AND -> compared && other;
-      case OR -> compared || other;
-      case XOR -> compared ^ other;
-    };
+    return logic == Logic.AND
+        ? compared && other
+        : logic == Logic.OR ? compared || other : compared ^ other;
   }
 
   static boolean isNotZero(int a) {

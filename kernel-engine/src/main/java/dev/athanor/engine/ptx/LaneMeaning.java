@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -72,6 +73,15 @@ public final class LaneMeaning {
               : row.bind(results.get(i), sources));
     }
     return handles;
+  }
+
+  /** The method that a handle of a row is, unless it is made of several or has more arguments. */
+  public static Optional<Method> method(MethodHandle meaning) {
+    try {
+      return Optional.of(LOOKUP.revealDirect(meaning).reflectAs(Method.class, LOOKUP));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty(); // it is not direct
+    }
   }
 
   /** The types of all source or all result registers of a row, vectors spread out. */

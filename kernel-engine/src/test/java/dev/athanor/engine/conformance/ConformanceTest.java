@@ -32,7 +32,8 @@ class ConformanceTest {
         .filteredOn(finding -> !finding.ok() || finding.equal() != finding.values())
         .isEmpty();
     assertThat(findings.stream().map(f -> f.probe().mnemonic()))
-        .contains("add", "fma", "cvt", "mma", "wmma", "shfl", "vote", "ex2", "addc", "redux");
+        .contains(
+            "add", "fma", "cvt", "mma", "wmma", "shfl", "vote", "ex2", "addc", "redux", "wgmma");
   }
 
   @Test

@@ -7,20 +7,31 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
-/** What kernels are stopped for, and in which words. */
+/** What kernels are stopped for, and in which words, however they are executed. */
+@ParameterizedClass
+@EnumSource(Execution.class)
 class FaultsTest {
 
   private static final int LINE = Rig.FIRST_LINE;
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
   private Buffer out;
   private Buffer in;
+
+  FaultsTest(Execution execution) {
+    options = Rig.options(execution);
+    rig = new Rig(options);
+  }
 
   @BeforeEach
   void allocate() {
@@ -306,7 +317,7 @@ class FaultsTest {
 
   @Test
   void theFaultOfTheFirstBlockIsReported() {
-    try (var many = new Rig(EmulatorOptions.DEFAULT.withWorkers(8));
+    try (var many = new Rig(options.withWorkers(8));
         var none = many.ints(0)) {
       for (int i = 0; i < 20; i++) {
         var fault =

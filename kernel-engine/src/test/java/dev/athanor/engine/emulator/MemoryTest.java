@@ -4,21 +4,33 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Loads, stores and asynchronous copies. */
+@ParameterizedClass
+@EnumSource(
+    value = Execution.class,
+    names = {"INTERPRETED", "COMPILED"})
 class MemoryTest {
 
   private static final int POISON = Registers.POISON;
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
+
+  MemoryTest(Execution execution) {
+    options = Rig.options(execution);
+    rig = new Rig(options);
+  }
 
   @AfterEach
   void close() {

@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Parser;
 import java.lang.foreign.MemorySegment;
@@ -39,6 +40,12 @@ final class Rig implements AutoCloseable {
 
   private final EmulatedDevice device;
   private final Stream stream;
+
+  /** The usual options; compiled code is run where no sanitizer watches. */
+  static EmulatorOptions options(Execution execution) {
+    var options = EmulatorOptions.DEFAULT.withExecution(execution);
+    return execution == Execution.COMPILED ? options.withSanitize(Sanitize.OFF) : options;
+  }
 
   Rig() {
     this(EmulatorOptions.DEFAULT);

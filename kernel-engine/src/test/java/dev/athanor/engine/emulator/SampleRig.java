@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
@@ -19,13 +20,18 @@ import java.util.List;
 final class SampleRig implements AutoCloseable {
 
   /**
-   * A file, and how its kernels are scheduled and their asynchronous work is timed. A right kernel
-   * gives the same in all.
+   * A file, and how its kernels are scheduled and executed and their asynchronous work is timed. A
+   * right kernel gives the same in all.
    */
-  record Way(String file, Schedule schedule, AsyncTiming timing) {
+  record Way(String file, Schedule schedule, AsyncTiming timing, Execution execution) {
+    /** One that is interpreted. */
+    Way(String file, Schedule schedule, AsyncTiming timing) {
+      this(file, schedule, timing, Execution.INTERPRETED);
+    }
+
     @Override
     public String toString() {
-      return file + " " + schedule + " " + timing;
+      return file + " " + schedule + " " + timing + " " + execution;
     }
   }
 
@@ -36,7 +42,7 @@ final class SampleRig implements AutoCloseable {
   private final Stream stream;
 
   SampleRig(Way way) {
-    this(way, EmulatorOptions.DEFAULT.sanitize());
+    this(way, Rig.options(way.execution).sanitize());
   }
 
   SampleRig(Way way, Sanitize sanitize) {
@@ -57,6 +63,7 @@ final class SampleRig implements AutoCloseable {
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
                 .withAsyncTiming(way.timing)
+                .withExecution(way.execution)
                 .withSanitize(sanitize));
     stream = device.openStream();
   }
@@ -72,9 +79,10 @@ final class SampleRig implements AutoCloseable {
     for (var file : files) {
       for (var schedule : List.of(Schedule.CONVERGING, Schedule.APART)) {
         for (var timing : AsyncTiming.values()) {
-          all.add(new Way(file, schedule, timing));
+          all.add(new Way(file, schedule, timing, Execution.INTERPRETED));
         }
       }
+      all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.LAZY, Execution.COMPILED));
     }
     return all;
   }

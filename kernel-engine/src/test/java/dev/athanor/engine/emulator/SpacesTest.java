@@ -8,16 +8,29 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Local, constant, parameter and generic memory, and the variables of modules. */
+@ParameterizedClass
+@EnumSource(
+    value = Execution.class,
+    names = {"INTERPRETED", "COMPILED"})
 class SpacesTest {
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
+
+  SpacesTest(Execution execution) {
+    options = Rig.options(execution);
+    rig = new Rig(options);
+  }
 
   @AfterEach
   void close() {

@@ -3,17 +3,30 @@ package dev.athanor.engine.emulator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Threads that part, meet, wait and end. */
+@ParameterizedClass
+@EnumSource(
+    value = Execution.class,
+    names = {"INTERPRETED", "COMPILED"})
 class ThreadsTest {
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
+
+  ThreadsTest(Execution execution) {
+    options = Rig.options(execution);
+    rig = new Rig(options);
+  }
 
   @AfterEach
   void close() {
@@ -274,7 +287,7 @@ class ThreadsTest {
         """;
     var expected = rig.run(body, 50, 96);
     for (int workers : new int[] {1, 3, 7}) {
-      try (var other = new Rig(EmulatorOptions.DEFAULT.withWorkers(workers))) {
+      try (var other = new Rig(options.withWorkers(workers))) {
         assertThat(other.run(body, 50, 96)).isEqualTo(expected);
       }
     }

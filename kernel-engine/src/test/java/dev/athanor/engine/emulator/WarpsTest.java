@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import java.util.Arrays;
@@ -11,11 +12,23 @@ import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Instructions that a warp executes as one. */
+@ParameterizedClass
+@EnumSource(
+    value = Execution.class,
+    names = {"INTERPRETED", "COMPILED"})
 class WarpsTest {
 
-  private final Rig rig = new Rig();
+  private final EmulatorOptions options;
+  private final Rig rig;
+
+  WarpsTest(Execution execution) {
+    options = Rig.options(execution);
+    rig = new Rig(options);
+  }
 
   @AfterEach
   void close() {

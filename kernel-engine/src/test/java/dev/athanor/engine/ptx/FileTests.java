@@ -9,6 +9,8 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -84,7 +86,10 @@ class FileTests {
         assertThat(Verifier.faults(module)).isEmpty();
         expectFaults(file, text, Verifier.warnings(module));
       }
-      case "run" -> run(file, text);
+      case "run" -> {
+        run(file, text, Execution.INTERPRETED);
+        run(file, Files.readString(file), Execution.COMPILED);
+      }
       default -> fail("no kind of test for " + file);
     }
   }
@@ -133,23 +138,27 @@ class FileTests {
     assertThat(BLESS ? expected : text).isEqualTo(expected);
   }
 
-  private static void run(Path file, String text) throws IOException {
+  private static void run(Path file, String text, Execution execution) throws IOException {
     for (var timing : BLESS ? List.of(AsyncTiming.LAZY) : List.of(AsyncTiming.values())) {
-      run(file, text, timing);
+      run(file, text, execution, timing);
     }
   }
 
-  private static void run(Path file, String text, AsyncTiming timing) throws IOException {
+  private static void run(Path file, String text, Execution execution, AsyncTiming timing)
+      throws IOException {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-    if (module.target().architectureSpecific()) {
+    if (!options.target().runs(module.target())) {
       options = options.withTarget(module.target());
     }
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
-    try (var device = new EmulatedDevice(options);
+    if (execution == Execution.COMPILED) {
+      options = options.withSanitize(Sanitize.OFF); // compiled code is run where nobody watches
+    }
+    try (var device = new EmulatedDevice(options.withExecution(execution));
         var stream = device.openStream()) {
       for (int i = 0; i < lines.size(); i++) {
         var m = RUN.matcher(lines.get(i));
@@ -178,7 +187,7 @@ class FileTests {
             lines.set(i, lines.get(i).substring(0, m.start(5)) + decode(m.group(4), got));
           } else {
             assertThat(decode(m.group(4), got))
-                .as(lines.get(i))
+                .as("%s, %s", lines.get(i), execution)
                 .isEqualTo(decode(m.group(4), expected));
           }
         }

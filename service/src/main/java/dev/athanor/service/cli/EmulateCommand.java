@@ -97,7 +97,8 @@ public final class EmulateCommand implements Callable<Integer> {
       paramLabel = "ARGUMENT",
       description = {
         "a parameter's value, in their order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
-        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value)"
+        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value), or a tensor map of",
+        "tiles, tensormap:BOX:swizzle=128:in:FILE.npy (or out:, inout:)"
       })
   private List<String> arguments = new ArrayList<>();
 
@@ -112,7 +113,7 @@ public final class EmulateCommand implements Callable<Integer> {
       names = "--timing",
       paramLabel = "TIMING",
       defaultValue = "lazy",
-      description = "when asynchronous work happens: eager or lazy")
+      description = "when asynchronous work happens: eager, lazy, random or reordered")
   private String timing;
 
   @Option(

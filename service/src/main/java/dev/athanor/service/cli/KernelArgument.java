@@ -4,6 +4,10 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.device.TensorMap.Element;
+import dev.athanor.engine.device.TensorMap.Fill;
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -17,10 +21,14 @@ import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /** What the command line gives to a parameter of a kernel. */
 sealed interface KernelArgument {
@@ -28,7 +36,7 @@ sealed interface KernelArgument {
   /** How arguments are written. */
   String FORMS =
       "arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,"
-          + " inout:FILE.npy, zeros:BYTES and bytes:FILE";
+          + " inout:FILE.npy, zeros:BYTES, bytes:FILE and tensormap:BOX:… of in, out or inout";
 
   /** A number. */
   record Scalar(Type type, long bits) implements KernelArgument {}
@@ -40,8 +48,14 @@ sealed interface KernelArgument {
    * A buffer.
    *
    * @param target where its contents go after the launch
+   * @param map what the kernel gets in place of the buffer's address
    */
-  record Tensor(HostTensor initial, Optional<Path> target) implements KernelArgument {}
+  record Tensor(HostTensor initial, Optional<Path> target, Optional<TensorMap> map)
+      implements KernelArgument {
+    Tensor(HostTensor initial, Optional<Path> target) {
+      this(initial, target, Optional.empty());
+    }
+  }
 
   /**
    * Reads an argument, and the file that it names.
@@ -72,14 +86,91 @@ sealed interface KernelArgument {
                 HostTensor.zeros(
                     new TensorType(DType.U8, shape(parts.length == 2 ? parts[1] : ""))),
                 Optional.empty());
+        case "tensormap" -> mapped(text);
         case "bytes" -> new Bytes(MemorySegment.ofArray(Files.readAllBytes(file(text, parts))));
         default -> number(parts);
       };
     } catch (IOException e) {
-      throw new IllegalArgumentException("--arg %s: %s".formatted(text, e), e);
+      throw new Misread("--arg %s: %s".formatted(text, e), e);
+    } catch (Misread e) {
+      throw e; // of the tensor in a tensor map
     } catch (IllegalArgumentException | Failure e) {
-      throw new IllegalArgumentException("--arg %s: %s".formatted(text, e.getMessage()), e);
+      throw new Misread("--arg %s: %s".formatted(text, e.getMessage()), e);
     }
+  }
+
+  /** An argument that cannot be read; the message names it. */
+  final class Misread extends IllegalArgumentException {
+    Misread(String message, Throwable cause) {
+      super(message, cause);
+    }
+  }
+
+  /**
+   * A tensor map, {@code tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy}; the box has the extents
+   * of a tile, outermost first, as the shape has those of the tensor.
+   */
+  private static Tensor mapped(String text) {
+    var parts = text.split(":", -1);
+    int at = 2;
+    var words = new HashMap<String, String>();
+    while (at < parts.length && parts[at].contains("=")) {
+      var word = parts[at++].split("=", 2);
+      words.put(word[0], word[1]);
+    }
+    var rest =
+        String.join(":", Arrays.asList(parts).subList(Math.min(at, parts.length), parts.length));
+    if (!(rest.matches("(in|out|inout):.*") && parse(rest) instanceof Tensor tensor)) {
+      throw new IllegalArgumentException(
+          "it is written tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, where swizzle and fill may"
+              + " be left out and out or inout stand for in");
+    }
+    var swizzle = SWIZZLES.get(words.getOrDefault("swizzle", "none"));
+    var fill = FILLS.get(words.getOrDefault("fill", "zero"));
+    words.keySet().removeAll(Set.of("swizzle", "fill"));
+    if (swizzle == null || fill == null || !words.isEmpty()) {
+      throw new IllegalArgumentException(
+          "swizzle is none, 32, 64 or 128, fill is zero or nan, and there is nothing else");
+    }
+    var type = tensor.initial.type();
+    var element = element(type.dtype());
+    var shape = type.shape().extents();
+    var strides = new ArrayList<Long>();
+    long stride = element.bytes();
+    for (long extent : shape.reversed()) {
+      stride *= extent;
+      strides.add(stride);
+    }
+    if (!strides.isEmpty()) {
+      strides.removeLast();
+    }
+    var box = shape(parts[1]).extents().reversed().stream().map(Math::toIntExact).toList();
+    var map =
+        TensorMap.of(element, shape.reversed(), strides, box).withSwizzle(swizzle).withFill(fill);
+    return new Tensor(tensor.initial, tensor.target, Optional.of(map));
+  }
+
+  Map<String, SwizzleMode> SWIZZLES =
+      Map.of(
+          "none", SwizzleMode.NONE,
+          "32", SwizzleMode.BYTES_32,
+          "64", SwizzleMode.BYTES_64,
+          "128", SwizzleMode.BYTES_128);
+
+  Map<String, Fill> FILLS = Map.of("zero", Fill.ZERO, "nan", Fill.NAN);
+
+  private static Element element(DType type) {
+    return switch (type) {
+      case F64 -> Element.F64;
+      case F32 -> Element.F32;
+      case F16 -> Element.F16;
+      case BF16 -> Element.BF16;
+      case I64 -> Element.S64;
+      case I32 -> Element.S32;
+      case U32 -> Element.U32;
+      case I16 -> Element.U16;
+      case I8, U8, BOOL -> Element.U8;
+    };
   }
 
   private static Path file(String text, String[] parts) {
@@ -166,7 +257,7 @@ sealed interface KernelArgument {
         var buffer = device.allocate(Math.max(1, tensor.initial.data().byteSize()));
         buffers.add(buffer);
         stream.upload(tensor.initial.data(), buffer, 0);
-        yield Argument.of(buffer);
+        yield tensor.map.map(map -> Argument.of(map, buffer)).orElse(Argument.of(buffer));
       }
     };
   }

@@ -89,6 +89,61 @@ class EmulateCommandTest {
     return help.substring(start, help.indexOf("inout:y.npy", start) + "inout:y.npy".length());
   }
 
+  private static final String TILE =
+      """
+      .version 8.0
+      .target sm_90a
+      .address_size 64
+      .visible .entry tile(.param .align 64 .b8 map[128], .param .u64 out)
+      {
+        .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f;
+        .shared .align 128 .b8 tile[128];
+        .shared .align 8 .b64 full;
+        mov.u32 %r0, %tid.x; mov.u32 %r1, full; mov.u32 %r2, tile;
+        setp.ne.u32 %p0, %r0, 0;
+        @%p0 bra $wait;
+        mbarrier.init.shared::cta.b64 [%r1], 1;
+        fence.mbarrier_init.release.cluster;
+        mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], 128;
+        mov.b64 %rd0, map;
+        cvta.param.u64 %rd0, %rd0;
+        mov.u32 %r3, 0; mov.u32 %r4, 4;
+        cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+          [%r2], [%rd0, {%r3, %r4}], [%r1];
+        $wait:
+        bar.sync 0;
+        $again:
+        mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;
+        @!%p1 bra $again;
+        shl.b32 %r5, %r0, 2; add.u32 %r6, %r2, %r5;
+        ld.shared.f32 %f, [%r6];
+        ld.param.u64 %rd1, [out]; mul.wide.u32 %rd2, %r0, 4; add.u64 %rd1, %rd1, %rd2;
+        st.global.f32 [%rd1], %f;
+        ret;
+      }
+      """;
+
+  /** Four rows of eight from row 4 of a matrix of six. */
+  @ParameterizedTest
+  @CsvSource({"'', 0", ":fill=nan, NaN"})
+  void aTensorMapCopiesATile(String fill, Double beyond) throws IOException {
+    Files.writeString(folder.resolve("tile.ptx"), TILE);
+    var values = new double[48];
+    Arrays.setAll(values, i -> i);
+    save("m.npy", HostTensor.of(new TensorType(DType.F32, Shape.of(6, 8)), values));
+    for (var timing : List.of("eager", "lazy", "random", "reordered")) {
+      var run =
+          emulate(
+              "tile.ptx --block 32 --arg tensormap:4,8%s:in:m.npy --arg out:t.npy:f32:4,8 --timing %s"
+                  .formatted(fill, timing));
+      assertThat(run.status()).as(run.err()).isZero();
+      var tile = read("t.npy").toDoubles();
+      assertThat(tile[0]).isEqualTo(32);
+      assertThat(tile[15]).isEqualTo(47);
+      assertThat(tile[16]).isEqualTo(beyond);
+    }
+  }
+
   @Test
   void aProfileSaysWhatTheKernelDid() {
     var run = emulate(example() + " --profile --gpu A100");
@@ -210,10 +265,13 @@ class EmulateCommandTest {
           saxpy.ptx --block 1 --schedule no | --schedule no: it takes converging, ahead-first, one-by-one, random, apart
           saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is no number of type u8
           saxpy.ptx --block 1 --arg s8:-129 | --arg s8:-129: "-129" is no number of type s8
-          saxpy.ptx --block 1 --arg frob | --arg frob: arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES and bytes:FILE
+          saxpy.ptx --block 1 --arg frob | --arg frob: arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES, bytes:FILE and tensormap:BOX:… of in, out or inout
           saxpy.ptx --block 1 --arg in:none.npy | --arg in:@/none.npy: there is no readable file of that name
           saxpy.ptx --block 1 --arg out:new.npy | --arg out:@/new.npy: it is written out:FILE.npy:DTYPE:SHAPE
           saxpy.ptx --block 1 --arg out:new.npy:bf16:4 | --arg out:@/new.npy:bf16:4: npy files hold no bf16
+          saxpy.ptx --block 1 --arg tensormap:4,4:zeros:64 | --arg tensormap:4,4:zeros:64: it is written tensormap:BOX:swizzle=128:fill=nan:in:FILE.npy, where swizzle and fill may be left out and out or inout stand for in
+          saxpy.ptx --block 1 --arg tensormap:4,4:swizzle=7:in:x.npy | --arg tensormap:4,4:swizzle=7:in:@/x.npy: swizzle is none, 32, 64 or 128, fill is zero or nan, and there is nothing else
+          saxpy.ptx --block 1 --arg tensormap:3:in:x.npy | --arg tensormap:3:in:@/x.npy: a tensor map has rows of a multiple of 16 bytes in its box, got 12
           saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size is integers with commas between, 64,64
           saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is no npy file: it does not begin with \\x93NUMPY
           saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments, the kernel takes 4
