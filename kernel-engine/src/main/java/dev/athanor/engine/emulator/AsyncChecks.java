@@ -225,8 +225,7 @@ final class AsyncChecks {
       defined.setRange(offset, TensorMap.BYTES);
     }
     if (memory instanceof Allocation buffer) {
-      of.launch.changedMaps.put(
-          buffer.address() + offset, of.launch.mapChanges.incrementAndGet());
+      of.launch.changedMaps.put(buffer.address() + offset, of.launch.mapChanges.incrementAndGet());
     }
   }
 
@@ -262,12 +261,7 @@ final class AsyncChecks {
     for (int at = chunks.nextSetBit(0); at >= 0; ) {
       int end = chunks.nextClearBit(at);
       of.fly(
-          reads,
-          32 * warp,
-          product.number,
-          shared,
-          (long) CHUNK * at,
-          (long) CHUNK * (end - at));
+          reads, 32 * warp, product.number, shared, (long) CHUNK * at, (long) CHUNK * (end - at));
       at = chunks.nextSetBit(end);
     }
   }

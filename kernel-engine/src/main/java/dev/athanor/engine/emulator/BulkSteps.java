@@ -93,7 +93,8 @@ final class BulkSteps {
       if (completion.ranks == null) {
         var owner = barriers.owner(lane & 31);
         if (owner.sharedMemory != to) {
-          throw fault(Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
+          throw fault(
+              Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
         }
         load(lane, source, target, owner, barriers, bytes, reduction);
         return;

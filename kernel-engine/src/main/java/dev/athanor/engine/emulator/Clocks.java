@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Each warp has a clock, which goes on with everything by which others may come to know of its
  * doings. What a proxy fence has made known to asynchronous copies has clocks of its own, which go
- * the same ways. Clocks never go back, not even from one cluster of a worker to the next, so that what an
- * earlier one did is known to all.
+ * the same ways. Clocks never go back, not even from one cluster of a worker to the next, so that
+ * what an earlier one did is known to all.
  */
 final class Clocks {
 

@@ -79,9 +79,7 @@ final class CopyClocks {
   /** All copies that a thread has issued arrive at an mbarrier when they are done. */
   void arrive(int thread, Flight flight) {
     runs[thread]++;
-    arrivals
-        .computeIfAbsent(thread, _ -> new ArrayList<>())
-        .add(new Arrival(runs[thread], flight));
+    arrivals.computeIfAbsent(thread, _ -> new ArrayList<>()).add(new Arrival(runs[thread], flight));
     last[thread] = NONE;
   }
 

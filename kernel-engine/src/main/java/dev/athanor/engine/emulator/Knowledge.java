@@ -57,7 +57,6 @@ final class Knowledge {
     }
   }
 
-
   boolean isEmpty() {
     return size == 0;
   }

@@ -68,8 +68,7 @@ final class LaneJudge implements Judge {
   }
 
   private boolean knows(long before, int cluster, int time) {
-    return watch.clocks.knows(
-        of.warp(), lane, cluster, Mark.warp(before), Mark.lane(before), time);
+    return watch.clocks.knows(of.warp(), lane, cluster, Mark.warp(before), Mark.lane(before), time);
   }
 
   private @Nullable Kind kind(long before, int cluster, boolean wrote) {

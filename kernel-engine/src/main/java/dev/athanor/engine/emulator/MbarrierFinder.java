@@ -58,7 +58,8 @@ final class MbarrierFinder {
                   owner == block ? "" : " of block %d of the cluster".formatted(owner.rank)));
     }
     if (!barrier.isIntact()) {
-      throw fault(Kind.MBARRIER_OVERWRITTEN, lane, "something was stored over %s".formatted(barrier));
+      throw fault(
+          Kind.MBARRIER_OVERWRITTEN, lane, "something was stored over %s".formatted(barrier));
     }
     return barrier;
   }

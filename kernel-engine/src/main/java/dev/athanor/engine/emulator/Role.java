@@ -176,7 +176,8 @@ record Role(
 
   /** Whether it combines what is there with something, with nobody between. */
   boolean combines() {
-    return isInFlight() && (instruction.modifiers().has("reduce") || instruction.form().mnemonic().equals("red"));
+    return isInFlight()
+        && (instruction.modifiers().has("reduce") || instruction.form().mnemonic().equals("red"));
   }
 
   private static Role plain(Kind kind, int number, Instruction instruction, int strength, int but) {

@@ -33,6 +33,7 @@ final class Sanitizer implements Observer {
   static final class Launch {
     final Places places;
     final SyncPlaces released = new SyncPlaces();
+
     /** How many agents beside the threads there are. */
     final AtomicLong agents = new AtomicLong();
 

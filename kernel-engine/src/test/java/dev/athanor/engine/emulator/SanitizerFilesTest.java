@@ -89,9 +89,13 @@ class SanitizerFilesTest {
 
   private static void good(Path file) throws IOException {
     var text = Files.readString(file);
-    for (var timing : AsyncTiming.values()) {
-      var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-      assertThat(findings(file, without(text, "// bad"), options)).as("%s", timing).isEmpty();
+    for (var schedule : List.of(Schedule.CONVERGING, Schedule.RANDOM, Schedule.APART)) {
+      for (var timing : AsyncTiming.values()) {
+        var options = EmulatorOptions.DEFAULT.withSchedule(schedule).withAsyncTiming(timing);
+        assertThat(findings(file, without(text, "// bad"), options))
+            .as("%s, %s", schedule, timing)
+            .isEmpty();
+      }
     }
   }
 
@@ -106,19 +110,25 @@ class SanitizerFilesTest {
           .forEach(m -> expected.add("%s on line %d: %s".formatted(m.group(1), line, m.group(2))));
     }
     assertThat(expected).isNotEmpty();
-    // of two blocks the same comes first every time
-    var found = findings(file, without(text, "// good"), EmulatorOptions.DEFAULT.withWorkers(1));
-    Set<String> got = new TreeSet<>();
-    for (var report : found) {
-      got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
-      var other = report.other();
-      if (other != null) {
-        got.add("against on line %d: %s".formatted(other.source().line(), report.kind()));
+    for (var timing : AsyncTiming.values()) {
+      // of two blocks the same comes first every time
+      var found =
+          findings(
+              file,
+              without(text, "// good"),
+              EmulatorOptions.DEFAULT.withWorkers(1).withAsyncTiming(timing));
+      Set<String> got = new TreeSet<>();
+      for (var report : found) {
+        got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
+        var other = report.other();
+        if (other != null) {
+          got.add("against on line %d: %s".formatted(other.source().line(), report.kind()));
+        }
       }
+      assertThat(got)
+          .as(timing + found.stream().map(Report::toString).collect(Collectors.joining("\n")))
+          .isEqualTo(expected);
     }
-    assertThat(got)
-        .as(found.stream().map(Report::toString).collect(Collectors.joining("\n")))
-        .isEqualTo(expected);
   }
 
   private static String without(String text, String mark) {

@@ -429,8 +429,7 @@ class WgmmaTest {
 
   @Test
   void sumsThatNobodyHasWaitedForShow() {
-    var lazy =
-        EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF).withAsyncTiming(AsyncTiming.LAZY);
+    var lazy = EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF).withAsyncTiming(AsyncTiming.LAZY);
     for (var body :
         List.of(
             PRODUCT + COMMIT,
