@@ -28,7 +28,7 @@ record LaunchedKernel(
     Memory parameters,
     GlobalMemory.Snapshot memory,
     EmulatorOptions options,
-    Sanitizer.@Nullable Launch sanitizer) {
+    @Nullable SanitizedLaunch sanitizer) {
 
   /** A run with a sanitizer if the options say so. */
   static LaunchedKernel of(
@@ -56,7 +56,7 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
-            new Sanitizer.Launch(plain.observed(), cluster, options.sanitize()));
+            new SanitizedLaunch(plain.observed(), cluster, options.sanitize()));
   }
 
   private Observer.Observed observed() {

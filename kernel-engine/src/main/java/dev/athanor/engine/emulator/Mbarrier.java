@@ -154,6 +154,11 @@ final class Mbarrier {
     return pending == 0 && bytes != 0;
   }
 
+  /** Which it is, in words. */
+  String name() {
+    return "the mbarrier at " + offset;
+  }
+
   /** The state in words: what has come and what is missing. */
   @Override
   public String toString() {

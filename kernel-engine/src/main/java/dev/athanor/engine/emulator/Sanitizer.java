@@ -2,20 +2,11 @@ package dev.athanor.engine.emulator;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,53 +20,8 @@ final class Sanitizer implements Observer {
   /** The bytes that are looked at at once of a long row. */
   private static final long PIECE = 16;
 
-  /** What the workers of one launch share. */
-  static final class Launch {
-    final Places places;
-    final SyncPlaces released = new SyncPlaces();
-
-    /** How many agents beside the threads there are. */
-    final AtomicLong agents = new AtomicLong();
-
-    /** How often tensor maps were changed, and which of those changes was the last of each. */
-    final AtomicLong mapChanges = new AtomicLong();
-
-    final Map<Long, Long> changedMaps = new ConcurrentHashMap<>();
-    final boolean races;
-    final Reports reports = new Reports();
-    final List<Role> roles;
-    final Sentences sentences;
-    final ProductRegisters.Uses productRegisters;
-    private final Observed observed;
-    private final GlobalShadow shadow = new GlobalShadow();
-    private final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
-
-    Launch(Observed observed, Dim3 cluster, Sanitize level) {
-      this.observed = observed;
-      this.races = level == Sanitize.FULL;
-      this.places =
-          new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);
-      var instructions = observed.instructions();
-      var variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
-      this.roles =
-          IntStream.range(0, instructions.size())
-              .mapToObj(i -> Role.of(i, instructions.get(i), variables))
-              .toList();
-      this.sentences = new Sentences(places, variables, roles);
-      this.productRegisters = ProductRegisters.Uses.of(instructions);
-      for (int i = 0; i < instructions.size(); i++) {
-        numbers.put(instructions.get(i), i);
-      }
-    }
-
-    /** What has been found. */
-    List<Report> reports() {
-      return reports.all();
-    }
-  }
-
   final Watch watch;
-  final Launch launch;
+  final SanitizedLaunch launch;
   final Sentences sentences;
   final int rank;
 
@@ -100,8 +46,11 @@ final class Sanitizer implements Observer {
   /** The number in its cluster of the warp that touches. */
   private int warp;
 
-  /** Whether what touches does so beside the threads. */
-  private boolean flies;
+  /**
+   * Up to when each warp's writes are known to what touches beside the threads; null = a thread
+   * touches.
+   */
+  private int @Nullable [] fenced;
 
   private @Nullable Memory lastBuffer;
   private GlobalShadow.@Nullable Pages lastPages;
@@ -366,9 +315,9 @@ final class Sanitizer implements Observer {
    * @param number of its {@link Flight}
    */
   void fly(Touch now, int thread, int number, Memory memory, long offset, long bytes) {
-    flies = true;
     touch = now;
     warp = firstWarp + thread / 32;
+    fenced = role.isInAsyncProxy() ? watch.clocks.fenced(warp) : watch.clocks.seen(warp);
     int lane = thread % 32;
     now.warp = thread / 32;
     now.mask = 1 << lane;
@@ -383,7 +332,7 @@ final class Sanitizer implements Observer {
       }
       touchShadows(now);
     }
-    flies = false;
+    fenced = null;
   }
 
   /** What names the place of each lane among those of global memory, or of the cluster's shared. */
@@ -428,14 +377,16 @@ final class Sanitizer implements Observer {
       return;
     }
     int[] seen = watch.clocks.seen(warp);
-    int[] fenced = flies && role.isInAsyncProxy() ? watch.clocks.fenced(warp) : seen;
+    int[] seenWrites = fenced == null ? seen : fenced;
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       long mark = Mark.at(role.mark(), warp, lane, times[lane]);
       if (writes) {
-        memory.shadow().write(touch.offsets[lane], touch.bytes, mark, fenced, seen, judges[lane]);
+        memory
+            .shadow()
+            .write(touch.offsets[lane], touch.bytes, mark, seenWrites, seen, judges[lane]);
       } else {
-        memory.shadow().read(touch.offsets[lane], touch.bytes, mark, fenced, judges[lane]);
+        memory.shadow().read(touch.offsets[lane], touch.bytes, mark, seenWrites, judges[lane]);
       }
     }
   }

@@ -81,7 +81,10 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
         of,
         null,
         "",
-        lane(of) + " starts a copy for which nobody has waited at the end, at " + barrier,
+        lane(of)
+            + " starts a copy for which nobody has waited at "
+            + barrier.name()
+            + " when all have ended",
         "mbarrier.try_wait before the end would do so",
         1);
   }

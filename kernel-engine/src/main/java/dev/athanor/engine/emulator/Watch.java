@@ -41,7 +41,7 @@ final class Watch {
     }
   }
 
-  final Sanitizer.Launch launch;
+  final SanitizedLaunch launch;
   final Clocks clocks;
   final CopyClocks copies;
   final Ordering ordering;
@@ -64,7 +64,7 @@ final class Watch {
 
   private long cluster;
 
-  Watch(Sanitizer.Launch launch) {
+  Watch(SanitizedLaunch launch) {
     this.launch = launch;
     this.warpsOfBlock = launch.places.warps();
     int warps = launch.places.blocks() * warpsOfBlock;

@@ -89,7 +89,8 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
     return run(way, Sanitize.OFF, in);
   }
 
-  private int[] run(Way way, Sanitize sanitize, int... in) {
+  /** The same, watched or not. */
+  int[] run(Way way, Sanitize sanitize, int... in) {
     var text = HEAD.replace("CLUSTER", String.valueOf(cluster)) + body + "ret;\n}\n";
     try (var rig = new SampleRig(way, text, sanitize)) {
       var out = rig.buffer(new int[Math.max(in.length, blocks * threads)]);
