@@ -13,12 +13,16 @@ import org.junit.jupiter.api.Test;
 class AsyncSentencesTest {
 
   private static final String LOAD =
-      "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;\n"
-          + "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1],"
-          + " 128, [bar];\n";
+      """
+      @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+      @%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 128, [bar];
+      """;
+
   private static final String STORE =
-      "@%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 128;\n"
-          + "@%p0 cp.async.bulk.commit_group;\n";
+      """
+      @%p0 cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 128;
+      @%p0 cp.async.bulk.commit_group;
+      """;
 
   /** In each timing the same. */
   private static List<String> reports(int threads, String body) {
