@@ -106,6 +106,7 @@ final class AsyncWatch {
   boolean isVisibleToProxy(BarrierWatch barrier, int thread) {
     return barrier.isFenced
         || watch.clocks.knowsFenced(
+            Proxied.SHARED,
             thread / 32,
             thread % 32,
             watch.cluster(),

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,6 +15,11 @@ import org.jspecify.annotations.Nullable;
  */
 final class Clocks {
 
+  private static final Proxied[] MEMORIES = Proxied.values();
+
+  /** What is known, and what of it is behind a fence. */
+  private static final int PARTS = 1 + MEMORIES.length;
+
   private final int warps;
   private final int[] now;
 
@@ -23,8 +29,8 @@ final class Clocks {
    */
   private final int[][] seen;
 
-  /** For each thread the time of its last proxy fence. */
-  private final int[] fenced;
+  /** By memory, for each thread the time of its last proxy fence. */
+  private final int[][] fenced;
 
   /** What all lanes of a warp know besides; shared, never changed. */
   private final Knowledge[] common;
@@ -47,12 +53,12 @@ final class Clocks {
    */
   Clocks(int warps, int barriers) {
     this.warps = warps;
-    this.barrierSeen = new int[barriers][2 * warps];
+    this.barrierSeen = new int[barriers][PARTS * warps];
     this.barrierCommon = new @Nullable Knowledge[barriers];
     this.now = new int[warps];
     Arrays.fill(now, 1);
-    this.seen = new int[warps][2 * warps];
-    this.fenced = new int[32 * warps];
+    this.seen = new int[warps][PARTS * warps];
+    this.fenced = new int[MEMORIES.length][32 * warps];
     this.common = new Knowledge[warps];
     this.own = new @Nullable Knowledge[32 * warps];
     this.anyOwn = new boolean[warps];
@@ -65,7 +71,9 @@ final class Clocks {
     for (int[] each : seen) {
       Arrays.fill(each, before);
     }
-    Arrays.fill(fenced, before);
+    for (int[] each : fenced) {
+      Arrays.fill(each, before);
+    }
     anyFence = false;
     Arrays.fill(common, Knowledge.NONE);
     Arrays.fill(own, null);
@@ -92,8 +100,13 @@ final class Clocks {
   }
 
   /** Up to when all lanes of a warp know what each warp did to be behind a proxy fence. */
-  int[] fenced(int warp) {
-    return Arrays.copyOfRange(seen[warp], warps, 2 * warps);
+  int[] fenced(int warp, Proxied memory) {
+    return Arrays.copyOfRange(seen[warp], place(memory, 0), place(memory, warps));
+  }
+
+  /** Where it is kept up to when a warp's doings are behind a fence. */
+  private int place(Proxied memory, int warp) {
+    return (1 + memory.ordinal()) * warps + warp;
   }
 
   /** Whether a thread knows what a thread did, which is not itself. */
@@ -110,14 +123,21 @@ final class Clocks {
    * Whether a thread knows that what a thread did is behind a proxy fence, itself or another one.
    */
   boolean knowsFenced(
-      int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
+      Proxied memory,
+      int warp,
+      int lane,
+      long otherCluster,
+      int otherWarp,
+      int otherLane,
+      int time) {
+    boolean own = otherWarp == warp && otherLane == lane;
     if (otherCluster == cluster
-        && (time <= seen[warp][warps + otherWarp]
-            || (otherWarp == warp && otherLane == lane && time <= fenced[32 * warp + lane]))) {
+        && (time <= seen[warp][place(memory, otherWarp)]
+            || (own && time <= fenced[memory.ordinal()][32 * warp + lane]))) {
       return true;
     }
-    long all = Knowledge.fencedKey(otherCluster, otherWarp, Knowledge.ALL);
-    long one = Knowledge.fencedKey(otherCluster, otherWarp, otherLane);
+    long all = Knowledge.fencedKey(memory, otherCluster, otherWarp, Knowledge.ALL);
+    long one = Knowledge.fencedKey(memory, otherCluster, otherWarp, otherLane);
     return knows(warp, lane, all) >= time || knows(warp, lane, one) >= time;
   }
 
@@ -127,21 +147,24 @@ final class Clocks {
     return Math.max(common[warp].of(key), alone == null ? 0 : alone.of(key));
   }
 
-  /** A proxy fence: what these threads know asynchronous copies know as well. */
-  void fenceProxies(int warp, int lanes) {
+  /** A proxy fence: what these threads know what goes on beside them knows as well. */
+  void fenceProxies(int warp, int lanes, Set<Proxied> memories) {
     anyFence = true;
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      fenced[32 * warp + lane] = now[warp];
       var known = common[warp].copy();
       var alone = own[32 * warp + lane];
       if (alone != null) {
         known.join(alone);
       }
-      known.fence();
-      for (int other = 0; other < warps; other++) {
-        if (seen[warp][other] > seen[warp][warps + other]) {
-          known.raise(Knowledge.fencedKey(cluster, other, Knowledge.ALL), seen[warp][other]);
+      for (var memory : memories) {
+        fenced[memory.ordinal()][32 * warp + lane] = now[warp];
+        known.fence(memory);
+        for (int other = 0; other < warps; other++) {
+          if (seen[warp][other] > seen[warp][place(memory, other)]) {
+            known.raise(
+                Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL), seen[warp][other]);
+          }
         }
       }
       own[32 * warp + lane] = known;
@@ -221,11 +244,13 @@ final class Clocks {
     var joined = known;
     for (int left = anyFence ? lanes : 0; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      int time = fenced[32 * warp + lane];
-      long key = Knowledge.fencedKey(cluster, warp, lane);
-      if (time > seen[warp][warps + warp] && joined.of(key) < time) {
-        joined = joined == known ? known.copy() : joined;
-        joined.raise(key, time);
+      for (var memory : MEMORIES) {
+        int time = fenced[memory.ordinal()][32 * warp + lane];
+        long key = Knowledge.fencedKey(memory, cluster, warp, lane);
+        if (time > seen[warp][place(memory, warp)] && joined.of(key) < time) {
+          joined = joined == known ? known.copy() : joined;
+          joined.raise(key, time);
+        }
       }
     }
     return joined;
@@ -258,8 +283,12 @@ final class Clocks {
   void publish(int warp, int lane, int upTo, Knowledge to) {
     for (int other = 0; other < warps; other++) {
       to.raise(Knowledge.key(cluster, other, Knowledge.ALL), seen[warp][other]);
-      if (anyFence) {
-        to.raise(Knowledge.fencedKey(cluster, other, Knowledge.ALL), seen[warp][warps + other]);
+      for (var memory : MEMORIES) {
+        if (anyFence) {
+          to.raise(
+              Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL),
+              seen[warp][place(memory, other)]);
+        }
       }
     }
     to.join(common[warp]);
@@ -268,9 +297,16 @@ final class Clocks {
       to.join(alone);
     }
     to.raise(Knowledge.key(cluster, warp, lane), upTo);
-    if (anyFence) {
-      to.raise(Knowledge.fencedKey(cluster, warp, lane), Math.min(upTo, fenced[32 * warp + lane]));
+    for (var memory : MEMORIES) {
+      if (anyFence) {
+        int time = fenced[memory.ordinal()][32 * warp + lane];
+        to.raise(Knowledge.fencedKey(memory, cluster, warp, lane), Math.min(upTo, time));
+      }
     }
+  }
+
+  private static void learn(int[] known, int at, Knowledge news, long key) {
+    known[at] = Math.max(known[at], news.of(key));
   }
 
   /** Some threads of a warp come to know something. */
@@ -288,10 +324,11 @@ final class Clocks {
     known.join(news);
     common[warp] = known;
     for (int other = 0; other < warps; other++) {
-      long all = Knowledge.key(cluster, other, Knowledge.ALL);
-      long fencedAll = Knowledge.fencedKey(cluster, other, Knowledge.ALL);
-      seen[warp][other] = Math.max(seen[warp][other], news.of(all));
-      seen[warp][warps + other] = Math.max(seen[warp][warps + other], news.of(fencedAll));
+      learn(seen[warp], other, news, Knowledge.key(cluster, other, Knowledge.ALL));
+      for (var memory : MEMORIES) {
+        long all = Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL);
+        learn(seen[warp], place(memory, other), news, all);
+      }
     }
   }
 

@@ -12,10 +12,11 @@ final class Knowledge {
   /** In place of a lane: all lanes of the warp. */
   static final int ALL = -1;
 
-  /** The places of a cluster's warps, and those of the same behind a proxy fence. */
-  private static final int WARPS = 1024;
+  /** The places of a cluster's warps. */
+  private static final int MOST_WARPS = 512;
 
-  private static final int FENCED = WARPS / 2;
+  /** Those, and those of the same behind a proxy fence for each {@link Proxied}. */
+  private static final int WARPS = 4 * MOST_WARPS;
 
   /** The places of a warp's lanes, and that of all of them. */
   private static final int LANES = 33;
@@ -37,8 +38,8 @@ final class Knowledge {
   }
 
   /** What names the same, as far as it is behind a proxy fence. */
-  static long fencedKey(long cluster, int warp, int lane) {
-    return key(cluster, FENCED + warp, lane);
+  static long fencedKey(Proxied memory, long cluster, int warp, int lane) {
+    return key(cluster, (1 + memory.ordinal()) * MOST_WARPS + warp, lane);
   }
 
   /** What names an agent. */
@@ -47,12 +48,12 @@ final class Knowledge {
   }
 
   /** Whatever is known is behind a proxy fence now. */
-  void fence() {
+  void fence(Proxied memory) {
     var known = copy();
     for (int i = 0; i < known.keys.length; i++) {
       long key = known.keys[i];
-      if (key > 0 && (key - 1) / LANES % WARPS < FENCED) {
-        raise(key + (long) FENCED * LANES, known.times[i]);
+      if (key > 0 && (key - 1) / LANES % WARPS < MOST_WARPS) {
+        raise(key + (1L + memory.ordinal()) * MOST_WARPS * LANES, known.times[i]);
       }
     }
   }

@@ -193,10 +193,11 @@ final class LaneJudge implements Judge {
     } else if (!isOwn(before, cluster) && !knows(before, cluster, time)) {
       return role.combines() && Mark.has(before, Mark.ATOMIC) ? null : race(before, cluster);
     }
+    var memory = of.now().memory(lane) instanceof Allocation ? Proxied.GLOBAL : Proxied.SHARED;
     return wrote
             && role.isInAsyncProxy()
             && !watch.clocks.knowsFenced(
-                of.warp(), lane, cluster, Mark.warp(before), Mark.lane(before), time)
+                memory, of.warp(), lane, cluster, Mark.warp(before), Mark.lane(before), time)
         ? Kind.PROXY_FENCE
         : null;
   }

@@ -1,10 +1,13 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -172,6 +175,16 @@ record Role(
   /** Whether the memory that its own thread touches is that of an mbarrier only. */
   boolean isOfMbarrier() {
     return kind == Kind.MBARRIER || kind == Kind.FLIGHT;
+  }
+
+  /** The memory that a proxy fence is for. */
+  Set<Proxied> fences() {
+    var modifiers = instruction.modifiers();
+    return modifiers.has("global")
+        ? EnumSet.of(Proxied.GLOBAL)
+        : modifiers.find(Space.class).isPresent()
+            ? EnumSet.of(Proxied.SHARED)
+            : EnumSet.allOf(Proxied.class);
   }
 
   /** Whether it combines what is there with something, with nobody between. */

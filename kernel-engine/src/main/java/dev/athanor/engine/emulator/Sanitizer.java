@@ -131,7 +131,7 @@ final class Sanitizer implements Observer {
       case FENCE -> watch.ordering.fence(of, chosen, role.strength());
       case CLUSTER_ARRIVE -> watch.arrive(of, chosen, role.releases());
       case EXIT -> exit(of, chosen);
-      case PROXY_FENCE -> watch.clocks.fenceProxies(of, chosen);
+      case PROXY_FENCE -> watch.clocks.fenceProxies(of, chosen, role.fences());
       case INIT_FENCE -> watch.async.fenceMade(of, chosen);
       case MAP_FENCE -> {
         if (chosen != 0) {
@@ -317,7 +317,8 @@ final class Sanitizer implements Observer {
   void fly(Touch now, int thread, int number, Memory memory, long offset, long bytes) {
     touch = now;
     warp = firstWarp + thread / 32;
-    fenced = role.isInAsyncProxy() ? watch.clocks.fenced(warp) : watch.clocks.seen(warp);
+    fenced =
+        role.isInAsyncProxy() ? watch.clocks.fenced(warp, Proxied.SHARED) : watch.clocks.seen(warp);
     int lane = thread % 32;
     now.warp = thread / 32;
     now.mask = 1 << lane;
