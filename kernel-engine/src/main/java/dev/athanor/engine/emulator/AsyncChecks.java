@@ -77,7 +77,7 @@ final class AsyncChecks {
 
   private BarrierWatch seen(Mbarrier barrier, int thread) {
     var known = watchOf(barrier);
-    if (!async.isVisible(known, inCluster(thread))) {
+    if (of.launch.races && !async.isVisible(known, inCluster(thread))) {
       boolean near = watch.rankOf(known.maker / 32) == of.rank;
       complain(
           Kind.MBARRIER_NOT_VISIBLE,
@@ -150,7 +150,9 @@ final class AsyncChecks {
   /** A thread issues a copy that an mbarrier will be told of. */
   Flight issue(int thread, Side source, Side target, int bytes, Mbarrier barrier) {
     var known = seen(barrier, thread);
-    if (of.role().isInAsyncProxy() && !async.isVisibleToProxy(known, inCluster(thread))) {
+    if (of.launch.races
+        && of.role().isInAsyncProxy()
+        && !async.isVisibleToProxy(known, inCluster(thread))) {
       complain(
           Kind.MBARRIER_NOT_VISIBLE,
           thread,
