@@ -87,8 +87,16 @@ final class BarrierWatch {
     return flight.done() <= observed;
   }
 
-  /** A thread asks in vain; answers how many phases have ended since it began to. */
+  /**
+   * A thread asks in vain; answers how many phases have ended since it began to ask for one of the
+   * same parity.
+   */
   long miss(int thread) {
-    return phase - waiting.computeIfAbsent(thread, _ -> phase);
+    long since = waiting.getOrDefault(thread, phase);
+    if ((phase - since) % 2 != 0) {
+      since = phase; // it asks for another
+    }
+    waiting.put(thread, since);
+    return phase - since;
   }
 }

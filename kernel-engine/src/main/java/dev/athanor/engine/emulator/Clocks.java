@@ -58,7 +58,7 @@ final class Clocks {
     this.now = new int[warps];
     Arrays.fill(now, 1);
     this.seen = new int[warps][PARTS * warps];
-    this.fenced = new int[MEMORIES.length][32 * warps];
+    this.fenced = new int[PARTS][32 * warps];
     this.common = new Knowledge[warps];
     this.own = new @Nullable Knowledge[32 * warps];
     this.anyOwn = new boolean[warps];
@@ -106,7 +106,7 @@ final class Clocks {
 
   /** Where it is kept up to when a warp's doings are behind a fence. */
   private int place(Proxied memory, int warp) {
-    return (1 + memory.ordinal()) * warps + warp;
+    return memory.clock * warps + warp;
   }
 
   /** Whether a thread knows what a thread did, which is not itself. */
@@ -133,7 +133,7 @@ final class Clocks {
     boolean own = otherWarp == warp && otherLane == lane;
     if (otherCluster == cluster
         && (time <= seen[warp][place(memory, otherWarp)]
-            || (own && time <= fenced[memory.ordinal()][32 * warp + lane]))) {
+            || (own && time <= fenced[memory.clock][32 * warp + lane]))) {
       return true;
     }
     long all = Knowledge.fencedKey(memory, otherCluster, otherWarp, Knowledge.ALL);
@@ -158,7 +158,7 @@ final class Clocks {
         known.join(alone);
       }
       for (var memory : memories) {
-        fenced[memory.ordinal()][32 * warp + lane] = now[warp];
+        fenced[memory.clock][32 * warp + lane] = now[warp];
         known.fence(memory);
         for (int other = 0; other < warps; other++) {
           if (seen[warp][other] > seen[warp][place(memory, other)]) {
@@ -245,7 +245,7 @@ final class Clocks {
     for (int left = anyFence ? lanes : 0; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       for (var memory : MEMORIES) {
-        int time = fenced[memory.ordinal()][32 * warp + lane];
+        int time = fenced[memory.clock][32 * warp + lane];
         long key = Knowledge.fencedKey(memory, cluster, warp, lane);
         if (time > seen[warp][place(memory, warp)] && joined.of(key) < time) {
           joined = joined == known ? known.copy() : joined;
@@ -299,7 +299,7 @@ final class Clocks {
     to.raise(Knowledge.key(cluster, warp, lane), upTo);
     for (var memory : MEMORIES) {
       if (anyFence) {
-        int time = fenced[memory.ordinal()][32 * warp + lane];
+        int time = fenced[memory.clock][32 * warp + lane];
         to.raise(Knowledge.fencedKey(memory, cluster, warp, lane), Math.min(upTo, time));
       }
     }

@@ -39,7 +39,7 @@ final class Knowledge {
 
   /** What names the same, as far as it is behind a proxy fence. */
   static long fencedKey(Proxied memory, long cluster, int warp, int lane) {
-    return key(cluster, (1 + memory.ordinal()) * MOST_WARPS + warp, lane);
+    return key(cluster, memory.clock * MOST_WARPS + warp, lane);
   }
 
   /** What names an agent. */
@@ -53,7 +53,7 @@ final class Knowledge {
     for (int i = 0; i < known.keys.length; i++) {
       long key = known.keys[i];
       if (key > 0 && (key - 1) / LANES % WARPS < MOST_WARPS) {
-        raise(key + (1L + memory.ordinal()) * MOST_WARPS * LANES, known.times[i]);
+        raise(key + (long) memory.clock * MOST_WARPS * LANES, known.times[i]);
       }
     }
   }

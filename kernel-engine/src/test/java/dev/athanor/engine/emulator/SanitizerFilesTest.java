@@ -55,7 +55,7 @@ class SanitizerFilesTest {
   private static final int COLUMNS = 32;
 
   /** Fewer would not be the set that the sanitizer is judged by. */
-  private static final int FEWEST = 120;
+  private static final int FEWEST = 150;
 
   private static List<Path> files() throws IOException {
     try (var walk = Files.walk(ROOT)) {
