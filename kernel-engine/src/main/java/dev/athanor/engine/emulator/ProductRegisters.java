@@ -1,9 +1,11 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -24,8 +26,9 @@ final class ProductRegisters {
    *
    * @param count how many there are
    * @param touched for each instruction their numbers
+   * @param shapes for each product the number of its shape, from 1; of others 0
    */
-  record Uses(int count, List<int[]> touched) {
+  record Uses(int count, List<int[]> touched, List<Integer> shapes) {
 
     static Uses of(List<Instruction> instructions) {
       Map<Operand.Register, Integer> numbers = new HashMap<>();
@@ -45,7 +48,22 @@ final class ProductRegisters {
                       .distinct()
                       .toArray())
               .toList();
-      return new Uses(numbers.size(), touched);
+      var known = new ArrayList<MatrixShape>();
+      var shapes =
+          instructions.stream()
+              .map(instruction ->
+                  instruction.form().semantics() instanceof Semantics.Wgmma
+                      ? 1 + number(known, MatrixShape.of(instruction.modifiers()))
+                      : 0)
+              .toList();
+      return new Uses(numbers.size(), touched, shapes);
+    }
+
+    private static int number(List<MatrixShape> known, MatrixShape shape) {
+      if (!known.contains(shape)) {
+        known.add(shape);
+      }
+      return known.indexOf(shape);
     }
 
     private static Stream<Operand.Register> registers(Instruction instruction) {
@@ -57,6 +75,11 @@ final class ProductRegisters {
       return product.operands().stream()
           .filter(Operand.Vector.class::isInstance)
           .flatMap(Operand::registers);
+    }
+
+    /** How many of a product's registers are sums; they come first. */
+    private static int sums(Instruction product) {
+      return (int) product.operands().getFirst().registers().distinct().count();
     }
 
     boolean has(int instruction) {
@@ -75,6 +98,9 @@ final class ProductRegisters {
   /** The instruction that has touched each since the last fence. */
   private final int[][] touchers;
 
+  /** The shape of the products that have added to each since the last fence; 0 = there are none. */
+  private final int[][] shapes;
+
   /** Whether a warp has executed a fence. */
   private final boolean[] fenced;
 
@@ -90,6 +116,7 @@ final class ProductRegisters {
     this.groups = new int[warps][uses.count];
     this.products = new int[warps][uses.count];
     this.touchers = new int[warps][uses.count];
+    this.shapes = new int[warps][uses.count];
     this.fenced = new boolean[warps];
     this.awaited = new int[warps];
     this.lastGroups = new int[warps];
@@ -100,6 +127,7 @@ final class ProductRegisters {
     for (int warp = 0; warp < groups.length; warp++) {
       Arrays.fill(groups[warp], NONE);
       Arrays.fill(touchers[warp], NONE);
+      Arrays.fill(shapes[warp], 0);
     }
     Arrays.fill(fenced, false);
     Arrays.fill(awaited, 0);
@@ -111,6 +139,7 @@ final class ProductRegisters {
     if (role.kind() == Role.Kind.PRODUCT_FENCE) {
       fenced[warp] = true;
       Arrays.fill(touchers[warp], NONE);
+      Arrays.fill(shapes[warp], 0);
       return;
     }
     for (int register : uses.touched.get(role.number())) {
@@ -127,7 +156,16 @@ final class ProductRegisters {
     if (!fenced[warp]) {
       report(Kind.PRODUCT_FENCE, warp, NONE, role);
     }
-    for (int register : used) {
+    int shape = uses.shapes.get(role.number());
+    int sums = Uses.sums(role.instruction());
+    for (int i = 0; i < used.length; i++) {
+      int register = used[i];
+      if (i < sums) {
+        if (shapes[warp][register] != 0 && shapes[warp][register] != shape) {
+          report(Kind.PRODUCT_FENCE, warp, products[warp][register], role);
+        }
+        shapes[warp][register] = shape;
+      }
       if (fenced[warp] && touchers[warp][register] != NONE) {
         report(Kind.PRODUCT_FENCE, warp, touchers[warp][register], role);
       }
