@@ -45,7 +45,8 @@ class OpcodesTest {
   void modifiersMayComeInAnyOrder() {
     for (var instruction : TableWalk.spellings()) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
-      // of types, the layouts of two matrices and two priorities, the order is what tells them apart
+      // of types, the layouts of two matrices and two priorities, the order is what tells them
+      // apart
       words.removeIf(word -> isOrdered(instruction, word));
       Collections.reverse(words);
       instruction.modifiers().list().stream()
