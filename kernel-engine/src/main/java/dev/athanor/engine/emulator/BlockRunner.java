@@ -63,7 +63,7 @@ final class BlockRunner {
     this.code = launch.program().bind(block);
     this.watched = new boolean[code.length];
     for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i) && !CanonicalNans.added(code[i].instruction);
+      watched[i] = observer.watches(i) && !launch.program().added().contains(i);
     }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
