@@ -59,7 +59,7 @@ final class SampleRig implements AutoCloseable {
     this(way, text, Rig.options(way.execution).sanitize());
   }
 
-  private SampleRig(Way way, String text, Sanitize sanitize) {
+  SampleRig(Way way, String text, Sanitize sanitize) {
     this(way, text, sanitize, Target.of("sm_90a"));
   }
 
