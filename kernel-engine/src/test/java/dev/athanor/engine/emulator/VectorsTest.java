@@ -69,7 +69,7 @@ class VectorsTest {
             {
             .shared .align 16 .b8 tile[%1$d];
             .reg .pred %%p<4>; .reg .b32 %%r<16>; .reg .b64 %%rd<8>;
-            .reg .f32 %%c<%2$d>, %%a<8>, %%b<8>, %%v;
+            .reg .f32 %%c<%2$d>, %%a<8>, %%b<8>, %%v, %%w;
             ld.param.u64 %%rd0, [out]; ld.param.u64 %%rd1, [in];
             mov.u32 %%r0, %%tid.x; mov.u32 %%r1, %%ntid.x; mov.u32 %%r2, %%r0; mov.u32 %%r9, 0;
             fill:
@@ -82,7 +82,7 @@ class VectorsTest {
     for (int i = 0; i < SUMS; i++) {
       text.append("mov.f32 %c").append(i).append(", 0f80000000;\n"); // -0
     }
-    text.append(left).append(right).append("\nagain:\n");
+    text.append("mov.f32 %w, 0f3F800000;\n").append(left).append(right).append("\nagain:\n");
     for (int k = 0; k < 2; k++) {
       var loads =
           vectors
@@ -106,16 +106,18 @@ class VectorsTest {
       product(text, 16, "%a" + 4 * k, "%a" + (4 * k + 3));
       product(text, 17, "%b" + 4 * k, "%a" + (4 * k + 3));
     }
-    // a factor that becomes a sum, one that is loaded, and a loaded one that becomes a sum and then
-    // a factor: places where a run has to end
+    // a factor that becomes a sum, one that is loaded, a loaded one that becomes a sum, and a sum
+    // that becomes a factor: places where a run has to end
     product(text, 16, "%c0", "%b0");
     tile(text, 0);
     product(text, 16, "%a0", "%a1");
     text.append("ld.shared.f32 %a0, [%r10+8]; ld.shared.f32 %v, [%r11];\n");
     tile(text, 0);
-    product(text, 17, "%b0", "%b1");
     text.append("fma.rn.f32 %v, %a1, %b1, %v;\n");
-    product(text, 17, "%v", "%b0");
+    product(text, 16, "%v", "%b0");
+    product(text, 17, "%b0", "%b1");
+    text.append("fma.rn.f32 %w, %a1, %b1, %w;\n");
+    product(text, 17, "%w", "%b0");
     tile(text, 0);
     text.append("add.u32 %r9, %r9, 1; setp.lt.u32 %p1, %r9, ")
         .append(ROUNDS)
