@@ -1,18 +1,25 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.ProductLoop;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Loops that are written with a processor's vectors. They give the same bits as plain loops, but
  * for the bits of NaNs that arithmetic gives.
  */
-interface Vectors {
+interface Vectors extends ProductLoop {
 
   /** Those of the JVM's module for vectors; null when java was started without it. */
   static @Nullable Vectors available() {
     return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
         ? new IncubatorVectors()
         : null;
+  }
+
+  /** How matrix products are added: with vectors where there are any. */
+  static ProductLoop products() {
+    var vectors = available();
+    return vectors != null ? vectors : ProductLoop.PLAIN;
   }
 
   /** How many f32 a vector has, a power of two up to 32. */
