@@ -18,7 +18,8 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_PTX 
 
 typedef struct { char name[64]; int count, sizes[64]; int static_shared, dynamic_limit; } Function;
 typedef struct { char *text; } Module;
-typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; } Launch;
+typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; uint32_t cluster[3]; } Launch;
+typedef struct { uint64_t address, sizes[5], strides[4]; uint32_t type, rank, box[5], steps[5], interleave, swizzle, promotion, fill; } Map;
 typedef struct { char *info, *errors, *cubin; } Linker;
 
 static const char *CUBIN = "FAKECUBIN";
@@ -26,6 +27,7 @@ static int context, sticky, held, fail_code, counts;
 static char fail_name[64], counted[256][64];
 static int calls[256];
 static Launch last;
+static Map map;
 static struct { char *at; size_t size; } blocks[4096];
 static size_t in_use;
 static _Thread_local int current;
@@ -273,3 +275,27 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     if (!strncmp(f->name, "trap", 4)) sticky = ILLEGAL_ADDRESS;
     return 0;
 }
+int cuLaunchKernelEx(const void *config, void *function, void **params, void **extra) {
+    BEGIN(1);
+    const uint32_t *n = config;
+    const struct { int id, pad; uint32_t cluster[3]; } *attribute = *(void *const *)((const char *)config + 40);
+    if (n[12] != 1 || attribute->id != 4) return INVALID_VALUE;
+    int result = cuLaunchKernel(function, n[0], n[1], n[2], n[3], n[4], n[5], n[6], *(void *const *)((const char *)config + 32), params, extra);
+    memcpy(last.cluster, attribute->cluster, sizeof last.cluster);
+    return result;
+}
+int cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, uint64_t address, const uint64_t *sizes, const uint64_t *strides,
+                           const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
+    int r = begin(__func__, 0);
+    if (r) return r;
+    if ((uintptr_t)out % 64 || address % 16 || rank < 1 || rank > 5) return INVALID_VALUE;
+    Map m = {.address = address, .type = type, .rank = rank, .interleave = interleave, .swizzle = swizzle, .promotion = promotion, .fill = fill};
+    memcpy(m.sizes, sizes, rank * 8);
+    memcpy(m.strides, strides, (rank - 1) * 8);
+    memcpy(m.box, box, rank * 4);
+    memcpy(m.steps, steps, rank * 4);
+    map = m;
+    memset(out, 0x5A, 128);
+    return 0;
+}
+Map *fake_map(void) { return &map; }

@@ -9,7 +9,6 @@ import static jcuda.driver.JCudaDriver.cuFuncSetAttribute;
 
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.ptx.Kernel;
-import jcuda.driver.CUfunction;
 
 /** A kernel that a GPU holds ready. */
 public final class CudaKernel implements LoadedKernel {
@@ -27,7 +26,7 @@ public final class CudaKernel implements LoadedKernel {
   /** The machine code of a kernel, shared by all that load it. */
   static final class Code {
     private final Context context;
-    private final CUfunction function;
+    private final FunctionHandle function;
     private final int registers;
     private final int localBytes;
     private final int sharedBytes;
@@ -36,7 +35,7 @@ public final class CudaKernel implements LoadedKernel {
     private volatile boolean raised;
 
     /** Takes what the module says of the function; called in the context. */
-    Code(Context context, CUfunction function, int sharedOptIn, String log) {
+    Code(Context context, FunctionHandle function, int sharedOptIn, String log) {
       this.context = context;
       this.function = function;
       this.log = log;
@@ -82,7 +81,7 @@ public final class CudaKernel implements LoadedKernel {
     return kernel.name();
   }
 
-  CUfunction function() {
+  FunctionHandle function() {
     return code.function;
   }
 

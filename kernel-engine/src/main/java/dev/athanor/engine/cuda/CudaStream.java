@@ -162,38 +162,39 @@ final class CudaStream implements Stream {
     context.requireUsable();
     requireOpen();
     launch.check(capability);
-    if (launch.cluster().count() > 1 && launch.kernel().kernel().limits().cluster().isEmpty()) {
-      throw new IllegalArgumentException(
-          "cannot launch %s: got clusters of %s blocks, but here only a kernel's .reqnctapercluster"
-                  .formatted(launch.kernel().kernel().name(), launch.cluster())
-              + " makes clusters");
-    }
     var kernel = CudaKernel.of(context, launch.kernel());
     var values = parameters.pack(context, launch.arguments());
     kernel.allowShared(launch.dynamicSharedBytes());
     context.enter();
-    var grid = launch.grid();
-    var block = launch.block();
     suspect(kernel.name());
-    int result =
-        cuLaunchKernel(
-            kernel.function(),
-            grid.x(),
-            grid.y(),
-            grid.z(),
-            block.x(),
-            block.y(),
-            block.z(),
-            launch.dynamicSharedBytes(),
-            handle,
-            values,
-            null);
+    int result = enqueue(launch, kernel, values);
     if (CudaError.refusesLaunch(result)) {
       throw new DeviceException.KernelFault(
           kernel.name(),
           List.of("the launch was refused with %s".formatted(CudaError.describe(result))));
     }
     done(result, "cuLaunchKernel");
+  }
+
+  /** A kernel that says its cluster itself is launched like any other. */
+  private int enqueue(Launch launch, CudaKernel kernel, Address values) {
+    var grid = launch.grid();
+    var block = launch.block();
+    if (launch.cluster().count() > 1 && kernel.kernel().limits().cluster().isEmpty()) {
+      return LaterDriver.launch(launch, kernel, handle, values);
+    }
+    return cuLaunchKernel(
+        kernel.function(),
+        grid.x(),
+        grid.y(),
+        grid.z(),
+        block.x(),
+        block.y(),
+        block.z(),
+        launch.dynamicSharedBytes(),
+        handle,
+        values,
+        null);
   }
 
   /**

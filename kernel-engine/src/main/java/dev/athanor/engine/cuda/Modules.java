@@ -14,7 +14,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
-import jcuda.driver.CUfunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -128,7 +127,7 @@ final class Modules {
   }
 
   private CudaKernel.Code function(Jit.Loaded loaded, String name) {
-    var function = new CUfunction();
+    var function = new FunctionHandle();
     context.enter();
     int result = cuModuleGetFunction(function, loaded.module(), name);
     if (result != CUDA_SUCCESS && !CudaError.fatal(result)) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.cuda;
 
 import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.TensorMap;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -47,8 +48,10 @@ final class Parameters {
         case Argument.Bytes b ->
             MemorySegment.copy(b.segment(), 0, memory, at * SLOT, b.segment().byteSize());
         case Argument.Tensor t ->
-            throw new IllegalArgumentException(
-                "tensor maps are encoded for the emulator only so far, got " + t.map());
+            LaterDriver.encode(
+                t.map(),
+                CudaBuffer.range(context, t.buffer(), t.offset(), t.map().bytes()),
+                memory.asSlice(at * SLOT, TensorMap.BYTES));
       }
       memory.setAtIndex(ValueLayout.JAVA_LONG, pointer, memory.address() + at * SLOT);
       at += slots(argument);
@@ -58,6 +61,10 @@ final class Parameters {
   }
 
   private static long slots(Argument argument) {
-    return argument instanceof Argument.Bytes b ? Math.ceilDiv(b.segment().byteSize(), SLOT) : 1;
+    return switch (argument) {
+      case Argument.Bytes b -> Math.ceilDiv(b.segment().byteSize(), SLOT);
+      case Argument.Tensor _ -> TensorMap.BYTES / SLOT;
+      case Argument.Pointer _, Argument.Scalar _ -> 1;
+    };
   }
 }

@@ -95,6 +95,11 @@ public record TensorMap(
       return mask;
     }
 
+    /** Its {@code CUtensorMapSwizzle}. */
+    public int driverNumber() {
+      return Integer.bitCount(mask);
+    }
+
     /** The bytes among whose chunks a chunk has its place; one chunk without a swizzle. */
     public int width() {
       return UNIT * (mask + 1);
@@ -112,16 +117,38 @@ public record TensorMap(
 
   /** What a tile has where the tensor has nothing. */
   public enum Fill {
-    ZERO,
-    NAN
+    ZERO(0),
+    NAN(1);
+
+    private final int driverNumber;
+
+    Fill(int driverNumber) {
+      this.driverNumber = driverNumber;
+    }
+
+    /** Its {@code CUtensorMapFloatOOBfill}. */
+    public int driverNumber() {
+      return driverNumber;
+    }
   }
 
   /** How much the L2 cache fetches at once. */
   public enum Promotion {
-    NONE,
-    BYTES_64,
-    BYTES_128,
-    BYTES_256
+    NONE(0),
+    BYTES_64(1),
+    BYTES_128(2),
+    BYTES_256(3);
+
+    private final int driverNumber;
+
+    Promotion(int driverNumber) {
+      this.driverNumber = driverNumber;
+    }
+
+    /** Its {@code CUtensorMapL2promotion}. */
+    public int driverNumber() {
+      return driverNumber;
+    }
   }
 
   public TensorMap {

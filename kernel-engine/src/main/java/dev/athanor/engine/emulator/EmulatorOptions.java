@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * How the emulator is set up.
@@ -126,194 +127,103 @@ public record EmulatorOptions(
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
-    return new EmulatorOptions(
-        newTarget,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.target = newTarget);
   }
 
   public EmulatorOptions withWorkers(int newWorkers) {
-    return new EmulatorOptions(
-        target,
-        newWorkers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.workers = newWorkers);
   }
 
   public EmulatorOptions withMemoryBytes(long newMemoryBytes) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        newMemoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.memoryBytes = newMemoryBytes);
   }
 
   public EmulatorOptions withAsyncTiming(AsyncTiming newAsyncTiming) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        newAsyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.asyncTiming = newAsyncTiming);
   }
 
   public EmulatorOptions withPatience(long newPatience) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        newPatience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
-  }
-
-  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        newObservers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.patience = newPatience);
   }
 
   public EmulatorOptions withSchedule(Schedule newSchedule) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        newSchedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.schedule = newSchedule);
   }
 
   public EmulatorOptions withSeed(long newSeed) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        newSeed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.seed = newSeed);
+  }
+
+  public EmulatorOptions withObservers(List<Observer.Factory> newObservers) {
+    return with(draft -> draft.observers = newObservers);
   }
 
   public EmulatorOptions withBlocks(long newBlocks) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        newBlocks,
-        arithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.blocks = newBlocks);
   }
 
   public EmulatorOptions withArithmetic(Arithmetic newArithmetic) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        newArithmetic,
-        sanitize,
-        execution);
+    return with(draft -> draft.arithmetic = newArithmetic);
   }
 
   public EmulatorOptions withSanitize(Sanitize newSanitize) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        newSanitize,
-        execution);
+    return with(draft -> draft.sanitize = newSanitize);
   }
 
   public EmulatorOptions withExecution(Execution newExecution) {
-    return new EmulatorOptions(
-        target,
-        workers,
-        memoryBytes,
-        asyncTiming,
-        patience,
-        schedule,
-        seed,
-        observers,
-        blocks,
-        arithmetic,
-        sanitize,
-        newExecution);
+    return with(draft -> draft.execution = newExecution);
+  }
+
+  private EmulatorOptions with(Consumer<Draft> change) {
+    var draft = new Draft(this);
+    change.accept(draft);
+    return draft.options();
+  }
+
+  /** Options that may be changed. */
+  private static final class Draft {
+    private Target target;
+    private int workers;
+    private long memoryBytes;
+    private AsyncTiming asyncTiming;
+    private long patience;
+    private Schedule schedule;
+    private long seed;
+    private List<Observer.Factory> observers;
+    private long blocks;
+    private Arithmetic arithmetic;
+    private Sanitize sanitize;
+    private Execution execution;
+
+    Draft(EmulatorOptions from) {
+      target = from.target;
+      workers = from.workers;
+      memoryBytes = from.memoryBytes;
+      asyncTiming = from.asyncTiming;
+      patience = from.patience;
+      schedule = from.schedule;
+      seed = from.seed;
+      observers = from.observers;
+      blocks = from.blocks;
+      arithmetic = from.arithmetic;
+      sanitize = from.sanitize;
+      execution = from.execution;
+    }
+
+    EmulatorOptions options() {
+      return new EmulatorOptions(
+          target,
+          workers,
+          memoryBytes,
+          asyncTiming,
+          patience,
+          schedule,
+          seed,
+          observers,
+          blocks,
+          arithmetic,
+          sanitize,
+          execution);
+    }
   }
 }

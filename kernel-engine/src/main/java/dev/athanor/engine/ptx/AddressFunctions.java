@@ -78,6 +78,10 @@ final class AddressFunctions {
     return 0;
   }
 
+  static long policy(long property) {
+    return 0;
+  }
+
   /** The address in the shared memory of a block of the cluster that is like one in the own. */
   static int map(int a, int rank) {
     return (a & (int) (OWN_SHARED - 1)) | ((rank + 1) << Window.PEER_SHIFT);

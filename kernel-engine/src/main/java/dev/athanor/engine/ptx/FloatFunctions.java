@@ -124,6 +124,22 @@ final class FloatFunctions {
     return signed(maxOrNan(Math.abs(a), Math.abs(b)), a, b);
   }
 
+  static float minOfSizes(float a, float b, float c) {
+    return min(min(Math.abs(a), Math.abs(b)), Math.abs(c));
+  }
+
+  static float minOrNanOfSizes(float a, float b, float c) {
+    return minOrNan(minOrNan(Math.abs(a), Math.abs(b)), Math.abs(c));
+  }
+
+  static float maxOfSizes(float a, float b, float c) {
+    return max(max(Math.abs(a), Math.abs(b)), Math.abs(c));
+  }
+
+  static float maxOrNanOfSizes(float a, float b, float c) {
+    return maxOrNan(maxOrNan(Math.abs(a), Math.abs(b)), Math.abs(c));
+  }
+
   private static float signed(float size, float a, float b) {
     int sign = (Float.floatToRawIntBits(a) ^ Float.floatToRawIntBits(b)) & Integer.MIN_VALUE;
     return isNaN(size) ? size : Float.intBitsToFloat(Float.floatToRawIntBits(size) | sign);

@@ -76,7 +76,15 @@ final class FloatRows {
           pure("9.7.3.11", "7.2", 86, "min{.ftz}.NaN.xorsign.abs.f32 d, a, b", "minOrNanXorSign"),
           pure("9.7.3.12", "7.0", 80, "max{.ftz}.NaN.f32 d, a, b", "maxOrNan"),
           pure("9.7.3.12", "7.2", 86, "max{.ftz}.xorsign.abs.f32 d, a, b", "maxXorSign"),
-          pure("9.7.3.12", "7.2", 86, "max{.ftz}.NaN.xorsign.abs.f32 d, a, b", "maxOrNanXorSign"));
+          pure("9.7.3.12", "7.2", 86, "max{.ftz}.NaN.xorsign.abs.f32 d, a, b", "maxOrNanXorSign"),
+          pure("9.7.3.11", "8.8", 100, "min{.ftz}.f32 d, a, b, c", "min>min"),
+          pure("9.7.3.11", "8.8", 100, "min{.ftz}.NaN.f32 d, a, b, c", "minOrNan>minOrNan"),
+          pure("9.7.3.11", "8.8", 100, "min{.ftz}.abs.f32 d, a, b, c", "minOfSizes"),
+          pure("9.7.3.11", "8.8", 100, "min{.ftz}.NaN.abs.f32 d, a, b, c", "minOrNanOfSizes"),
+          pure("9.7.3.12", "8.8", 100, "max{.ftz}.f32 d, a, b, c", "max>max"),
+          pure("9.7.3.12", "8.8", 100, "max{.ftz}.NaN.f32 d, a, b, c", "maxOrNan>maxOrNan"),
+          pure("9.7.3.12", "8.8", 100, "max{.ftz}.abs.f32 d, a, b, c", "maxOfSizes"),
+          pure("9.7.3.12", "8.8", 100, "max{.ftz}.NaN.abs.f32 d, a, b, c", "maxOrNanOfSizes"));
   // spotless:on
 
   private FloatRows() {}

@@ -72,8 +72,9 @@ public record Form(
   }
 
   /**
-   * Fits dotted words to the slots. Words may come in any order, as ptxas takes them; only types
-   * are told apart by their order. The answer has them in the order of the row.
+   * Fits dotted words to the slots. Words may come in any order, as ptxas takes them; only those
+   * that fit the same slots, as types do, are told apart by their order. The answer has them in the
+   * order of the row.
    */
   public Optional<Modifiers> fit(List<Modifier> words) {
     var found = new Modifier[modifiers.size()];

@@ -21,6 +21,12 @@ import java.util.stream.Stream;
 /** Loads, stores, atomics, fences and what belongs to addresses (PTX ISA 9.7.9, 9.7.13). */
 final class MemoryRows {
 
+  /** The eviction priority of the lines that a policy picks, and that of the others. */
+  private static final String KEPT =
+      "<L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged>";
+
+  private static final String LESS_KEPT = "{.<L2::evict_first|L2::evict_unchanged>}";
+
   // spotless:off
   private static final List<Form> ACCESSES =
       List.of(
@@ -77,8 +83,9 @@ final class MemoryRows {
           row( "9.7.9.15", "2.0", 20, "prefetchu.L1 [a]",                              new NoEffect()),
           row( "9.7.9.16", "7.4", 80, "applypriority{.global}.L2::evict_normal [a], n:literal(128)", new NoEffect()),
           row( "9.7.9.17", "7.4", 80, "discard{.global}.L2 [a], n:literal(128)",       new NoEffect()),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional.<L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged>.b64 d", "policy"),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional.<L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged>.b64 d, a:f32", "policy"));
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d",        "policy"),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d, a:f32", "policy"),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.cvt.L2.b64 d, a",                  "policy"));
 
   private static final List<Form> ORDER =
       List.of(

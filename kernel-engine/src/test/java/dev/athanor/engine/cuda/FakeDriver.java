@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 @SuppressWarnings("restricted") // the signatures are those of the C file
 final class FakeDriver {
 
-  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8;
+  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8 + 3 * 4;
 
   private static final SymbolLookup LIBRARY =
       SymbolLookup.libraryLookup(CudaDriver.LIBRARY, Arena.global());
@@ -22,7 +22,15 @@ final class FakeDriver {
 
   /** What the last launch looked like to the driver; each value as many bytes as its parameter. */
   record Launched(
-      String name, List<Integer> grid, List<Integer> block, int shared, List<Long> values) {}
+      String name,
+      List<Integer> grid,
+      List<Integer> block,
+      int shared,
+      List<Long> values,
+      List<Integer> cluster) {}
+
+  /** What the last tensor map was encoded from: its 64-bit numbers, then those of 32 bits. */
+  record Mapped(List<Long> wide, List<Integer> narrow) {}
 
   /** The next call of a driver function answers a code. */
   static void fail(String function, int code) {
@@ -63,6 +71,23 @@ final class FakeDriver {
         numbers[6],
         IntStream.range(0, count)
             .mapToObj(i -> launch.get(ValueLayout.JAVA_LONG, 96 + 8L * i))
+            .toList(),
+        IntStream.range(0, 3)
+            .mapToObj(i -> launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 4L * i))
+            .toList());
+  }
+
+  static Mapped lastMap() {
+    var at = (MemorySegment) call("fake_map", FunctionDescriptor.of(ValueLayout.ADDRESS));
+    var map = at.reinterpret(10 * 8 + 16 * 4);
+    return new Mapped(
+        map.asSlice(0, 80)
+            .elements(ValueLayout.JAVA_LONG)
+            .map(e -> e.get(ValueLayout.JAVA_LONG, 0))
+            .toList(),
+        map.asSlice(80)
+            .elements(ValueLayout.JAVA_INT)
+            .map(e -> e.get(ValueLayout.JAVA_INT, 0))
             .toList());
   }
 

@@ -10,6 +10,12 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.device.TensorMap.Element;
+import dev.athanor.engine.device.TensorMap.Fill;
+import dev.athanor.engine.device.TensorMap.Promotion;
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
@@ -73,6 +79,64 @@ final class KernelChecks extends DriverChecks {
       Arrays.fill(expected, (byte) 1);
       Arrays.fill(expected, 16, 24, (byte) -3);
       assertThat(after).isEqualTo(expected);
+    }
+  }
+
+  void launchesClusters() {
+    try (var device = open();
+        var stream = device.openStream()) {
+      var loaded = load(device, kernel("plain", 0, Type.U32));
+      var one = List.<Argument>of(Argument.of(7));
+      stream.launch(new Launch(loaded, new Dim3(8, 4, 2), Dim3.of(64), Dim3.of(1), 0, one));
+      assertThat(FakeDriver.calls("cuLaunchKernelEx")).isZero();
+      stream.launch(new Launch(loaded, new Dim3(8, 4, 2), Dim3.of(64), new Dim3(2, 4, 1), 0, one));
+      assertThat(FakeDriver.calls("cuLaunchKernelEx")).isEqualTo(1);
+      var seen = FakeDriver.lastLaunch();
+      assertThat(seen.cluster()).containsExactly(2, 4, 1);
+      assertThat(seen.grid()).containsExactly(8, 4, 2);
+      assertThat(seen.block()).containsExactly(64, 1, 1);
+      assertThat(seen.values()).containsExactly(7L);
+    }
+  }
+
+  void encodesTensorMaps() {
+    var kernel =
+        new Kernel(
+            "mapped",
+            List.of(
+                new Kernel.Parameter("n", Type.U32),
+                new Kernel.Parameter("map", Type.B8, 64, TensorMap.BYTES, false),
+                new Kernel.Parameter("m", Type.U32)),
+            List.of(),
+            0,
+            0,
+            List.of());
+    var map =
+        new TensorMap(
+            Element.BF16,
+            List.of(64L, 10L, 3L),
+            List.of(128L, 1280L),
+            List.of(32, 4, 1),
+            List.of(1, 2, 1),
+            SwizzleMode.BYTES_64,
+            Fill.NAN,
+            Promotion.BYTES_128);
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(4096)) {
+      var loaded = load(device, kernel);
+      var arguments = List.of(Argument.of(3), new Argument.Tensor(map, buffer, 32), Argument.of(5));
+      stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, arguments));
+      var encoded = FakeDriver.lastMap();
+      assertThat(encoded.wide())
+          .containsExactly(buffer.address() + 32, 64L, 10L, 3L, 0L, 0L, 128L, 1280L, 0L, 0L);
+      assertThat(encoded.narrow()).containsExactly(9, 3, 32, 4, 1, 0, 0, 1, 2, 1, 0, 0, 0, 2, 2, 1);
+      assertThat(FakeDriver.lastLaunch().values()).containsExactly(3L, 0x5A5A_5A5A_5A5A_5A5AL, 5L);
+      FakeDriver.fail("cuTensorMapEncodeTiled", 1);
+      assertThatIllegalArgumentException()
+          .isThrownBy(
+              () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, arguments)))
+          .withMessageStartingWith("the driver refuses the tensor map with ");
     }
   }
 

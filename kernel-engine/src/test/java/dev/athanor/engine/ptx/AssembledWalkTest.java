@@ -19,11 +19,13 @@ import org.junit.jupiter.params.provider.MethodSource;
 class AssembledWalkTest {
 
   static Stream<Arguments> modules() {
-    return Stream.of("sm_80", "sm_89", "sm_90", "sm_90a")
-        .flatMap(target ->
-            Stream.of(
-                Arguments.of("JNvPTXCompiler", target, JCudaAssembler.find()),
-                Arguments.of("ptxas", target, Ptxas.find())));
+    var known =
+        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a")
+            .map(target -> Arguments.of("JNvPTXCompiler", target, JCudaAssembler.find()));
+    var all =
+        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100")
+            .map(target -> Arguments.of("ptxas", target, Ptxas.find()));
+    return Stream.concat(known, all);
   }
 
   @ParameterizedTest(name = "{0} {1}")

@@ -149,7 +149,7 @@ class FileTests {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-    if (module.target().architectureSpecific()) {
+    if (!options.target().runs(module.target())) {
       options = options.withTarget(module.target());
     }
     var kernel = module.kernels().getFirst();

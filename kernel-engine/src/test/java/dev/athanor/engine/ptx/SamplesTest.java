@@ -22,7 +22,7 @@ class SamplesTest {
               "hopper/forms_sm_90.ptx", "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"),
           Map.entry(
               "hopper/forms_sm_80.ptx",
-              "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64"),
+              "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64"),
           Map.entry(
               "hopper/wgmma_forms_sm_90a.ptx",
               "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16"));

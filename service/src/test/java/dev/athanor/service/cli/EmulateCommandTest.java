@@ -126,7 +126,7 @@ class EmulateCommandTest {
   /** Four rows of eight from row 4 of a matrix of six. */
   @ParameterizedTest
   @CsvSource({"'', 0", ":fill=nan, NaN"})
-  void aTensorMapCopiesATile(String fill, double beyond) throws IOException {
+  void aTensorMapCopiesATile(String fill, Double beyond) throws IOException {
     Files.writeString(folder.resolve("tile.ptx"), TILE);
     var values = new double[48];
     Arrays.setAll(values, i -> i);
