@@ -39,6 +39,7 @@ final class Program {
   private final Map<String, Integer> labels = new HashMap<>();
   private final LongAdder interpreted = new LongAdder();
   private final LongAdder segments = new LongAdder();
+  private final LongAdder fused = new LongAdder();
   private volatile @Nullable Compiled compiled;
 
   /**
@@ -141,10 +142,12 @@ final class Program {
    *
    * @param steps instructions that were interpreted, each for a warp
    * @param runs segments of compiled code
+   * @param products how often products were executed together
    */
-  void worked(long steps, long runs) {
+  void worked(long steps, long runs, long products) {
     interpreted.add(steps);
     segments.add(runs);
+    fused.add(products);
   }
 
   /** How many instructions have been interpreted, each for a warp. */
@@ -155,6 +158,11 @@ final class Program {
   /** How many segments of compiled code have been run. */
   long segments() {
     return segments.sum();
+  }
+
+  /** How often a gang has executed {@link FusedProducts}. */
+  long fused() {
+    return fused.sum();
   }
 
   /**
