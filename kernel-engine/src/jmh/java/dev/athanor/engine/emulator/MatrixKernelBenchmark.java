@@ -92,4 +92,12 @@ public class MatrixKernelBenchmark {
     stream.launch(launch);
     stream.synchronize();
   }
+
+  /** The same with the processor's vectors. */
+  @Benchmark
+  @Fork(value = 1, jvmArgsAppend = "--add-modules=jdk.incubator.vector")
+  @OperationsPerInvocation(LOOPS * MMAS * WARPS)
+  public void loopWithVectors() {
+    loop();
+  }
 }

@@ -52,7 +52,7 @@ public class MatrixProductBenchmark {
             .findFirst()
             .orElseThrow();
     call = new WarpFunction.Call(modifiers, Target.SM_90, arithmetic, -1);
-    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90);
+    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90, ProductLoop.PLAIN);
     var random = new Random(1);
     sources = new int[10][32];
     for (var row : sources) {

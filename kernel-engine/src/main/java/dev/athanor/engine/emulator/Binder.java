@@ -266,7 +266,7 @@ final class Binder {
     var bound =
         functions.computeIfAbsent(
             instruction.form().syntax() + instruction.modifiers(),
-            _ -> function.bind(instruction.modifiers(), block.target));
+            _ -> function.bind(instruction.modifiers(), block.target, Vectors.products()));
     return new WarpSteps.Call(block, instruction, bound, results, sources, members);
   }
 

@@ -48,6 +48,12 @@ final class BlockRunner {
   /** Segments of compiled code that were run in the current block. */
   private long segments;
 
+  /** How often {@link FusedProducts} were executed in the current block. */
+  private long products;
+
+  /** What a gang executes at once, by its first instruction; null = nothing. */
+  private final @Nullable FusedProducts @Nullable [] fused;
+
   /** Which instructions the observer wants to be told of. */
   private final boolean[] watched;
 
@@ -59,9 +65,14 @@ final class BlockRunner {
     this.block =
         new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
     this.code = launch.program().bind(block);
+    var vectors = Vectors.available();
+    this.fused =
+        vectors == null || observer != null || launch.options().schedule() != Schedule.CONVERGING
+            ? null
+            : FusedProducts.in(launch.program().instructions(), vectors, block);
     this.watched = new boolean[code.length];
     for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i) && !CanonicalNans.added(code[i].instruction);
+      watched[i] = observer.watches(i) && !launch.program().added().contains(i);
     }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
@@ -87,6 +98,7 @@ final class BlockRunner {
     departed = false;
     interpreted = 0;
     segments = 0;
+    products = 0;
     block.begin(number);
     picker.begin(number);
     for (var warp : warps) {
@@ -98,7 +110,7 @@ final class BlockRunner {
 
   /** Tells who watches that the block has ended. */
   void end() {
-    program.worked(interpreted, segments);
+    program.worked(interpreted, segments, products);
     if (observer != null) {
       observer.end();
     }
@@ -255,6 +267,11 @@ final class BlockRunner {
         pc = to;
         continue;
       }
+      int together = fused == null || !whole ? 0 : executeFused(fused, pc, first, end, limit);
+      if (together > 0) {
+        pc += together;
+        continue;
+      }
       interpreted += end - first;
       var op = code[pc];
       if (observer != null && op.kind != Op.Kind.COLLECTIVE && watched[pc]) {
@@ -319,6 +336,17 @@ final class BlockRunner {
       }
     }
     move(pc, fragment, first, end, whole);
+  }
+
+  /** Executes the instructions that can be executed together here; answers how many. */
+  private int executeFused(@Nullable FusedProducts[] all, int pc, int first, int end, int limit) {
+    var here = all[pc];
+    if (here == null || here.length() > limit - pc || !here.execute(first, end)) {
+      return 0;
+    }
+    products++;
+    interpreted += (long) here.length() * (end - first);
+    return here.length();
   }
 
   private int runCompiled(CompiledCode code, int pc, int first, int end) {

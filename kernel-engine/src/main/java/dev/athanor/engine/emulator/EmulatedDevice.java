@@ -120,7 +120,7 @@ public final class EmulatedDevice implements Device {
   private record Loaded(Program program, Origin origin) implements LoadedKernel {
     @Override
     public Kernel kernel() {
-      return program.kernel();
+      return program.written();
     }
   }
 

@@ -61,7 +61,13 @@ record LaunchedKernel(
 
   private Observer.Observed observed() {
     return new Observer.Observed(
-        number, program.kernel(), program.instructions(), grid, block, sharedBytes);
+        number,
+        program.kernel(),
+        program.instructions(),
+        program.added(),
+        grid,
+        block,
+        sharedBytes);
   }
 
   /**

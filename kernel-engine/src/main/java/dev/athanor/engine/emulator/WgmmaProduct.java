@@ -97,7 +97,8 @@ interface WgmmaProduct {
       this.scaleB = scaleB;
       this.half = d == Type.F16;
       this.numbers = new float[shape.m() * shape.n()];
-      this.products = new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()));
+      this.products =
+          new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()), Vectors.products());
       this.arithmetic = arithmetic;
     }
 

@@ -13,6 +13,7 @@ public final class DotProducts {
 
   private final MatrixShape shape;
   private final TensorCore core;
+  private final ProductLoop loop;
   private final double[] wideA;
   private final double[] wideB;
   private final int[] exponentOfSum;
@@ -20,16 +21,18 @@ public final class DotProducts {
   /**
    * Products of one shape.
    *
+   * @param loop for those that are added plainly
    * @throws IllegalArgumentException when m is no multiple of 2, n none of 8, or k none of the
    *     core's blocks
    */
-  public DotProducts(MatrixShape shape, TensorCore core) {
+  public DotProducts(MatrixShape shape, TensorCore core, ProductLoop loop) {
     if (shape.m() % 2 != 0 || shape.n() % 8 != 0 || shape.k() % core.depth() != 0) {
       throw new IllegalArgumentException(
           "m must be a multiple of 2, n of 8 and k of %d, got %s".formatted(core.depth(), shape));
     }
     this.shape = shape;
     this.core = core;
+    this.loop = loop;
     this.wideA = new double[shape.m() * shape.k()];
     this.wideB = new double[shape.k() * shape.n()];
     this.exponentOfSum = NumberTile.exponentOfField(core.sum().smallestExponent());
@@ -40,7 +43,7 @@ public final class DotProducts {
     switch (arithmetic) {
       case EXACT -> exact(a, b, sums);
       case FAST -> {
-        fast(a.values(), b.values(), sums);
+        loop.add(shape, a.values(), b.values(), sums);
         if (core.sum() == TensorCore.Sum.F16) {
           for (int i = 0; i < sums.length; i++) {
             sums[i] = Float.float16ToFloat(Float.floatToFloat16(sums[i]));
@@ -149,7 +152,7 @@ public final class DotProducts {
   }
 
   /** Two rows by eight columns at a time, which fit the registers of a processor. */
-  private void fast(float[] a, float[] b, float[] c) {
+  static void plain(MatrixShape shape, float[] a, float[] b, float[] c) {
     int n = shape.n();
     int k = shape.k();
     for (int row = 0; row < shape.m(); row += 2) {

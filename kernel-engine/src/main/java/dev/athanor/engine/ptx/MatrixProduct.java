@@ -19,11 +19,11 @@ enum MatrixProduct implements WarpFunction {
 
   @Override
   public void apply(Call call, int[][] sources, int[][] results) {
-    bind(call.modifiers(), call.target()).apply(call, sources, results);
+    bind(call.modifiers(), call.target(), ProductLoop.PLAIN).apply(call, sources, results);
   }
 
   @Override
-  public WarpFunction bind(Modifiers modifiers, Target target) {
+  public WarpFunction bind(Modifiers modifiers, Target target, ProductLoop loop) {
     var shape = MatrixShape.of(modifiers);
     var types = modifiers.types();
     var d = types.getFirst();
@@ -34,7 +34,7 @@ enum MatrixProduct implements WarpFunction {
       case F64 -> new OfDoubles(this, shape, modifiers);
       case B1 -> new OfBits(this, shape, modifiers);
       case S4, U4, S8, U8 -> new OfIntegers(this, shape, a, b, modifiers);
-      default -> new OfFloats(this, shape, a, b, c, d, target);
+      default -> new OfFloats(this, shape, a, b, c, d, target, loop);
     };
   }
 
@@ -108,7 +108,14 @@ enum MatrixProduct implements WarpFunction {
     private final DotProducts products;
 
     OfFloats(
-        MatrixProduct product, MatrixShape shape, Type a, Type b, Type c, Type d, Target target) {
+        MatrixProduct product,
+        MatrixShape shape,
+        Type a,
+        Type b,
+        Type c,
+        Type d,
+        Target target,
+        ProductLoop loop) {
       this.a = product.matrix(Role.A, shape, a);
       this.b = product.matrix(Role.B, shape, b);
       this.c = product.matrix(Role.C, shape, c);
@@ -120,7 +127,7 @@ enum MatrixProduct implements WarpFunction {
       sums = new float[shape.m() * shape.n()];
       // sums are f32 where either is (PTX ISA 9.7.14.4.5)
       var sum = c == Type.F16 ? d : c;
-      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, shape.k()));
+      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, shape.k()), loop);
     }
 
     @Override

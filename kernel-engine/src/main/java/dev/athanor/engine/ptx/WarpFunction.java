@@ -20,8 +20,9 @@ public interface WarpFunction {
    * memory.
    *
    * @param target whose arithmetic is wanted
+   * @param loop for matrix products that need not be exact
    */
-  default WarpFunction bind(Modifiers modifiers, Target target) {
+  default WarpFunction bind(Modifiers modifiers, Target target, ProductLoop loop) {
     return this;
   }
 

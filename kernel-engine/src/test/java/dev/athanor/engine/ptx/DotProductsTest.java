@@ -32,7 +32,7 @@ class DotProductsTest {
     int rows = 64;
     var shape = new MatrixShape(rows, columns, depth);
     var core = TensorCore.wgmma(factors, sum, depth);
-    var products = new DotProducts(shape, core);
+    var products = new DotProducts(shape, core, ProductLoop.PLAIN);
     var a = new NumberTile(rows, depth, factors.smallestExponent());
     var b = new NumberTile(depth, columns, factors.smallestExponent());
     var slow =
@@ -84,10 +84,10 @@ class DotProductsTest {
   @Test
   void refusesShapesThatItCannotCut() {
     var core = new TensorCore(25, 16, TensorCore.Sum.F32);
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, ProductLoop.PLAIN))
         .hasMessage(
             "m must be a multiple of 2, n of 8 and k of 16, got MatrixShape[m=16, n=12, k=16]");
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, ProductLoop.PLAIN))
         .hasMessageStartingWith("m must be a multiple of 2, n of 8 and k of 16, got");
     assertThatThrownBy(() -> new TensorCore(41, 16, TensorCore.Sum.F32))
         .hasMessage(

@@ -117,7 +117,7 @@ final class Run {
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
     MatrixProduct.MMA
-        .bind(modifiers, target)
+        .bind(modifiers, target, ProductLoop.PLAIN)
         .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
     collect(results, fragmentC, types.get(0));
   }
