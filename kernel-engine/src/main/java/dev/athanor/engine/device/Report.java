@@ -62,6 +62,39 @@ public record Report(
     /** An asynchronous copy that is to read more than it copies. */
     COPY_SIZE,
 
+    /** What goes on beside the threads uses what they wrote, with no proxy fence between. */
+    PROXY_FENCE,
+    /** A tensor map that the launch has changed is used without a fence for such maps. */
+    TENSOR_MAP_FENCE,
+    /** A tensor map that cannot be, or coordinates that do not fit it. */
+    TENSOR_MAP,
+    /** A block that a mask names and that the cluster has not. */
+    ABSENT_BLOCK,
+
+    /** No mbarrier is where an instruction looks for one. */
+    MBARRIER_MISSING,
+    /** An mbarrier that is made again and was not given up. */
+    MBARRIER_REMADE,
+    /** A count of arrivals that cannot be, or more arrivals than an mbarrier expects. */
+    MBARRIER_COUNT,
+    /** Bytes that an mbarrier was told of and that have not come, or the other way round. */
+    MBARRIER_BYTES,
+    /** Something is stored where an mbarrier is. */
+    MBARRIER_OVERWRITTEN,
+    /** An mbarrier that its user need not see yet. */
+    MBARRIER_NOT_VISIBLE,
+    /** A phase of an mbarrier that ends before who waits for the last has gone on. */
+    MBARRIER_OVERRUN,
+
+    /** A product of a warpgroup uses registers that threads have touched without a fence. */
+    PRODUCT_FENCE,
+    /** Registers of a product are touched before it is waited for. */
+    PRODUCT_NOT_AWAITED,
+    /** A factor of a product is written before the product is waited for. */
+    PRODUCT_OPERAND_WRITTEN,
+    /** A product that its warpgroup never waited for. */
+    PRODUCT_LEFT_AT_EXIT,
+
     /** All threads wait for one another. */
     DEADLOCK,
     /** Threads go round loops for ever. */

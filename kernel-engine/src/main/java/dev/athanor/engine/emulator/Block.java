@@ -102,7 +102,7 @@ final class Block {
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
     if (cluster.sanitized() != null) {
-      cluster.sanitized().own(rank, sharedMemory);
+      cluster.sanitized().own(rank, sharedMemory, mbarriers);
     }
     this.parameterMemory = launch.parameters();
     this.constants = launch.program().variables().constants();
@@ -259,6 +259,12 @@ final class Block {
   /** Grows when something changes for which others may wait. */
   long progressed() {
     return progress;
+  }
+
+  /** Who looks at what goes on beside the threads; null = nobody. */
+  @Nullable AsyncChecks checks() {
+    var watch = cluster.sanitized();
+    return watch == null ? null : watch.checks(rank);
   }
 
   /** Lets who watches see what is about to be touched. */

@@ -6,8 +6,6 @@ import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
-import dev.athanor.engine.ptx.Semantics.BarrierKind;
-import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
@@ -28,7 +26,7 @@ final class BlockRunner {
   private final Block block;
   private final Op[] code;
   private final Warp[] warps;
-  private final Barriers barriers = new Barriers();
+  private final BlockBarriers barriers;
   private final Picker picker;
   private final @Nullable Observer observer;
   private final Program program;
@@ -74,12 +72,13 @@ final class BlockRunner {
             : FusedProducts.in(launch.program().instructions(), vectors, block);
     this.watched = new boolean[code.length];
     for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i) && !CanonicalNans.added(code[i].instruction);
+      watched[i] = observer.watches(i) && !launch.program().added().contains(i);
     }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
     }
+    this.barriers = new BlockBarriers(block, code, warps, observer);
     this.picker = new Picker(launch.options().schedule(), launch.options().seed(), warps);
     this.program = launch.program();
   }
@@ -486,9 +485,7 @@ final class BlockRunner {
       }
     }
     block.progress();
-    for (int barrier = 0; barrier < Barriers.COUNT; barrier++) {
-      release(barrier);
-    }
+    barriers.open();
     block.cluster.barrier().open();
   }
 
@@ -561,53 +558,10 @@ final class BlockRunner {
     return mask == 0 || fragment.expired || step.isReady(warp, mask);
   }
 
-  /** Whether the gang is the whole block, and nobody has to wait for anybody. */
+  /** Whether nobody has to wait for anybody at a barrier. */
   private boolean passes(Op op, int first, int end, boolean whole) {
     int chosen = chosen(op, first, end);
-    if (chosen != EVERYBODY) {
-      return chosen == NOBODY;
-    }
-    if (!whole || op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
-      return false;
-    }
-    for (int warp = 0; warp < warps.length; warp++) {
-      if ((warp < first || warp >= end) && block.live[warp] != 0) {
-        return false;
-      }
-      if (warp >= first && warp < end && number(op, warp) != number(op, first)) {
-        return false;
-      }
-    }
-    if (barriers.arrived(number(op, first)) != 0) {
-      return false;
-    }
-    block.progress();
-    if (observer != null) {
-      int number = number(op, first);
-      for (int warp = first; warp < end; warp++) {
-        observer.arrive(number, warp);
-      }
-      observer.open(number, bits(first, end));
-    }
-    return true;
-  }
-
-  /** A bit for each of some warps. */
-  private static int bits(int first, int end) {
-    return (int) (DefinedBytes.ones(end) & ~DefinedBytes.ones(first));
-  }
-
-  private int number(Op op, int warp) {
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
-    int number = op.barrier().number().ints()[lane];
-    if (number < 0 || number >= Barriers.COUNT) {
-      throw block.fault(
-          Kind.BARRIER_OPERAND,
-          lane,
-          op.instruction,
-          "there is no barrier %d, only 0 to 15".formatted(number));
-    }
-    return number;
+    return chosen == EVERYBODY ? whole && barriers.opensAtOnce(op, first, end) : chosen == NOBODY;
   }
 
   private void arrive(Op op, Fragment single, int first, int end, boolean whole) {
@@ -635,117 +589,7 @@ final class BlockRunner {
         fragment.wait = Wait.WARP;
         continue;
       }
-      int number = number(op, warp);
-      come(op, fragment, warp, number, chosen);
-      release(number);
-    }
-  }
-
-  /** A warp comes to a barrier. */
-  private void come(Op op, Fragment fragment, int warp, int number, int chosen) {
-    var barrier = op.barrier();
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(chosen);
-    int count = count(op, warp);
-    if (barriers.arrived(number) > 0) {
-      if (barriers.expected(number) != count) {
-        throw block.fault(
-            Kind.BARRIER_COUNTS,
-            lane,
-            op.instruction,
-            "waits for %s, but others at barrier %d wait for %s"
-                .formatted(threads(count), number, threads(barriers.expected(number))));
-      }
-      if (barriers.reduces(number) != barrier.kind().reduces()) {
-        throw block.fault(
-            Kind.BARRIER_MIXED,
-            lane,
-            op.instruction,
-            "%s a predicate, but others at barrier %d %s"
-                .formatted(
-                    barrier.kind().reduces() ? "combines" : "does not combine",
-                    number,
-                    barriers.reduces(number) ? "do" : "do not"));
-      }
-    }
-    int holding = 0;
-    if (barrier.predicate() != null) {
-      holding = Integer.bitCount(barrier.predicate().ints()[warp] & chosen);
-    }
-    if (barriers.has(number, warp)) {
-      block.complain(
-          Kind.BARRIER_OVERRUN,
-          lane,
-          op.instruction,
-          "comes to barrier %d again before it has opened".formatted(number),
-          "wait at another barrier until the others have come to this one");
-    }
-    barriers.arrive(number, warp, count, barrier.kind(), holding, Integer.bitCount(chosen));
-    if (observer != null) {
-      observer.arrive(number, warp);
-    }
-    if (barrier.kind() == BarrierKind.ARRIVE) {
-      fragment.pc++;
-    } else {
-      warps[warp].barrier = number;
-      fragment.wait = Wait.BARRIER;
-    }
-  }
-
-  private static String threads(int warps) {
-    return warps == 0 ? "all threads" : 32 * warps + " threads";
-  }
-
-  /** How many warps a barrier waits for; 0 = all. */
-  private int count(Op op, int warp) {
-    var threads = op.barrier().threads();
-    if (threads == null) {
-      return 0;
-    }
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
-    int count = threads.ints()[lane];
-    if (count <= 0 || count % 32 != 0) {
-      throw block.fault(
-          Kind.BARRIER_OPERAND,
-          lane,
-          op.instruction,
-          "a barrier waits for a multiple of 32 threads, not for " + count);
-    }
-    return count / 32;
-  }
-
-  /** Lets those go on that wait at a barrier, if everybody has come. */
-  private void release(int number) {
-    int living = 0;
-    for (int live : block.live) {
-      living += live != 0 ? 1 : 0;
-    }
-    if (!barriers.opens(number, living)) {
-      return;
-    }
-    block.progress();
-    int waiting = 0;
-    for (var warp : warps) {
-      var fragment = warp.isWhole() ? warp.fragments.getFirst() : null;
-      if (fragment != null && fragment.wait == Wait.BARRIER && warp.barrier == number) {
-        learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
-        waiting |= 1 << warp.index;
-        fragment.wait = Wait.NONE;
-        fragment.pc++;
-      }
-    }
-    if (observer != null) {
-      observer.open(number, waiting);
-    }
-  }
-
-  /** Hands out what the threads at a barrier combined. */
-  private void learn(Op.Barrier barrier, int warp, int mask, int number) {
-    if (barrier.result() == null) {
-      return;
-    }
-    int result = barriers.result(number, barrier.kind());
-    for (int left = mask; left != 0; left &= left - 1) {
-      barrier.result().set(32 * warp + Integer.numberOfTrailingZeros(left), result);
+      barriers.come(op, fragment, warp, chosen);
     }
   }
 
@@ -755,58 +599,6 @@ final class BlockRunner {
    * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
    */
   List<Report> stuck(long jumps) {
-    var reports = new ArrayList<Report>();
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
-        reports.add(
-            block.report(
-                jumps > 0 ? Kind.LIVELOCK : kind(warp, fragment),
-                lane,
-                code[fragment.pc].instruction,
-                waiting(warp, fragment, jumps)));
-      }
-    }
-    return reports;
-  }
-
-  /** Why a fragment can never go on. */
-  private Kind kind(Warp warp, Fragment fragment) {
-    var op = code[fragment.pc];
-    return switch (fragment.wait) {
-      case WARP ->
-          op.kind == Op.Kind.BARRIER
-              ? Kind.BARRIER_DIVERGENT
-              : ((Step.Collective) op.step).names() ? Kind.MEMBER_MISSING : Kind.PARTIAL_WARP;
-      case BARRIER -> {
-        int living = 0;
-        for (int live : block.live) {
-          living += live != 0 ? 1 : 0;
-        }
-        yield barriers.expected(warp.barrier) > living ? Kind.BARRIER_ABANDONED : Kind.DEADLOCK;
-      }
-      case NONE, EVENT -> Kind.DEADLOCK;
-    };
-  }
-
-  private String waiting(Warp warp, Fragment fragment, long jumps) {
-    return switch (fragment.wait) {
-      case NONE ->
-          "goes round a loop for ever with lanes 0x%08x; in %d jumps backward no thread stored"
-                  .formatted(fragment.mask, jumps)
-              + " anything, passed a barrier or ended";
-      case WARP ->
-          "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
-              .formatted(fragment.mask, block.live[warp.index]);
-      case BARRIER ->
-          "waits for ever at barrier %d, to which %d of %s came"
-              .formatted(
-                  warp.barrier,
-                  32 * barriers.arrived(warp.barrier),
-                  threads(barriers.expected(warp.barrier)));
-      case EVENT ->
-          "waits for ever: "
-              + ((Step.Event) code[fragment.pc].step).missing(warp.index, fragment.mask);
-    };
+    return new StuckThreads(block, List.of(code), List.of(warps), barriers).reports(jumps);
   }
 }

@@ -25,6 +25,11 @@ final class BulkGroups {
     members.clear();
   }
 
+  /** How many groups a thread has made. */
+  int committed(int lane) {
+    return committed[lane];
+  }
+
   /** A thread has issued a copy, which is in the group that it commits next. */
   void add(int lane, Transfer transfer) {
     members
@@ -62,6 +67,10 @@ final class BulkGroups {
   }
 
   private void await(int lane, int but, boolean read) {
+    var checks = block.checks();
+    if (checks != null && committed[lane] > but) {
+      checks.awaits(lane, committed[lane] - but, read);
+    }
     var own = members.get(lane);
     if (own == null) {
       return;

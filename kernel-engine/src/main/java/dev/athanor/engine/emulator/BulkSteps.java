@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.emulator.Side.Reduction;
@@ -61,7 +62,13 @@ final class BulkSteps {
 
     /** A transfer into global memory, as part of a group. */
     void store(int lane, Side source, Side target, int bytes, @Nullable Reduction reduction) {
-      var transfer = new Transfer(block, instruction, lane, source, target, bytes, reduction, null);
+      var checks = block.checks();
+      var flight =
+          checks == null
+              ? null
+              : checks.issue(lane, source, target, bytes, block.bulkGroups.committed(lane));
+      var transfer =
+          new Transfer(block, instruction, lane, source, target, bytes, reduction, null, flight);
       block.bulkGroups.add(lane, transfer);
       block.cluster.work().issue(transfer);
     }
@@ -86,7 +93,8 @@ final class BulkSteps {
       if (completion.ranks == null) {
         var owner = barriers.owner(lane & 31);
         if (owner.sharedMemory != to) {
-          throw fault(lane, "the mbarrier is not in the block to whose memory it copies");
+          throw fault(
+              Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
         }
         load(lane, source, target, owner, barriers, bytes, reduction);
         return;
@@ -96,6 +104,7 @@ final class BulkSteps {
         int rank = Long.numberOfTrailingZeros(left);
         if (rank >= block.cluster.size()) {
           throw fault(
+              Kind.ABSENT_BLOCK,
               lane,
               "goes to block %d of the cluster, which has %d"
                   .formatted(rank, block.cluster.size()));
@@ -114,7 +123,10 @@ final class BulkSteps {
         @Nullable Reduction reduction) {
       var barrier = barriers.find(owner, lane & 31);
       var to = target.apply(owner.sharedMemory);
-      var transfer = new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier);
+      var checks = block.checks();
+      var flight = checks == null ? null : checks.issue(lane, source, to, bytes, barrier);
+      var transfer =
+          new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, flight);
       barrier.owe(transfer);
       block.cluster.work().issue(transfer);
     }
@@ -128,8 +140,8 @@ final class BulkSteps {
       return offset;
     }
 
-    Fault fault(int lane, String what) {
-      return block.fault(lane, instruction, what);
+    Fault fault(Kind kind, int lane, String what) {
+      return block.fault(kind, lane, instruction, what);
     }
   }
 
@@ -168,7 +180,7 @@ final class BulkSteps {
     void issue(int lane) {
       long bytes = size.bits(lane);
       if (bytes == 0 || bytes % UNIT != 0 || bytes > Integer.MAX_VALUE) {
-        throw fault(lane, "copies a multiple of 16 bytes, got " + bytes);
+        throw fault(Kind.COPY_SIZE, lane, "copies a multiple of 16 bytes, got " + bytes);
       }
       int count = (int) bytes;
       long from = offset(sources, lane, bytes, UNIT);
@@ -224,11 +236,16 @@ final class BulkSteps {
       try {
         encoded = EncodedTensorMap.decode(maps.segment().asSlice(at, TensorMap.BYTES));
       } catch (IllegalArgumentException e) {
-        throw fault(lane, String.valueOf(e.getMessage()));
+        throw fault(Kind.TENSOR_MAP, lane, String.valueOf(e.getMessage()));
       }
       var map = encoded.map();
+      var checks = block.checks();
+      if (checks != null && maps.memory() instanceof Allocation buffer) {
+        checks.usesMap(lane, buffer.address() + at);
+      }
       if (map.sizes().size() != coordinates.size()) {
         throw fault(
+            Kind.TENSOR_MAP,
             lane,
             "has %d coordinates, but the tensor map %d dimensions"
                 .formatted(coordinates.size(), map.sizes().size()));
@@ -237,7 +254,7 @@ final class BulkSteps {
       var tile = new TensorTile(encoded, start, block.memory);
       var complaint = tile.complaint();
       if (complaint != null) {
-        throw fault(lane, complaint);
+        throw fault(Kind.OUT_OF_BOUNDS, lane, complaint);
       }
       int bytes = map.tileBytes();
       long offset = offset(shared, lane, bytes, TILE_ALIGNMENT);
@@ -259,7 +276,7 @@ final class BulkSteps {
       try {
         return reduction == null ? null : reduction.apply(map);
       } catch (IllegalArgumentException e) {
-        throw fault(lane, String.valueOf(e.getMessage()));
+        throw fault(Kind.TENSOR_MAP, lane, String.valueOf(e.getMessage()));
       }
     }
   }
@@ -309,6 +326,14 @@ final class BulkSteps {
     }
   }
 
+  /** Lets who looks know that a tensor map was changed. */
+  private static void changed(Block block, Memory memory, long offset) {
+    var checks = block.checks();
+    if (checks != null) {
+      checks.changesMap(memory, offset);
+    }
+  }
+
   /** {@code tensormap.replace}. */
   record Replace(Block block, Addresses maps, int offset, Lanes value, int bytes) implements Step {
     @Override
@@ -326,6 +351,7 @@ final class BulkSteps {
         } else {
           maps.segment().set(Cells.INT, at + offset, (int) value.bits(lane));
         }
+        changed(block, maps.memory(), at);
       }
       block.stored();
     }
@@ -351,6 +377,7 @@ final class BulkSteps {
         }
         new Row(targets.memory(), to, TensorMap.BYTES, Row.ALL)
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
+        changed(block, targets.memory(), to);
       }
       block.stored();
     }

@@ -4,7 +4,6 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
-import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -38,8 +37,10 @@ final class CanonicalNans {
   private final Set<Register> left = new HashSet<>();
   private final Set<Register> mixed = new HashSet<>();
   private final List<Statement> body = new ArrayList<>();
+  private final Set<Instruction> added;
 
-  private CanonicalNans(Kernel kernel) {
+  private CanonicalNans(Kernel kernel, Set<Instruction> added) {
+    this.added = added;
     var other = new HashSet<Register>();
     kernel
         .instructions()
@@ -55,9 +56,13 @@ final class CanonicalNans {
     left.removeAll(mixed);
   }
 
-  /** The kernel with what makes NaNs canonical; the kernel itself where nothing is needed. */
-  static Kernel in(Kernel kernel) {
-    var nans = new CanonicalNans(kernel);
+  /**
+   * The kernel with what makes NaNs canonical; the kernel itself where nothing is needed.
+   *
+   * @param added takes the instructions that do so
+   */
+  static Kernel in(Kernel kernel, Set<Instruction> added) {
+    var nans = new CanonicalNans(kernel, added);
     if (nans.left.isEmpty() && nans.mixed.isEmpty()) {
       return kernel;
     }
@@ -71,13 +76,6 @@ final class CanonicalNans {
         nans.body);
   }
 
-  /** Whether an instruction of a program comes from here, and so from nobody's text. */
-  static boolean added(Instruction i) {
-    return i.source().equals(Source.UNKNOWN)
-        && i.opcode().equals("max.NaN.f32")
-        && Set.copyOf(i.operands()).size() == 1;
-  }
-
   private void add(Statement statement) {
     if (!(statement instanceof Instruction i)) {
       body.add(statement);
@@ -87,20 +85,21 @@ final class CanonicalNans {
       i.reads().stream()
           .filter(left::contains)
           .distinct()
-          .forEach(register -> canonical(register, null));
+          .forEach(register -> canonical(register, null, i));
     }
     body.add(i);
     if (isArithmetic(i)) {
       i.writes().stream()
           .filter(mixed::contains)
-          .forEach(register -> canonical(register, i.guard()));
+          .forEach(register -> canonical(register, i.guard(), i));
     }
   }
 
-  private void canonical(Register register, @Nullable Guard guard) {
-    body.add(
-        Opcodes.instruction(
-            "max.NaN.f32", List.<Operand>of(register, register, register), guard, Source.UNKNOWN));
+  private void canonical(Register register, @Nullable Guard guard, Instruction of) {
+    var operands = List.<Operand>of(register, register, register);
+    var made = Opcodes.instruction("max.NaN.f32", operands, guard, of.source()).insteadOf(of);
+    added.add(made);
+    body.add(made);
   }
 
   private static boolean isArithmetic(Instruction i) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,16 +9,28 @@ import org.jspecify.annotations.Nullable;
  * and over threads where the lanes of a warp know different things.
  *
  * <p>Each warp has a clock, which goes on with everything by which others may come to know of its
- * doings. Clocks never go back, not even from one cluster of a worker to the next, so that what an
- * earlier one did is known to all.
+ * doings. What a proxy fence has made known to asynchronous copies has clocks of its own, which go
+ * the same ways. Clocks never go back, not even from one cluster of a worker to the next, so that
+ * what an earlier one did is known to all.
  */
 final class Clocks {
+
+  private static final Proxied[] MEMORIES = Proxied.values();
+
+  /** What is known, and what of it is behind a fence. */
+  private static final int PARTS = 1 + MEMORIES.length;
 
   private final int warps;
   private final int[] now;
 
-  /** For each warp up to when all its lanes know what all lanes of each warp did. */
+  /**
+   * For each warp up to when all its lanes know what all lanes of each warp did; behind that, up to
+   * when they know it to be fenced.
+   */
   private final int[][] seen;
+
+  /** By memory, for each thread the time of its last proxy fence. */
+  private final int[][] fenced;
 
   /** What all lanes of a warp know besides; shared, never changed. */
   private final Knowledge[] common;
@@ -26,6 +39,10 @@ final class Clocks {
   private final @Nullable Knowledge[] own;
 
   private final boolean[] anyOwn;
+
+  /** Whether any thread has executed a proxy fence. */
+  private boolean anyFence;
+
   private final int[][] barrierSeen;
   private final @Nullable Knowledge[] barrierCommon;
   private long cluster;
@@ -36,11 +53,12 @@ final class Clocks {
    */
   Clocks(int warps, int barriers) {
     this.warps = warps;
-    this.barrierSeen = new int[barriers][warps];
+    this.barrierSeen = new int[barriers][PARTS * warps];
     this.barrierCommon = new @Nullable Knowledge[barriers];
     this.now = new int[warps];
     Arrays.fill(now, 1);
-    this.seen = new int[warps][warps];
+    this.seen = new int[warps][PARTS * warps];
+    this.fenced = new int[PARTS][32 * warps];
     this.common = new Knowledge[warps];
     this.own = new @Nullable Knowledge[32 * warps];
     this.anyOwn = new boolean[warps];
@@ -53,6 +71,10 @@ final class Clocks {
     for (int[] each : seen) {
       Arrays.fill(each, before);
     }
+    for (int[] each : fenced) {
+      Arrays.fill(each, before);
+    }
+    anyFence = false;
     Arrays.fill(common, Knowledge.NONE);
     Arrays.fill(own, null);
     Arrays.fill(anyOwn, false);
@@ -77,6 +99,16 @@ final class Clocks {
     return seen[warp];
   }
 
+  /** Up to when all lanes of a warp know what each warp did to be behind a proxy fence. */
+  int[] fenced(int warp, Proxied memory) {
+    return Arrays.copyOfRange(seen[warp], place(memory, 0), place(memory, warps));
+  }
+
+  /** Where it is kept up to when a warp's doings are behind a fence. */
+  private int place(Proxied memory, int warp) {
+    return memory.clock * warps + warp;
+  }
+
   /** Whether a thread knows what a thread did, which is not itself. */
   boolean knows(int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
     if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
@@ -87,9 +119,58 @@ final class Clocks {
         || (alone != null && alone.covers(otherCluster, otherWarp, otherLane, time));
   }
 
-  /** Whether a thread knows anything that a thread of another cluster did. */
-  boolean knowsAny(int warp, int lane, long otherCluster, int otherWarp, int otherLane) {
-    return knows(warp, lane, otherCluster, otherWarp, otherLane, 1);
+  /**
+   * Whether a thread knows that what a thread did is behind a proxy fence, itself or another one.
+   */
+  boolean knowsFenced(
+      Proxied memory,
+      int warp,
+      int lane,
+      long otherCluster,
+      int otherWarp,
+      int otherLane,
+      int time) {
+    boolean own = otherWarp == warp && otherLane == lane;
+    if (otherCluster == cluster
+        && (time <= seen[warp][place(memory, otherWarp)]
+            || (own && time <= fenced[memory.clock][32 * warp + lane]))) {
+      return true;
+    }
+    long all = Knowledge.fencedKey(memory, otherCluster, otherWarp, Knowledge.ALL);
+    long one = Knowledge.fencedKey(memory, otherCluster, otherWarp, otherLane);
+    return knows(warp, lane, all) >= time || knows(warp, lane, one) >= time;
+  }
+
+  /** How far a thread knows an agent, or whatever a key names, to be. */
+  int knows(int warp, int lane, long key) {
+    var alone = own[32 * warp + lane];
+    return Math.max(common[warp].of(key), alone == null ? 0 : alone.of(key));
+  }
+
+  /** A proxy fence: what these threads know what goes on beside them knows as well. */
+  void fenceProxies(int warp, int lanes, Set<Proxied> memories) {
+    anyFence = true;
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      var known = common[warp].copy();
+      var alone = own[32 * warp + lane];
+      if (alone != null) {
+        known.join(alone);
+      }
+      for (var memory : memories) {
+        fenced[memory.clock][32 * warp + lane] = now[warp];
+        known.fence(memory);
+        for (int other = 0; other < warps; other++) {
+          if (seen[warp][other] > seen[warp][place(memory, other)]) {
+            known.raise(
+                Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL), seen[warp][other]);
+          }
+        }
+      }
+      own[32 * warp + lane] = known;
+    }
+    anyOwn[warp] = true;
+    tick(warp);
   }
 
   /** {@code bar.warp.sync}: lanes of a warp tell one another everything. */
@@ -104,12 +185,13 @@ final class Clocks {
         }
       }
     }
+    joined = withFences(warp, lanes, joined);
     if ((live & ~lanes) == 0) {
       common[warp] = joined;
       seen[warp][warp] = now[warp];
       forget(warp);
     } else {
-      joined = anyOwn[warp] ? joined : joined.copy();
+      joined = joined.copy();
       for (int left = lanes; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
         joined.raise(Knowledge.key(cluster, warp, lane), now[warp]);
@@ -133,7 +215,7 @@ final class Clocks {
   void arrive(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
     int[] brought = seen[warp];
-    for (int i = 0; i < warps; i++) {
+    for (int i = 0; i < known.length; i++) {
       known[i] = Math.max(known[i], brought[i]);
     }
     known[warp] = now[warp];
@@ -153,14 +235,31 @@ final class Clocks {
         }
       }
     }
-    barrierCommon[barrier] = joined;
+    barrierCommon[barrier] = withFences(warp, -1, joined);
     tick(warp);
+  }
+
+  /** Knowledge with what some lanes of a warp have fenced; it is not changed itself. */
+  private Knowledge withFences(int warp, int lanes, Knowledge known) {
+    var joined = known;
+    for (int left = anyFence ? lanes : 0; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      for (var memory : MEMORIES) {
+        int time = fenced[memory.clock][32 * warp + lane];
+        long key = Knowledge.fencedKey(memory, cluster, warp, lane);
+        if (time > seen[warp][place(memory, warp)] && joined.of(key) < time) {
+          joined = joined == known ? known.copy() : joined;
+          joined.raise(key, time);
+        }
+      }
+    }
+    return joined;
   }
 
   /** A warp that came to a barrier, and that it has let go on, learns what was brought there. */
   void leave(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
-    for (int i = 0; i < warps; i++) {
+    for (int i = 0; i < known.length; i++) {
       seen[warp][i] = Math.max(seen[warp][i], known[i]);
     }
     var joined = barrierCommon[barrier];
@@ -184,6 +283,13 @@ final class Clocks {
   void publish(int warp, int lane, int upTo, Knowledge to) {
     for (int other = 0; other < warps; other++) {
       to.raise(Knowledge.key(cluster, other, Knowledge.ALL), seen[warp][other]);
+      for (var memory : MEMORIES) {
+        if (anyFence) {
+          to.raise(
+              Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL),
+              seen[warp][place(memory, other)]);
+        }
+      }
     }
     to.join(common[warp]);
     var alone = own[32 * warp + lane];
@@ -191,6 +297,39 @@ final class Clocks {
       to.join(alone);
     }
     to.raise(Knowledge.key(cluster, warp, lane), upTo);
+    for (var memory : MEMORIES) {
+      if (anyFence) {
+        int time = fenced[memory.clock][32 * warp + lane];
+        to.raise(Knowledge.fencedKey(memory, cluster, warp, lane), Math.min(upTo, time));
+      }
+    }
+  }
+
+  private static void learn(int[] known, int at, Knowledge news, long key) {
+    known[at] = Math.max(known[at], news.of(key));
+  }
+
+  /** Some threads of a warp come to know something. */
+  void learn(int warp, int lanes, int live, Knowledge news) {
+    if (news.isEmpty()) {
+      return;
+    }
+    if ((live & ~lanes) != 0) {
+      for (int left = lanes; left != 0; left &= left - 1) {
+        learn(warp, Integer.numberOfTrailingZeros(left), news);
+      }
+      return;
+    }
+    var known = common[warp].copy();
+    known.join(news);
+    common[warp] = known;
+    for (int other = 0; other < warps; other++) {
+      learn(seen[warp], other, news, Knowledge.key(cluster, other, Knowledge.ALL));
+      for (var memory : MEMORIES) {
+        long all = Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL);
+        learn(seen[warp], place(memory, other), news, all);
+      }
+    }
   }
 
   /** A thread comes to know something. */

@@ -120,7 +120,7 @@ public final class EmulatedDevice implements Device {
   private record Loaded(Program program, Origin origin) implements LoadedKernel {
     @Override
     public Kernel kernel() {
-      return program.kernel();
+      return program.written();
     }
   }
 
@@ -179,7 +179,7 @@ public final class EmulatedDevice implements Device {
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
     }
     launch.check(capability);
-    var launched =
+    workers.run(
         LaunchedKernel.of(
             launches.getAndIncrement(),
             loaded.program,
@@ -189,11 +189,7 @@ public final class EmulatedDevice implements Device {
             loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
             parameters(launch),
             memory.snapshot(),
-            options);
-    workers.run(launched);
-    if (launched.sanitizer() == null) {
-      launched.memory().defineAll(); // nobody knows what it has written
-    }
+            options));
   }
 
   private Memory parameters(Launch launch) {

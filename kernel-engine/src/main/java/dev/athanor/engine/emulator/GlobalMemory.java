@@ -164,13 +164,6 @@ final class GlobalMemory {
       this.closed = closed;
     }
 
-    /** Takes note that any byte of them may have been written. */
-    void defineAll() {
-      for (var allocation : open) {
-        allocation.define(0, allocation.bytes());
-      }
-    }
-
     /** The open buffer in which all of these bytes lie. */
     @Nullable Allocation find(long address, long bytes) {
       int at = Arrays.binarySearch(addresses, address);

@@ -4,12 +4,22 @@ import java.util.Arrays;
 
 /**
  * A sparse vector clock: for threads, and for warps as wholes, the time up to which what they did
- * is known.
+ * is known, and up to which a proxy fence has made it known to asynchronous copies as well; for
+ * agents that act beside the threads, how far they are known to be.
  */
 final class Knowledge {
 
   /** In place of a lane: all lanes of the warp. */
   static final int ALL = -1;
+
+  /** The places of a cluster's warps. */
+  private static final int MOST_WARPS = 512;
+
+  /** Those, and those of the same behind a proxy fence for each {@link Proxied}. */
+  private static final int WARPS = 4 * MOST_WARPS;
+
+  /** The places of a warp's lanes, and that of all of them. */
+  private static final int LANES = 33;
 
   /** Nothing; is not to be changed. */
   static final Knowledge NONE = new Knowledge();
@@ -24,7 +34,28 @@ final class Knowledge {
    * @param warp its number in its cluster
    */
   static long key(long cluster, int warp, int lane) {
-    return (cluster * 512 + warp) * 33 + lane + 2;
+    return (cluster * WARPS + warp) * LANES + lane + 2;
+  }
+
+  /** What names the same, as far as it is behind a proxy fence. */
+  static long fencedKey(Proxied memory, long cluster, int warp, int lane) {
+    return key(cluster, memory.clock * MOST_WARPS + warp, lane);
+  }
+
+  /** What names an agent. */
+  static long agent(long number) {
+    return -1 - number;
+  }
+
+  /** Whatever is known is behind a proxy fence now. */
+  void fence(Proxied memory) {
+    var known = copy();
+    for (int i = 0; i < known.keys.length; i++) {
+      long key = known.keys[i];
+      if (key > 0 && (key - 1) / LANES % WARPS < MOST_WARPS) {
+        raise(key + (long) memory.clock * MOST_WARPS * LANES, known.times[i]);
+      }
+    }
   }
 
   boolean isEmpty() {

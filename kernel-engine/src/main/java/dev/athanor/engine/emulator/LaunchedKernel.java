@@ -28,9 +28,9 @@ record LaunchedKernel(
     Memory parameters,
     GlobalMemory.Snapshot memory,
     EmulatorOptions options,
-    Sanitizer.@Nullable Launch sanitizer) {
+    @Nullable SanitizedLaunch sanitizer) {
 
-  /** A run with a sanitizer if the options say so and it can follow the program. */
+  /** A run with a sanitizer if the options say so. */
   static LaunchedKernel of(
       long number,
       Program program,
@@ -44,7 +44,7 @@ record LaunchedKernel(
     var plain =
         new LaunchedKernel(
             number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
-    return options.sanitize() == Sanitize.OFF || !Sanitizer.follows(program.instructions())
+    return options.sanitize() == Sanitize.OFF
         ? plain
         : new LaunchedKernel(
             number,
@@ -56,12 +56,18 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
-            new Sanitizer.Launch(plain.observed(), cluster, options.sanitize()));
+            new SanitizedLaunch(plain.observed(), cluster, options.sanitize()));
   }
 
   private Observer.Observed observed() {
     return new Observer.Observed(
-        number, program.kernel(), program.instructions(), grid, block, sharedBytes);
+        number,
+        program.kernel(),
+        program.instructions(),
+        program.added(),
+        grid,
+        block,
+        sharedBytes);
   }
 
   /**

@@ -28,6 +28,9 @@ final class Mark {
   /** By the path that is only for what nobody writes. */
   static final long READ_ONLY = 1L << 35;
 
+  /** A {@link Flight}, whose number is in place of the time. */
+  static final long FLIGHT = ATOMIC | COPY;
+
   private static final int TIME_AT = 36;
 
   /** Times from here on do not fit. */
@@ -43,7 +46,7 @@ final class Mark {
    *
    * @param instruction its number in the kernel
    * @param strength {@link #WEAK}, {@link #BLOCK}, {@link #CLUSTER} or {@link #DEVICE}
-   * @param flags {@link #ATOMIC}, {@link #COPY}, {@link #READ_ONLY}
+   * @param flags {@link #ATOMIC}, {@link #COPY}, {@link #FLIGHT}, {@link #READ_ONLY}
    */
   static long of(int instruction, int strength, long flags) {
     return Math.min(instruction, LAST_INSTRUCTION) | ((long) strength << STRENGTH_AT) | flags;
@@ -83,6 +86,10 @@ final class Mark {
 
   static int time(long mark) {
     return (int) (mark >>> TIME_AT);
+  }
+
+  static boolean isFlight(long mark) {
+    return (mark & FLIGHT) == FLIGHT;
   }
 
   static boolean has(long mark, long flag) {

@@ -18,6 +18,9 @@ final class Mbarrier {
   /** The work that will tell this barrier when it is done. */
   private final List<Ticket> owed = new ArrayList<>();
 
+  /** Who knows what its phases order; null = nobody looks. */
+  @Nullable BarrierWatch watch;
+
   private long phase;
   private int expected;
   private int pending;
@@ -57,6 +60,11 @@ final class Mbarrier {
   /** Takes note of work that will tell this barrier when it is done. */
   void owe(Ticket ticket) {
     owed.add(ticket);
+  }
+
+  /** Whether there is work that will tell it. */
+  boolean isOwed() {
+    return owed.stream().anyMatch(ticket -> !ticket.isDone());
   }
 
   /** Does a piece of the work that this barrier waits for; answers whether there was any. */
@@ -128,9 +136,27 @@ final class Mbarrier {
       pending = expected;
       announced = 0;
       come = 0;
+      if (watch != null) {
+        watch.complete(phase);
+      }
     }
     store();
     block.progress();
+  }
+
+  /** Bytes that are announced and have not come, or the other way round. */
+  int missingBytes() {
+    return bytes;
+  }
+
+  /** Whether all arrivals of the phase have come, and it waits for bytes only. */
+  boolean lacksBytesOnly() {
+    return pending == 0 && bytes != 0;
+  }
+
+  /** Which it is, in words. */
+  String name() {
+    return "the mbarrier at " + offset;
   }
 
   /** The state in words: what has come and what is missing. */

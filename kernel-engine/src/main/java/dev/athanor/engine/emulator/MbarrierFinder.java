@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import org.jspecify.annotations.Nullable;
 
@@ -30,7 +31,7 @@ final class MbarrierFinder {
   Block owner(int lane) {
     var owner = block.cluster.owner(touch.memory(lane));
     if (owner == null) {
-      throw fault(lane, "an mbarrier is in shared memory, not there");
+      throw fault(Kind.RULE, lane, "an mbarrier is in shared memory, not there");
     }
     return owner;
   }
@@ -49,6 +50,7 @@ final class MbarrierFinder {
     var barrier = owner.mbarriers.get(offset(lane));
     if (barrier == null) {
       throw fault(
+          Kind.MBARRIER_MISSING,
           lane,
           "there is no mbarrier at %d%s"
               .formatted(
@@ -56,18 +58,19 @@ final class MbarrierFinder {
                   owner == block ? "" : " of block %d of the cluster".formatted(owner.rank)));
     }
     if (!barrier.isIntact()) {
-      throw fault(lane, "something was stored over %s".formatted(barrier));
+      throw fault(
+          Kind.MBARRIER_OVERWRITTEN, lane, "something was stored over %s".formatted(barrier));
     }
     return barrier;
   }
 
-  void complain(int lane, @Nullable String complaint) {
+  void complain(Kind kind, int lane, @Nullable String complaint) {
     if (complaint != null) {
-      throw fault(lane, complaint);
+      throw fault(kind, lane, complaint);
     }
   }
 
-  Fault fault(int lane, String what) {
-    return block.fault(32 * touch.warp() + lane, instruction, what);
+  private Fault fault(Kind kind, int lane, String what) {
+    return block.fault(kind, 32 * touch.warp() + lane, instruction, what);
   }
 }

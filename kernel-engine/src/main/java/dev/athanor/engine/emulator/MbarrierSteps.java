@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.MbarrierState;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
@@ -60,13 +61,20 @@ final class MbarrierSteps {
     private void operate(int warp, int lane) {
       long number = count == null ? 1 : count.bits(32 * warp + lane);
       if (kind == MbarrierKind.INIT) {
-        init(lane, number);
+        init(warp, lane, number);
         return;
       }
       var barrier = finder.find(lane);
       long before = barrier.state();
+      var checks = block.checks();
+      if (checks != null) {
+        switch (kind) {
+          case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
+          default -> checks.counts(barrier, 32 * warp + lane);
+        }
+      }
       if (bytes != null) {
-        finder.complain(lane, barrier.expect(bytes.bits(32 * warp + lane)));
+        finder.complain(Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(32 * warp + lane)));
       }
       int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
       var complaint =
@@ -81,15 +89,22 @@ final class MbarrierSteps {
             }
             case INIT, TEST_WAIT, TRY_WAIT -> throw new IllegalStateException(kind + " elsewhere");
           };
-      finder.complain(lane, complaint);
+      finder.complain(
+          switch (kind) {
+            case EXPECT, COMPLETE -> Kind.MBARRIER_BYTES;
+            default -> Kind.MBARRIER_COUNT;
+          },
+          lane,
+          complaint);
       if (result != null) {
         result.set(32 * warp + lane, before);
       }
     }
 
-    private void init(int lane, long number) {
+    private void init(int warp, int lane, long number) {
       if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
         finder.complain(
+            Kind.MBARRIER_COUNT,
             lane,
             "an mbarrier expects 1 to %d arrivals, not %d"
                 .formatted(MbarrierState.MOST_ARRIVALS, number));
@@ -98,9 +113,15 @@ final class MbarrierSteps {
       long offset = finder.offset(lane);
       var old = owner.mbarriers.get(offset);
       if (old != null && old.isIntact()) {
-        finder.complain(lane, "is made anew without mbarrier.inval: %s".formatted(old));
+        finder.complain(
+            Kind.MBARRIER_REMADE, lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
-      owner.mbarriers.put(offset, new Mbarrier(owner, offset, (int) number));
+      var made = new Mbarrier(owner, offset, (int) number);
+      owner.mbarriers.put(offset, made);
+      var checks = block.checks();
+      if (checks != null) {
+        checks.made(made, 32 * warp + lane, owner.sharedMemory, offset);
+      }
     }
   }
 
@@ -129,6 +150,7 @@ final class MbarrierSteps {
         }
         finder.resolve(warp, mask);
         finder.observe();
+        int over = 0;
         for (int left = mask; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
           boolean complete = isComplete(warp, lane);
@@ -136,7 +158,34 @@ final class MbarrierSteps {
             complete = isComplete(warp, lane);
           }
           result.set(32 * warp + lane, complete ? 1 : 0);
+          over |= complete ? 1 << lane : 0;
         }
+        var checks = block.checks();
+        if (checks != null) {
+          tell(checks, warp, mask, over);
+        }
+      }
+    }
+
+    /**
+     * Tells what was found.
+     *
+     * @param over for which lanes the phase is complete
+     */
+    private void tell(AsyncChecks checks, int warp, int mask, int over) {
+      for (int left = mask & ~over; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        checks.misses(finder.find(lane), 32 * warp + lane);
+      }
+      for (int left = over; left != 0; ) {
+        var barrier = finder.find(Integer.numberOfTrailingZeros(left));
+        int lanes = 0;
+        for (int others = left; others != 0; others &= others - 1) {
+          int lane = Integer.numberOfTrailingZeros(others);
+          lanes |= finder.find(lane) == barrier ? 1 << lane : 0;
+        }
+        checks.observes(barrier, warp, lanes);
+        left &= ~lanes;
       }
     }
 
@@ -145,13 +194,14 @@ final class MbarrierSteps {
       long phase = asked.bits(32 * warp + lane);
       if (parity) {
         if (phase > 1) {
-          finder.complain(lane, "a parity is 0 or 1, not " + phase);
+          finder.complain(Kind.RULE, lane, "a parity is 0 or 1, not " + phase);
         }
         return (barrier.phase() & 1) != phase;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
       if (since > 1) {
         finder.complain(
+            Kind.MBARRIER_OVERRUN,
             lane,
             "asks for a phase that is %d before that of %s, though only the last is known"
                 .formatted(since, barrier));
@@ -174,6 +224,18 @@ final class MbarrierSteps {
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
         if (!isComplete(warp, lane) && finder.find(lane).hasten()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** Whether all arrivals have come for which the lanes wait, and bytes have not. */
+    boolean lacksBytes(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (!isComplete(warp, lane) && finder.find(lane).lacksBytesOnly()) {
           return true;
         }
       }
@@ -221,6 +283,11 @@ final class MbarrierSteps {
     public String missing(int warp, int mask) {
       return super.missing(warp, mask);
     }
+
+    @Override
+    public Kind kind(int warp, int mask) {
+      return lacksBytes(warp, mask) ? Kind.MBARRIER_BYTES : Kind.DEADLOCK;
+    }
   }
 
   /** {@code cp.async.mbarrier.arrive}. */
@@ -250,9 +317,11 @@ final class MbarrierSteps {
           int lane = Integer.numberOfTrailingZeros(left);
           var barrier = finder.find(lane);
           if (!counted) {
-            finder.complain(lane, barrier.await());
+            finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
           }
-          var arrival = new Arrival(barrier, warp, lane, block.copies.issued());
+          var checks = block.checks();
+          var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
+          var arrival = new Arrival(barrier, warp, lane, block.copies.issued(), flight);
           barrier.owe(arrival);
           block.cluster.work().issue(arrival);
         }
@@ -264,8 +333,10 @@ final class MbarrierSteps {
       private final int warp;
       private final int lane;
       private final long copies;
+      private final @Nullable Flight flight;
 
-      Arrival(Mbarrier barrier, int warp, int lane, long copies) {
+      Arrival(Mbarrier barrier, int warp, int lane, long copies, @Nullable Flight flight) {
+        this.flight = flight;
         this.barrier = barrier;
         this.warp = warp;
         this.lane = lane;
@@ -275,9 +346,12 @@ final class MbarrierSteps {
       @Override
       void perform() {
         block.copies.finishIssued(warp, 1 << lane, copies);
+        if (flight != null && barrier.watch != null) {
+          flight.doneBy(barrier.watch.agent, barrier.watch.next());
+        }
         var complaint = barrier.arrive(1, true);
         if (complaint != null) {
-          throw block.fault(32 * warp + lane, instruction, complaint);
+          throw block.fault(Kind.MBARRIER_COUNT, 32 * warp + lane, instruction, complaint);
         }
       }
     }

@@ -32,19 +32,25 @@ import org.jspecify.annotations.Nullable;
 final class Normalizer {
 
   private final Set<String> taken;
+  private final Set<Instruction> added;
   private final List<Statement> body = new ArrayList<>();
   private int fresh;
 
-  private Normalizer(Kernel kernel) {
+  private Normalizer(Kernel kernel, Set<Instruction> added) {
+    this.added = added;
     this.taken =
         kernel.registers().stream()
             .map(Register::name)
             .collect(Collectors.toCollection(HashSet::new));
   }
 
-  /** The kernel in normal form; the kernel itself where it has that. */
-  static Kernel normal(Kernel kernel) {
-    var normalizer = new Normalizer(kernel);
+  /**
+   * The kernel in normal form; the kernel itself where it has that.
+   *
+   * @param added takes the instructions that are not those of the text, nor in their stead
+   */
+  static Kernel normal(Kernel kernel, Set<Instruction> added) {
+    var normalizer = new Normalizer(kernel, added);
     for (var statement : kernel.body()) {
       if (statement instanceof Instruction instruction) {
         normalizer.add(instruction);
@@ -73,7 +79,8 @@ final class Normalizer {
         operands.equals(given.operands())
             ? given
             : new Instruction(
-                given.form(), given.modifiers(), operands, given.guard(), given.source()));
+                    given.form(), given.modifiers(), operands, given.guard(), given.source())
+                .insteadOf(given));
     body.addAll(behind);
   }
 
@@ -130,9 +137,11 @@ final class Normalizer {
     return narrow;
   }
 
-  private static Instruction made(
+  private Instruction made(
       String opcode, Register d, Register a, @Nullable Guard guard, Instruction from) {
-    return Opcodes.instruction(opcode, List.of(d, a), guard, from.source());
+    var made = Opcodes.instruction(opcode, List.of(d, a), guard, from.source()).insteadOf(from);
+    added.add(made);
+    return made;
   }
 
   private Register register(RegisterClass registerClass) {

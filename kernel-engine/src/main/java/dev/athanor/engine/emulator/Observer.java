@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
+import java.util.Set;
 
 /**
  * Watches the blocks that one worker of a launch executes, one after the other. Nobody else calls
@@ -25,12 +26,15 @@ public interface Observer {
    * @param number of the launch on its device, from 0
    * @param kernel as it is executed
    * @param instructions those of the kernel, in whose order they are numbered
+   * @param added the numbers of those that the text of the kernel does not have, of whose
+   *     executions nobody is told
    * @param sharedBytes shared memory of a block
    */
   record Observed(
       long number,
       Kernel kernel,
       List<Instruction> instructions,
+      Set<Integer> added,
       Dim3 grid,
       Dim3 block,
       int sharedBytes) {}

@@ -10,7 +10,10 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -27,6 +30,8 @@ final class Program {
   /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
   private static final long HOT = 1 << 19;
 
+  private final Kernel written;
+  private final Set<Integer> added = new HashSet<>();
   private final Kernel kernel;
   private final Variables variables;
   private final Set<SpecialRegister> special;
@@ -44,7 +49,9 @@ final class Program {
    * @throws IllegalArgumentException when it cannot be executed, saying why
    */
   Program(Kernel given, Variables variables) {
-    this.kernel = CanonicalNans.in(Normalizer.normal(given));
+    this.written = given;
+    var additions = Collections.<Instruction>newSetFromMap(new IdentityHashMap<>());
+    this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
     this.variables = variables;
     this.special =
         kernel
@@ -61,7 +68,12 @@ final class Program {
                 "label %s is there again at %s".formatted(label.name(), label.source()));
           }
         }
-        case Instruction instruction -> instructions.add(instruction);
+        case Instruction instruction -> {
+          if (additions.contains(instruction)) {
+            added.add(instructions.size());
+          }
+          instructions.add(instruction);
+        }
         case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
@@ -71,8 +83,19 @@ final class Program {
     new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
   }
 
+  /** The kernel as it was given. */
+  Kernel written() {
+    return written;
+  }
+
+  /** The kernel as it is executed. */
   Kernel kernel() {
     return kernel;
+  }
+
+  /** The numbers of instructions that the text does not have, and of which so nobody hears. */
+  Set<Integer> added() {
+    return added;
   }
 
   Variables variables() {

@@ -1,10 +1,13 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,6 +38,19 @@ record Role(
     WAIT,
     FENCE,
     CLUSTER_ARRIVE,
+    /** Uses an mbarrier. */
+    MBARRIER,
+    /** Issues a bulk copy, a copy of a tile or a store that an mbarrier learns of. */
+    FLIGHT,
+    /** Issues a product of a warpgroup. */
+    PRODUCT,
+    /** Lets products use registers that the threads have touched. */
+    PRODUCT_FENCE,
+    PROXY_FENCE,
+    /** Makes new mbarriers visible. */
+    INIT_FENCE,
+    /** Makes a changed tensor map visible to copies of tiles. */
+    MAP_FENCE,
     EXIT
   }
 
@@ -95,7 +111,15 @@ record Role(
               instruction.operands().isEmpty()
                   ? AsyncCopies.Wait.ALL
                   : (int) ((Operand.Immediate) instruction.operands().getFirst()).bits());
-      case Semantics.Fence _ -> plain(Kind.FENCE, number, instruction, scope(modifiers), 0);
+      case Semantics.Fence _ -> fence(number, instruction);
+      case Semantics.Mbarrier _, Semantics.CopyArrive _ ->
+          plain(Kind.MBARRIER, number, instruction, 0, 0);
+      case Semantics.BulkCopy _, Semantics.TensorCopy _, Semantics.StoreAsync _ ->
+          flight(Kind.FLIGHT, number, instruction);
+      case Semantics.Wgmma _ -> flight(Kind.PRODUCT, number, instruction);
+      case Semantics.Warp _
+          when instruction.form().mnemonic().equals("wgmma") && modifiers.has("fence") ->
+          plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
       case Semantics.ClusterArrive _ ->
           new Role(
               Kind.CLUSTER_ARRIVE,
@@ -110,6 +134,63 @@ record Role(
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
       default -> plain(Kind.OTHER, number, instruction, 0, 0);
     };
+  }
+
+  private static Role fence(int number, Instruction instruction) {
+    var modifiers = instruction.modifiers();
+    var kind =
+        modifiers.has("mbarrier_init")
+            ? Kind.INIT_FENCE
+            : modifiers.has("async")
+                ? Kind.PROXY_FENCE
+                : modifiers.has("tensormap::generic")
+                    ? modifiers.has("acquire") ? Kind.MAP_FENCE : Kind.OTHER
+                    : Kind.FENCE;
+    return plain(kind, number, instruction, scope(modifiers), 0);
+  }
+
+  private static Role flight(Kind kind, int number, Instruction instruction) {
+    return new Role(
+        kind,
+        instruction,
+        number,
+        Mark.WEAK,
+        false,
+        false,
+        Mark.of(number, Mark.WEAK, Mark.FLIGHT),
+        0,
+        null);
+  }
+
+  /** Whether what it touches is touched by something that goes on beside the threads. */
+  boolean isInFlight() {
+    return kind == Kind.FLIGHT || kind == Kind.PRODUCT;
+  }
+
+  /** Whether that is so by the proxy that a fence separates from the threads'. */
+  boolean isInAsyncProxy() {
+    return isInFlight() && !(instruction.form().semantics() instanceof Semantics.StoreAsync);
+  }
+
+  /** Whether the memory that its own thread touches is that of an mbarrier only. */
+  boolean isOfMbarrier() {
+    return kind == Kind.MBARRIER || kind == Kind.FLIGHT;
+  }
+
+  /** The memory that a proxy fence is for. */
+  Set<Proxied> fences() {
+    var modifiers = instruction.modifiers();
+    return modifiers.has("global")
+        ? EnumSet.of(Proxied.GLOBAL)
+        : modifiers.find(Space.class).isPresent()
+            ? EnumSet.of(Proxied.SHARED)
+            : EnumSet.allOf(Proxied.class);
+  }
+
+  /** Whether it combines what is there with something, with nobody between. */
+  boolean combines() {
+    return isInFlight()
+        && (instruction.modifiers().has("reduce") || instruction.form().mnemonic().equals("red"));
   }
 
   private static Role plain(Kind kind, int number, Instruction instruction, int strength, int but) {

@@ -2,18 +2,11 @@ package dev.athanor.engine.emulator;
 
 import static java.util.Objects.requireNonNull;
 
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Modifier.Space;
-import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
-import java.util.IdentityHashMap;
-import java.util.List;
 import java.util.function.Supplier;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,75 +17,23 @@ import org.jspecify.annotations.Nullable;
  */
 final class Sanitizer implements Observer {
 
-  /**
-   * Whether it can follow what these instructions do. It knows nothing yet of what mbarriers order
-   * nor of what bulk copies, tensor copies and products of warpgroups touch, and would report right
-   * kernels.
-   */
-  static boolean follows(List<Instruction> instructions) {
-    return instructions.stream()
-        .noneMatch(i ->
-            switch (i.form().semantics()) {
-              case Semantics.Mbarrier _,
-                  Semantics.CopyArrive _,
-                  Semantics.BulkCopy _,
-                  Semantics.TensorCopy _,
-                  Semantics.StoreAsync _,
-                  Semantics.ReplaceInTensorMap _,
-                  Semantics.CopyTensorMap _,
-                  Semantics.Wgmma _ ->
-                  true;
-              default -> false;
-            });
-  }
+  /** The bytes that are looked at at once of a long row. */
+  private static final long PIECE = 16;
 
-  /** What the workers of one launch share. */
-  static final class Launch {
-    final Places places;
-    final SyncPlaces released = new SyncPlaces();
-    private final Observed observed;
-    private final boolean races;
-    private final Reports reports = new Reports();
-    private final GlobalShadow shadow = new GlobalShadow();
-    private final List<Role> roles;
-    private final Sentences sentences;
-    private final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
-
-    Launch(Observed observed, Dim3 cluster, Sanitize level) {
-      this.observed = observed;
-      this.races = level == Sanitize.FULL;
-      this.places =
-          new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);
-      var instructions = observed.instructions();
-      var variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
-      this.roles =
-          IntStream.range(0, instructions.size())
-              .mapToObj(i -> Role.of(i, instructions.get(i), variables))
-              .toList();
-      this.sentences = new Sentences(places, variables, roles);
-      for (int i = 0; i < instructions.size(); i++) {
-        numbers.put(instructions.get(i), i);
-      }
-    }
-
-    /** What has been found. */
-    List<Report> reports() {
-      return reports.all();
-    }
-  }
-
-  private final Watch watch;
-  private final Launch launch;
-  private final Sentences sentences;
-  private final int rank;
+  final Watch watch;
+  final SanitizedLaunch launch;
+  final Sentences sentences;
+  final int rank;
 
   /** The number in its cluster of the block's first warp. */
-  private final int firstWarp;
+  final int firstWarp;
+
+  private final AsyncChecks checks;
 
   private final DefinedBytes localDefined;
   private final int localBytes;
   private final LaneJudge[] judges = new LaneJudge[32];
-  private final int[] times = new int[32];
+  final int[] times = new int[32];
   private final long[] keys = new long[32];
 
   /** Which bytes of its source are defined, for each lane of a copy. */
@@ -104,6 +45,12 @@ final class Sanitizer implements Observer {
 
   /** The number in its cluster of the warp that touches. */
   private int warp;
+
+  /**
+   * Up to when each warp's writes are known to what touches beside the threads; null = a thread
+   * touches.
+   */
+  private int @Nullable [] fenced;
 
   private @Nullable Memory lastBuffer;
   private GlobalShadow.@Nullable Pages lastPages;
@@ -121,10 +68,33 @@ final class Sanitizer implements Observer {
     this.localBytes = Block.localBytes(launch.observed.kernel());
     this.localDefined = new DefinedBytes(32L * warps * localBytes);
     for (int lane = 0; lane < judges.length; lane++) {
-      judges[lane] = new LaneJudge(lane);
+      judges[lane] = new LaneJudge(this, lane);
     }
+    this.checks = new AsyncChecks(this);
+    watch.own(rank, checks);
     this.role = launch.roles.getFirst();
     this.touch = new Touch(role.instruction(), Touch.Kind.LOAD);
+  }
+
+  Role role() {
+    return role;
+  }
+
+  Touch now() {
+    return touch;
+  }
+
+  int warp() {
+    return warp;
+  }
+
+  long block() {
+    return block;
+  }
+
+  @Override
+  public void end() {
+    checks.end();
   }
 
   @Override
@@ -132,17 +102,24 @@ final class Sanitizer implements Observer {
     block = number;
     watch.begin(number, rank);
     localDefined.clear();
+    checks.begin();
   }
 
   @Override
   public boolean watches(int number) {
-    return launch.roles.get(number).kind() != Role.Kind.OTHER;
+    return launch.roles.get(number).kind() != Role.Kind.OTHER
+        || launch.productRegisters.has(number);
   }
 
   @Override
   public void execute(int number, int ofBlock, int active, int chosen) {
     role = launch.roles.get(number);
     int of = firstWarp + ofBlock;
+    if (chosen != 0
+        && role.kind() != Role.Kind.PRODUCT
+        && (role.kind() == Role.Kind.PRODUCT_FENCE || launch.productRegisters.has(number))) {
+      checks.touchesRegisters(ofBlock, role);
+    }
     switch (role.kind()) {
       case COMMIT -> watch.copies.commit(of, chosen);
       case WAIT -> {
@@ -154,24 +131,62 @@ final class Sanitizer implements Observer {
       case FENCE -> watch.ordering.fence(of, chosen, role.strength());
       case CLUSTER_ARRIVE -> watch.arrive(of, chosen, role.releases());
       case EXIT -> exit(of, chosen);
-      case ACCESS, COPY, OTHER -> {} // touch says what
+      case PROXY_FENCE -> watch.clocks.fenceProxies(of, chosen, role.fences());
+      case INIT_FENCE -> watch.async.fenceMade(of, chosen);
+      case MAP_FENCE -> {
+        if (chosen != 0) {
+          checks.fencesMaps(ofBlock);
+        }
+      }
+      case ACCESS, COPY, MBARRIER, FLIGHT, PRODUCT, PRODUCT_FENCE, OTHER -> {} // touch says what
     }
   }
 
   private void exit(int of, int lanes) {
+    if (lanes != 0) {
+      checks.exit(of - firstWarp, role);
+    }
     watch.live[of] &= ~lanes;
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = 32 * of + Integer.numberOfTrailingZeros(left);
       int copy = watch.copies.left(thread);
       if (copy >= 0) {
-        launch.reports.add(
-            Kind.COPY_LEFT_AT_EXIT,
-            copy,
-            role.number(),
-            block,
-            () -> sentences.copyLeft(watch.cluster(), thread, copy, role));
+        reportLeft(thread, copy, role);
       }
+      checks.exits(thread - 32 * firstWarp, role);
     }
+  }
+
+  /** A thread of the cluster ends that has not waited for a copy. */
+  void reportLeft(int thread, int copy, Role end) {
+    launch.reports.add(
+        launch.roles.get(copy).kind() == Role.Kind.PRODUCT
+            ? Kind.PRODUCT_LEFT_AT_EXIT
+            : Kind.COPY_LEFT_AT_EXIT,
+        copy,
+        end.number(),
+        block,
+        () -> sentences.copyLeft(watch.cluster(), thread, copy, end));
+  }
+
+  /** Nobody has waited for a copy that an mbarrier was to tell of. */
+  void reportUnseen(Flight copy, Mbarrier barrier) {
+    launch.reports.add(
+        Kind.COPY_LEFT_AT_EXIT,
+        copy.instruction,
+        copy.instruction,
+        block,
+        () -> sentences.unseen(watch.cluster(), copy, barrier));
+  }
+
+  /** Bytes were announced to an mbarrier that have not come, or have come unannounced. */
+  void reportBytes(BarrierWatch made, Mbarrier barrier) {
+    launch.reports.add(
+        Kind.MBARRIER_BYTES,
+        made.instruction,
+        made.instruction,
+        block,
+        () -> sentences.bytesLeft(watch.cluster(), made, barrier));
   }
 
   @Override
@@ -220,6 +235,10 @@ final class Sanitizer implements Observer {
     }
     touch = now;
     warp = firstWarp + now.warp;
+    if (role.isOfMbarrier()) {
+      touchMbarriers();
+      return;
+    }
     checkExtents();
     checkDefined();
     boolean copy = role.kind() == Role.Kind.COPY;
@@ -228,6 +247,33 @@ final class Sanitizer implements Observer {
       times[lane] =
           copy ? watch.copies.issue(32 * warp + lane, role.number()) : watch.clocks.now(warp);
     }
+    touchShadows(now);
+    if (launch.races && now.kind() != Touch.Kind.LOAD && role.strength() != Mark.WEAK) {
+      findKeys();
+      watch.ordering.write(warp, now, role, keys);
+    }
+  }
+
+  /** Whatever else there is to say of mbarriers their steps tell the checks. */
+  private void touchMbarriers() {
+    for (int left = touch.mask; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      if (touch.memory(lane).space() == Space.SHARED) {
+        checkPeer(watch.shared(touch.memory(lane)), 1 << lane);
+      }
+    }
+  }
+
+  private void checkPeer(Watch.Shared memory, int lanes) {
+    if (memory.rank() != rank && watch.hasEnded(memory.rank())) {
+      report(
+          Integer.numberOfTrailingZeros(lanes),
+          Kind.PEER_ENDED,
+          () -> sentences.ended(memory.rank()));
+    }
+  }
+
+  private void touchShadows(Touch now) {
     boolean writes = now.kind() != Touch.Kind.LOAD;
     for (int left = now.mask; left != 0; ) {
       var memory = requireNonNull(now.memories[Integer.numberOfTrailingZeros(left)]);
@@ -249,10 +295,6 @@ final class Sanitizer implements Observer {
             judges);
       }
     }
-    if (launch.races && writes && role.strength() != Mark.WEAK) {
-      findKeys();
-      watch.ordering.write(warp, now, role, keys);
-    }
   }
 
   @Override
@@ -263,6 +305,35 @@ final class Sanitizer implements Observer {
       findKeys();
       watch.ordering.read(warp, now, role, keys);
     }
+  }
+
+  /**
+   * Something beside the threads touches bytes one after the other.
+   *
+   * @param now is filled; its kind says how they are touched
+   * @param thread that issued it, in the block
+   * @param number of its {@link Flight}
+   */
+  void fly(Touch now, int thread, int number, Memory memory, long offset, long bytes) {
+    touch = now;
+    warp = firstWarp + thread / 32;
+    fenced =
+        role.isInAsyncProxy() ? watch.clocks.fenced(warp, Proxied.SHARED) : watch.clocks.seen(warp);
+    int lane = thread % 32;
+    now.warp = thread / 32;
+    now.mask = 1 << lane;
+    now.memories[lane] = memory;
+    times[lane] = number;
+    judges[lane].forget();
+    for (long at = offset, end = offset + bytes; at < end; at += now.bytes) {
+      now.offsets[lane] = at;
+      now.bytes = (int) Math.min(Long.lowestOneBit(at | PIECE), Long.highestOneBit(end - at));
+      if (role.kind() == Role.Kind.PRODUCT) {
+        checkDefined(); // a copy may carry undefined bytes along
+      }
+      touchShadows(now);
+    }
+    fenced = null;
   }
 
   /** What names the place of each lane among those of global memory, or of the cluster's shared. */
@@ -299,23 +370,33 @@ final class Sanitizer implements Observer {
   }
 
   private void share(Watch.Shared memory, int lanes, boolean writes) {
-    if (memory.rank() != rank && watch.hasEnded(memory.rank())) {
-      report(
-          Integer.numberOfTrailingZeros(lanes),
-          Kind.PEER_ENDED,
-          () -> sentences.ended(memory.rank()));
+    checkPeer(memory, lanes);
+    if (writes && !memory.mbarriers().all().isEmpty()) {
+      checkMbarriers(memory.mbarriers(), lanes);
     }
     if (!launch.races) {
       return;
     }
     int[] seen = watch.clocks.seen(warp);
+    int[] seenWrites = fenced == null ? seen : fenced;
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       long mark = Mark.at(role.mark(), warp, lane, times[lane]);
       if (writes) {
-        memory.shadow().write(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
+        memory
+            .shadow()
+            .write(touch.offsets[lane], touch.bytes, mark, seenWrites, seen, judges[lane]);
       } else {
-        memory.shadow().read(touch.offsets[lane], touch.bytes, mark, seen, judges[lane]);
+        memory.shadow().read(touch.offsets[lane], touch.bytes, mark, seenWrites, judges[lane]);
+      }
+    }
+  }
+
+  private void checkMbarriers(Watch.LiveMbarriers live, int lanes) {
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      if (live.isHit(touch.offsets[lane], touch.bytes)) {
+        report(lane, Kind.MBARRIER_OVERWRITTEN, sentences::overMbarrier);
       }
     }
   }
@@ -344,7 +425,7 @@ final class Sanitizer implements Observer {
         : touch.offsets[lane];
   }
 
-  private @Nullable DefinedBytes defined(Memory memory) {
+  @Nullable DefinedBytes defined(Memory memory) {
     return memory instanceof Allocation buffer
         ? buffer.defined()
         : switch (memory.space()) {
@@ -394,107 +475,12 @@ final class Sanitizer implements Observer {
   }
 
   /** A finding about one access. */
-  private void report(int lane, Kind kind, Supplier<Sentences.Text> text) {
+  void report(int lane, Kind kind, Supplier<Sentences.Text> text) {
     launch.reports.add(
         kind,
         role.number(),
         role.number(),
         block,
         () -> sentences.of(kind, block, 32 * touch.warp + lane, role, text.get(), touch, lane));
-  }
-
-  /** Judges accesses in conflict with what one lane does now. */
-  private final class LaneJudge implements Judge {
-    private final int lane;
-
-    LaneJudge(int lane) {
-      this.lane = lane;
-    }
-
-    @Override
-    public void judge(long before, int cluster, boolean wrote) {
-      var kind = kind(before, cluster, wrote);
-      if (kind != null) {
-        launch.reports.add(
-            kind,
-            Mark.instruction(before),
-            role.number(),
-            block,
-            () -> sentences.conflict(kind, before, cluster, wrote, block, role, touch, lane));
-      }
-    }
-
-    private @Nullable Kind kind(long before, int cluster, boolean wrote) {
-      if (Mark.has(before | role.mark(), Mark.READ_ONLY)) {
-        return Kind.READ_ONLY_WRITTEN;
-      }
-      if (Mark.has(before, Mark.COPY)) {
-        return copyKind(before, cluster, wrote);
-      }
-      boolean near = cluster == (int) watch.cluster();
-      if (near && Mark.thread(before) == 32 * warp + lane) {
-        return null;
-      }
-      int otherWarp = Mark.warp(before);
-      int other = Mark.lane(before);
-      if (near && otherWarp == warp && isSameMoment(before, other)) {
-        return touch.kind() == Touch.Kind.ATOMIC || touch.agree(lane, other)
-            ? null
-            : Kind.LANES_COLLIDE;
-      }
-      if (watch.clocks.knows(warp, lane, cluster, otherWarp, other, Mark.time(before))) {
-        return null;
-      }
-      int strength = Mark.strength(before);
-      if (strength != Mark.WEAK && role.strength() != Mark.WEAK) {
-        int needed =
-            !near ? Mark.DEVICE : watch.rankOf(otherWarp) == rank ? Mark.BLOCK : Mark.CLUSTER;
-        return Math.min(strength, role.strength()) >= needed ? null : Kind.NARROW_SCOPE;
-      }
-      if (Mark.has(before | role.mark(), Mark.ATOMIC)) {
-        return Kind.ATOMIC_AND_PLAIN;
-      }
-      return race(near, otherWarp);
-    }
-
-    private Kind race(boolean near, int otherWarp) {
-      return !near
-          ? Kind.RACE_IN_GRID
-          : otherWarp == warp
-              ? Kind.RACE_IN_WARP
-              : watch.rankOf(otherWarp) == rank ? Kind.RACE_IN_BLOCK : Kind.RACE_IN_CLUSTER;
-    }
-
-    /** Whether another lane did it with the same instruction, at the same time. */
-    private boolean isSameMoment(long before, int other) {
-      return Mark.instruction(before) == Mark.instruction(role.mark())
-          && Mark.time(before) == times[lane]
-          && other < lane
-          && ((touch.mask >>> other) & 1) != 0
-          && touch.memories[other] == touch.memories[lane]
-          && touch.offsets[other] == touch.offsets[lane];
-    }
-
-    private @Nullable Kind copyKind(long before, int cluster, boolean wrote) {
-      int otherWarp = Mark.warp(before);
-      int other = Mark.lane(before);
-      if (cluster != (int) watch.cluster()) {
-        return watch.clocks.knowsAny(warp, lane, cluster, otherWarp, other)
-            ? null
-            : Kind.RACE_IN_GRID;
-      }
-      int thread = Mark.thread(before);
-      int group = Mark.time(before);
-      if (!watch.copies.isDone(thread, group)) {
-        return !wrote
-            ? Kind.COPY_SOURCE_WRITTEN
-            : touch.kind() == Touch.Kind.LOAD ? Kind.COPY_NOT_AWAITED : Kind.COPY_TARGET_WRITTEN;
-      }
-      int awaited = watch.copies.time(thread, group);
-      return thread == 32 * warp + lane
-              || watch.clocks.knows(warp, lane, cluster, otherWarp, other, awaited)
-          ? null
-          : race(true, otherWarp);
-    }
   }
 }

@@ -67,19 +67,84 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
         "barrier.cluster before the end of that block would keep its shared memory");
   }
 
+  /** Something is stored where an mbarrier is. */
+  Text overMbarrier() {
+    return new Text(
+        ", where an mbarrier is", "mbarrier.inval before would make them bytes like others");
+  }
+
+  /** Nobody has waited for a copy when its block ends. */
+  Report unseen(long cluster, Flight copy, Mbarrier barrier) {
+    var of = places.inCluster(cluster, copy.thread, roles.get(copy.instruction).instruction());
+    return new Report(
+        Kind.COPY_LEFT_AT_EXIT,
+        of,
+        null,
+        "",
+        lane(of)
+            + " starts a copy for which nobody has waited at "
+            + barrier.name()
+            + " when all have ended",
+        "mbarrier.try_wait before the end would do so",
+        1);
+  }
+
+  /** The bytes that an mbarrier has counted are not those announced, when its block ends. */
+  Report bytesLeft(long cluster, BarrierWatch made, Mbarrier barrier) {
+    var of = places.inCluster(cluster, made.maker, roles.get(made.instruction).instruction());
+    return new Report(
+        Kind.MBARRIER_BYTES,
+        of,
+        null,
+        "",
+        lane(of) + " makes what is at the end " + barrier,
+        "announce as many bytes as come",
+        1);
+  }
+
   /** A thread ended while a copy of its was under way. */
   Report copyLeft(long cluster, int thread, int copy, Role end) {
     var of = places.inCluster(cluster, thread, roles.get(copy).instruction());
     var last = places.inCluster(cluster, thread, end.instruction());
+    var role = roles.get(copy);
+    boolean product = role.kind() == Role.Kind.PRODUCT;
     return new Report(
-        Kind.COPY_LEFT_AT_EXIT,
+        product ? Kind.PRODUCT_LEFT_AT_EXIT : Kind.COPY_LEFT_AT_EXIT,
         of,
         last,
         "",
-        lane(of)
-            + " starts a copy that the thread has not waited for when it ends at "
-            + last.source(),
-        "cp.async.wait_all before the end would do so",
+        "%s starts a %s that the thread has not waited for when it ends at %s"
+            .formatted(lane(of), product ? "product" : "copy", last.source()),
+        (product
+                ? "wgmma.wait_group"
+                : role.isInFlight() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
+            + " before the end would do so",
+        1);
+  }
+
+  /**
+   * A product and an instruction that touches its registers.
+   *
+   * @param other the instruction that came first; -1 = none
+   */
+  Report registers(Kind kind, long block, int thread, int other, Role role) {
+    var place = places.of(block, thread, role.instruction());
+    var first = other < 0 ? null : places.of(block, thread, roles.get(other).instruction());
+    boolean early = kind == Kind.PRODUCT_NOT_AWAITED;
+    var what =
+        first == null
+            ? "is a product before which the warp has executed no wgmma.fence"
+            : (early
+                    ? "touches registers of the product \"%s\" at %s that nobody has waited for"
+                    : "uses registers that \"%s\" at %s has touched without wgmma.fence between")
+                .formatted(first.instruction(), first.source());
+    return new Report(
+        kind,
+        place,
+        first,
+        "",
+        what,
+        early ? "wgmma.wait_group before it would do so" : "wgmma.fence before it would do",
         1);
   }
 
@@ -104,10 +169,10 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
                 verb(role, touch.kind()),
                 bytes,
                 brief(other, !other.block().equals(place.block())),
-                done(before, wrote),
-                between(kind));
+                done(before, wrote, earlier),
+                between(kind, before));
     return new Report(
-        kind, place, other, bytes, what, remedy(kind, Mark.has(before, Mark.COPY)), 1);
+        kind, place, other, bytes, what, remedy(kind, Mark.has(before, Mark.COPY), earlier), 1);
   }
 
   private static String lane(Place place) {
@@ -125,7 +190,13 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
   }
 
   private static String verb(Role role, Touch.Kind kind) {
-    if (role.kind() == Role.Kind.COPY) {
+    if (role.kind() == Role.Kind.PRODUCT) {
+      return "multiplies";
+    }
+    if (role.combines()) {
+      return kind == Touch.Kind.LOAD ? "combines" : "combines with";
+    }
+    if (role.kind() == Role.Kind.COPY || role.isInFlight()) {
       return kind == Touch.Kind.LOAD ? "copies from" : "copies to";
     }
     return switch (kind) {
@@ -135,15 +206,22 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
     };
   }
 
-  private static String done(long before, boolean wrote) {
+  private static String done(long before, boolean wrote, Role earlier) {
+    if (earlier.isInFlight()) {
+      return verb(earlier, wrote ? Touch.Kind.STORE : Touch.Kind.LOAD);
+    }
     if (Mark.has(before, Mark.COPY)) {
       return wrote ? "copies to" : "copies from";
     }
     return Mark.has(before, Mark.ATOMIC) ? "updates" : wrote ? "writes" : "reads";
   }
 
-  private static String between(Kind kind) {
+  private static String between(Kind kind, long before) {
+    if (Mark.isFlight(before) && kind != Kind.READ_ONLY_WRITTEN) {
+      return " at a time of its own, of whose end this thread does not know";
+    }
     return switch (kind) {
+      case PROXY_FENCE -> " without a fence between for asynchronous copies and products";
       case LANES_COLLIDE -> " with another value at the same time";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
           " at a time of its own, since nobody has waited for the copy";
@@ -153,8 +231,9 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
     };
   }
 
-  private static String remedy(Kind kind, boolean copy) {
+  private static String remedy(Kind kind, boolean copy, Role earlier) {
     var after = copy ? " after cp.async.wait_group" : " between the two";
+    var wait = wait(earlier);
     return switch (kind) {
       case LANES_COLLIDE -> "let one lane write, or use an atomic instruction";
       case RACE_IN_WARP -> "bar.warp.sync%s would order them".formatted(after);
@@ -167,9 +246,23 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
       case NARROW_SCOPE -> "give both a scope that has the other's thread in it, .gpu for instance";
       case READ_ONLY_WRITTEN -> "read with ld.global without .nc";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
-          "cp.async.wait_group before this instruction would order them";
+          wait + " before this instruction would order them";
+      case PRODUCT_OPERAND_WRITTEN ->
+          "wgmma.wait_group before this instruction, and a barrier if it is of other threads, would"
+              + " order them";
+      case PROXY_FENCE ->
+          "fence.proxy.async after the one, and before the barrier that orders the two, would do";
       default -> "";
     };
+  }
+
+  /** What waits for something that goes on beside the threads. */
+  private static String wait(Role earlier) {
+    return !earlier.isInFlight()
+        ? "cp.async.wait_group"
+        : earlier.instruction().modifiers().has("bulk_group")
+            ? "cp.async.bulk.wait_group"
+            : "mbarrier.try_wait for the phase that counts its bytes";
   }
 
   /** The bytes that a lane touches, by the name of what they lie in. */

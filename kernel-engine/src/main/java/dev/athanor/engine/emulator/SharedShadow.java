@@ -12,6 +12,9 @@ final class SharedShadow {
   private static final int PAGE_BITS = 10;
   private static final int PAGE = 1 << PAGE_BITS;
 
+  /** How many asynchronous readers of a cell are remembered. */
+  private static final int FLIGHTS = 4;
+
   /** A piece of the memory with cells of one size. */
   private final class Page {
     int shift = 2;
@@ -23,6 +26,16 @@ final class SharedShadow {
     int[] readTimes = new int[(PAGE >> 2) * warps];
     int[] readLanes = new int[readTimes.length];
     long[] readMarks = new long[readTimes.length];
+
+    /** The last {@link Flight}s that read each cell, one for an issuer; null = none did. */
+    long @Nullable [] flights;
+
+    long[] flights() {
+      if (flights == null) {
+        flights = new long[FLIGHTS * written.length];
+      }
+      return flights;
+    }
 
     long[] strong() {
       if (strong == null) {
@@ -40,6 +53,8 @@ final class SharedShadow {
       var oldTimes = readTimes;
       var oldLanes = readLanes;
       var oldMarks = readMarks;
+      var oldFlights = flights;
+      flights = oldFlights == null ? null : new long[oldFlights.length * parts];
       written = new long[oldWritten.length * parts];
       readTimes = new int[written.length * warps];
       readLanes = new int[readTimes.length];
@@ -48,6 +63,9 @@ final class SharedShadow {
         written[i] = oldWritten[i / parts];
         if (oldStrong != null && strong != null) {
           strong[i] = oldStrong[i / parts];
+        }
+        if (oldFlights != null && flights != null) {
+          System.arraycopy(oldFlights, i / parts * FLIGHTS, flights, i * FLIGHTS, FLIGHTS);
         }
         System.arraycopy(oldTimes, i / parts * warps, readTimes, i * warps, warps);
         System.arraycopy(oldLanes, i / parts * warps, readLanes, i * warps, warps);
@@ -88,8 +106,8 @@ final class SharedShadow {
   /**
    * A lane reads.
    *
-   * @param mark complete, of a warp's time
-   * @param seen up to when the warp knows what each warp did
+   * @param mark complete, of a warp's time or a flight's number
+   * @param seen up to when the warp, or the proxy of a flight, knows what each warp wrote
    */
   void read(long offset, int bytes, long mark, int[] seen, Judge judge) {
     var page = page(offset, bytes);
@@ -106,6 +124,10 @@ final class SharedShadow {
       if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
         judge.judge(page.strong[cell], cluster, true);
       }
+      if (Mark.isFlight(mark)) {
+        remember(page.flights(), cell * FLIGHTS, mark);
+        continue;
+      }
       int at = cell * warps + warp;
       if (page.readTimes[at] != time) {
         page.readTimes[at] = time;
@@ -120,8 +142,30 @@ final class SharedShadow {
     }
   }
 
-  /** A lane writes. */
-  void write(long offset, int bytes, long mark, int[] seen, Judge judge) {
+  private static void remember(long[] flights, int first, long mark) {
+    int at = first;
+    for (int i = first; i < first + FLIGHTS; i++) {
+      if (flights[i] == 0 || isOfOne(flights[i], mark)) {
+        at = i;
+        break;
+      }
+    }
+    flights[at] = mark;
+  }
+
+  /** Whether two flights end one after the other: of one instruction, by one warpgroup. */
+  private static boolean isOfOne(long one, long other) {
+    return Mark.instruction(one) == Mark.instruction(other)
+        && Mark.warp(one) / WarpGroup.WARPS == Mark.warp(other) / WarpGroup.WARPS;
+  }
+
+  /**
+   * A lane writes.
+   *
+   * @param seen up to when the warp, or the proxy of a flight, knows what each warp wrote
+   * @param seenReads up to when the warp knows what each warp read
+   */
+  void write(long offset, int bytes, long mark, int[] seen, int[] seenReads, Judge judge) {
     var page = page(offset, bytes);
     int warp = Mark.warp(mark);
     int own = 1 << Mark.lane(mark);
@@ -137,7 +181,7 @@ final class SharedShadow {
       }
       int at = cell * warps;
       for (int other = 0; other < warps; other++) {
-        if (page.readTimes[at + other] > seen[other]) {
+        if (page.readTimes[at + other] > seenReads[other]) {
           int lanes = page.readLanes[at + other] & (other == warp ? ~own : -1);
           for (; lanes != 0; lanes &= lanes - 1) {
             judge.judge(
@@ -145,6 +189,13 @@ final class SharedShadow {
                 cluster,
                 false);
           }
+        }
+      }
+      for (int i = 0; page.flights != null && i < FLIGHTS; i++) {
+        long reader = page.flights[cell * FLIGHTS + i];
+        if (reader != 0) {
+          judge.judge(reader, cluster, false);
+          page.flights[cell * FLIGHTS + i] = 0;
         }
       }
       if (Mark.strength(mark) == Mark.WEAK) {
@@ -157,8 +208,9 @@ final class SharedShadow {
 
   /** Whether somebody else's access may not be known; the copies of a thread are not its own. */
   private static boolean isNews(long before, long mark, int[] seen) {
-    return Mark.has(before, Mark.COPY)
-        || (Mark.thread(before) != Mark.thread(mark)
-            && Mark.time(before) > seen[Mark.warp(before)]);
+    return before != 0
+        && (Mark.has(before, Mark.COPY)
+            || ((Mark.isFlight(mark) || Mark.thread(before) != Mark.thread(mark))
+                && Mark.time(before) > seen[Mark.warp(before)]));
   }
 }

@@ -17,6 +17,20 @@ interface Side {
   /** Replaces all bytes. */
   void write(MemorySegment from);
 
+  /** Bytes that follow one another in a memory. */
+  @FunctionalInterface
+  interface Places {
+    /**
+     * Some of the bytes.
+     *
+     * @param at the place of the first among the side's
+     */
+    void add(Memory memory, long offset, long bytes, long at);
+  }
+
+  /** Tells where in memory its bytes are, as far as they are there. */
+  void places(Places to);
+
   /** Combines what is there with elements. */
   void combine(MemorySegment from, Reduction reduction);
 
@@ -77,6 +91,19 @@ interface Side {
     }
 
     @Override
+    public void places(Places to) {
+      if (mask == ALL) {
+        to.add(memory, offset, bytes, 0);
+        return;
+      }
+      for (long i = 0; i < bytes; i++) {
+        if (((mask >>> (i % CHUNK)) & 1) != 0) {
+          to.add(memory, offset + i, 1, i);
+        }
+      }
+    }
+
+    @Override
     public void combine(MemorySegment from, Reduction reduction) {
       reduction.apply(memory, offset, from, 0, bytes);
     }
@@ -96,6 +123,9 @@ interface Side {
     public void write(MemorySegment from) {
       throw new IllegalStateException("a value is not written");
     }
+
+    @Override
+    public void places(Places to) {}
 
     @Override
     public void combine(MemorySegment from, Reduction reduction) {

@@ -54,6 +54,11 @@ interface Step {
       return false;
     }
 
+    /** What it is to wait for what can happen no more. */
+    default Kind kind(int warp, int mask) {
+      return Kind.DEADLOCK;
+    }
+
     /** What these lanes wait for, when it can happen no more. */
     String missing(int warp, int mask);
   }

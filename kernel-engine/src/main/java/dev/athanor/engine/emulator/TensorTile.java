@@ -75,6 +75,11 @@ final class TensorTile implements Side {
   }
 
   @Override
+  public void places(Places to) {
+    runs((buffer, offset, at, bytes) -> to.add(buffer, offset, bytes, at));
+  }
+
+  @Override
   public void combine(MemorySegment from, Reduction reduction) {
     runs((buffer, offset, at, bytes) -> reduction.apply(buffer, offset, from, at, bytes));
   }
@@ -146,6 +151,13 @@ final class TensorTile implements Side {
     public void write(MemorySegment from) {
       for (long at = 0; at < bytes; at += CHUNK) {
         MemorySegment.copy(from, at, memory.segment(), swizzle.place(offset + at), CHUNK);
+      }
+    }
+
+    @Override
+    public void places(Places to) {
+      for (long at = 0; at < bytes; at += CHUNK) {
+        to.add(memory, swizzle.place(offset + at), CHUNK, at);
       }
     }
 

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,7 @@ final class Transfer extends Ticket {
   private final MemorySegment bytes;
   private final Side.@Nullable Reduction reduction;
   private final @Nullable Mbarrier barrier;
+  private final @Nullable Flight flight;
   private boolean isRead;
 
   /**
@@ -24,6 +26,7 @@ final class Transfer extends Ticket {
    * @param size in bytes
    * @param reduction what is done at the target; null = it is overwritten
    * @param barrier what learns of the bytes; null = nothing
+   * @param flight what a sanitizer knows of it; null = nobody looks
    */
   Transfer(
       Block block,
@@ -33,7 +36,8 @@ final class Transfer extends Ticket {
       Side target,
       int size,
       Side.@Nullable Reduction reduction,
-      @Nullable Mbarrier barrier) {
+      @Nullable Mbarrier barrier,
+      @Nullable Flight flight) {
     this.block = block;
     this.instruction = instruction;
     this.lane = lane;
@@ -42,6 +46,7 @@ final class Transfer extends Ticket {
     this.bytes = MemorySegment.ofArray(new long[Math.ceilDiv(size, Long.BYTES)]).asSlice(0, size);
     this.reduction = reduction;
     this.barrier = barrier;
+    this.flight = flight;
   }
 
   /** Reads the source, unless that is done. */
@@ -62,12 +67,20 @@ final class Transfer extends Ticket {
     }
     block.stored();
     if (barrier != null) {
-      var complaint =
-          barrier.isIntact()
-              ? barrier.complete(bytes.byteSize())
-              : "something was stored over %s".formatted(barrier);
+      if (flight != null && barrier.watch != null) {
+        flight.readBy(barrier.watch.agent, barrier.watch.next());
+        flight.doneBy(barrier.watch.agent, barrier.watch.next());
+      }
+      if (!barrier.isIntact()) {
+        throw block.fault(
+            Kind.MBARRIER_OVERWRITTEN,
+            lane,
+            instruction,
+            "something was stored over %s".formatted(barrier));
+      }
+      var complaint = barrier.complete(bytes.byteSize());
       if (complaint != null) {
-        throw block.fault(lane, instruction, complaint);
+        throw block.fault(Kind.MBARRIER_BYTES, lane, instruction, complaint);
       }
     }
   }

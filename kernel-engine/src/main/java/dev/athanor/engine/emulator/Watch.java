@@ -1,7 +1,11 @@
 package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.IdentityHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the sanitizer knows of the blocks of a cluster that a worker runs together. Warps and
@@ -14,12 +18,34 @@ final class Watch {
    *
    * @param rank of the block
    */
-  record Shared(int rank, SharedShadow shadow, DefinedBytes defined) {}
+  record Shared(int rank, SharedShadow shadow, DefinedBytes defined, LiveMbarriers mbarriers) {}
 
-  final Sanitizer.Launch launch;
+  /**
+   * The mbarriers of one block, by their offsets.
+   *
+   * @param all changes as they are made
+   */
+  record LiveMbarriers(Map<Long, Mbarrier> all) {
+
+    /** Whether any of some bytes is that of an mbarrier. */
+    boolean isHit(long offset, int bytes) {
+      if (all.isEmpty()) {
+        return false;
+      }
+      for (long at = offset & -Long.BYTES; at < offset + bytes; at += Long.BYTES) {
+        if (all.containsKey(at)) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+
+  final SanitizedLaunch launch;
   final Clocks clocks;
   final CopyClocks copies;
   final Ordering ordering;
+  final AsyncWatch async;
 
   /** The lanes of each warp that have not ended. */
   final int[] live;
@@ -30,12 +56,15 @@ final class Watch {
   /** How often each thread has arrived at the barrier of the cluster. */
   private final int[] arrivals;
 
+  /** By rank. */
+  private final @Nullable AsyncChecks[] checks;
+
   /** The round of that barrier for which something was last brought to it. */
   private int round;
 
   private long cluster;
 
-  Watch(Sanitizer.Launch launch) {
+  Watch(SanitizedLaunch launch) {
     this.launch = launch;
     this.warpsOfBlock = launch.places.warps();
     int warps = launch.places.blocks() * warpsOfBlock;
@@ -43,14 +72,38 @@ final class Watch {
     this.arrivals = new int[32 * warps];
     this.clocks = new Clocks(warps, Barriers.COUNT * launch.places.blocks() + 2);
     this.copies = new CopyClocks(32 * warps);
+    this.async = new AsyncWatch(this);
+    this.checks = new @Nullable AsyncChecks[launch.places.blocks()];
     this.ordering = new Ordering(clocks, launch.released, warps, warpsOfBlock);
   }
 
-  /** Takes note of whose shared memory is whose. */
-  void own(int rank, Memory memory) {
+  /** What a block's steps tell of their work beside the threads. */
+  AsyncChecks checks(int rank) {
+    return Objects.requireNonNull(checks[rank]);
+  }
+
+  void own(int rank, AsyncChecks own) {
+    checks[rank] = own;
+  }
+
+  /** Takes note of whose shared memory, and mbarriers, are whose. */
+  void own(int rank, Memory memory, Map<Long, Mbarrier> mbarriers) {
     int bytes = Math.toIntExact(memory.segment().byteSize());
     shared.put(
-        memory, new Shared(rank, new SharedShadow(bytes, live.length), new DefinedBytes(bytes)));
+        memory,
+        new Shared(
+            rank,
+            new SharedShadow(bytes, live.length),
+            new DefinedBytes(bytes),
+            new LiveMbarriers(mbarriers)));
+  }
+
+  /** The mbarriers in the shared memory of a block that have not been given up. */
+  Collection<Mbarrier> mbarriers(int rank) {
+    return shared.values().stream()
+        .filter(each -> each.rank() == rank)
+        .flatMap(each -> each.mbarriers().all().values().stream())
+        .toList();
   }
 
   /** The shared memory of a block of the cluster. */
@@ -68,6 +121,7 @@ final class Watch {
       cluster = launch.places.clusterOf(block);
       clocks.begin(cluster);
       copies.begin();
+      async.begin();
       ordering.begin(cluster);
       Arrays.fill(arrivals, 0);
       round = 0;
@@ -112,6 +166,7 @@ final class Watch {
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
       arrivals[thread]++;
+      async.arrive(thread, arrivals[thread]);
       if (arrivals[thread] > round) {
         // nobody waits any more for the round before the last
         round = arrivals[thread];
@@ -125,6 +180,10 @@ final class Watch {
 
   /** Lanes have waited at the barrier of the cluster. */
   void join(int warp, int lanes) {
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      async.join(thread, arrivals[thread]);
+    }
     if (lanes != 0) {
       clocks.leave(barrier(arrivals[32 * warp + Integer.numberOfTrailingZeros(lanes)]), warp);
     }

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.RegisterTile;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -115,6 +116,27 @@ final class WgmmaSteps {
       sums.forEach(group::pay);
     }
 
+    /** The 16 bytes each of shared memory that the factors lie in, as far as they are there. */
+    private BitSet chunks(WarpGroup group, long leftDescriptor, long rightDescriptor) {
+      var chunks = new BitSet();
+      if (left.registers.isEmpty()) {
+        add(matrix(group, leftDescriptor, left.byDepth), shape.m(), chunks);
+      }
+      add(matrix(group, rightDescriptor, right.byDepth), shape.n(), chunks);
+      return chunks;
+    }
+
+    private void add(SharedMatrix matrix, int outer, BitSet chunks) {
+      for (int i = 0; i < outer; i++) {
+        for (int depth = 0; depth < shape.k(); depth++) {
+          long address = matrix.address(i, depth);
+          if (address < block.shared.byteSize()) {
+            chunks.set((int) (address / Side.CHUNK));
+          }
+        }
+      }
+    }
+
     private SharedMatrix matrix(WarpGroup group, long descriptor, boolean byDepth) {
       try {
         return SharedMatrix.of(descriptor, byDepth, bits / 8);
@@ -213,6 +235,11 @@ final class WgmmaSteps {
     private long right;
     private long keeps;
 
+    /** What a sanitizer knows of it, and what it reads; null = nobody looks. */
+    private @Nullable Flight flight;
+
+    private @Nullable BitSet chunks;
+
     /**
      * @param group which of the groups that its warps commit it is in
      */
@@ -257,6 +284,25 @@ final class WgmmaSteps {
       keeps = ownKeeps;
       joined |= 1 << (warp - owner.first());
       step.sums.forEach(register -> owner.owe(warp, register));
+      tell(warp);
+    }
+
+    /** Lets who looks know that a warp takes part. */
+    private void tell(int warp) {
+      var checks = step.block.checks();
+      if (checks == null) {
+        return;
+      }
+      var read = chunks;
+      var known = flight;
+      if (read == null || known == null) {
+        read = step.chunks(owner, left, right);
+        known = checks.product(warp);
+        chunks = read;
+        flight = known;
+      }
+      checks.reads(known, warp, step.block.sharedMemory, read);
+      checks.multiplies(known, warp, group);
     }
 
     @Override
@@ -308,7 +354,12 @@ final class WgmmaSteps {
     public void execute(int first, int end, boolean whole) {
       for (int warp = first; warp < end; warp++) {
         if (block.active[warp] != 0) {
-          block.cluster.work().finishAll(group(block, instruction, warp).before(warp, but));
+          var group = group(block, instruction, warp);
+          block.cluster.work().finishAll(group.before(warp, but));
+          var checks = block.checks();
+          if (checks != null) {
+            checks.awaitsProducts(warp, group.committed(warp) - but);
+          }
         }
       }
     }

@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
  *
  * @param sharedBytes shared memory of a block, static and dynamic
  * @param blocksRun how many blocks of the grid were run and counted
- * @param rows the instructions, in their order in the kernel
+ * @param rows the instructions, as they are written and in their order in the kernel
  * @param activeLanes how many instructions of a warp were executed with 0, 1, … 32 lanes
  * @param touchedSectors different sectors of 32 bytes of global memory that were touched
  */
@@ -119,9 +119,12 @@ public record Profile(
   static Profile of(Observed launch, Counters seen) {
     var rows = new ArrayList<Row>();
     for (int i = 0; i < launch.instructions().size(); i++) {
+      if (launch.added().contains(i)) {
+        continue;
+      }
       rows.add(
           new Row(
-              launch.instructions().get(i),
+              launch.instructions().get(i).written(),
               seen.executed[i],
               seen.active[i],
               seen.split[i],

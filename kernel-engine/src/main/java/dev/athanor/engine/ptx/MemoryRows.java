@@ -164,7 +164,7 @@ final class MemoryRows {
       String operation,
       String sources,
       AtomicFunction function) {
-    rows(all, "9.7.13.7", version, sm, "atom{.order}", operation, "d, [a], " + sources, function);
+    rows(all, "9.7.13.7", version, sm, "atom{.order}", operation, "d?, [a], " + sources, function);
   }
 
   private static void rows(
@@ -178,7 +178,7 @@ final class MemoryRows {
       AtomicFunction function) {
     boolean vector = operation.contains("v2");
     var space = vector ? "{.global}" : "{.common}";
-    var text = vector ? operands.replaceFirst("^d", "d*vec").replace(" b", " b*vec") : operands;
+    var text = vector ? operands.replaceFirst("^d\\?", "d*vec").replace(" b", " b*vec") : operands;
     all.add(
         row(
             section,

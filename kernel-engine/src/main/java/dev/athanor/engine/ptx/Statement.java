@@ -95,13 +95,41 @@ public sealed interface Statement {
   /**
    * A row of the table with its modifiers chosen and its operands filled in. Two instructions are
    * equal when they do the same; where they were written does not matter.
+   *
+   * @param origin what the text has where this one is executed in its stead or for its sake, and as
+   *     which it is printed; null = this one
    */
   record Instruction(
-      Form form, Modifiers modifiers, List<Operand> operands, @Nullable Guard guard, Source source)
+      Form form,
+      Modifiers modifiers,
+      List<Operand> operands,
+      @Nullable Guard guard,
+      Source source,
+      @Nullable Instruction origin)
       implements Statement {
 
     public Instruction {
       operands = List.copyOf(operands);
+    }
+
+    /** One of the text. */
+    public Instruction(
+        Form form,
+        Modifiers modifiers,
+        List<Operand> operands,
+        @Nullable Guard guard,
+        Source source) {
+      this(form, modifiers, operands, guard, source, null);
+    }
+
+    /** The same, executed for another, where that was written. */
+    public Instruction insteadOf(Instruction other) {
+      return new Instruction(form, modifiers, operands, guard, other.source, other.written());
+    }
+
+    /** What the text has: this one, or that for which it is executed. */
+    public Instruction written() {
+      return origin == null ? this : origin;
     }
 
     /** The first version and target that have it. */
@@ -149,6 +177,9 @@ public sealed interface Statement {
 
     @Override
     public String toString() {
+      if (origin != null) {
+        return origin.toString();
+      }
       return (guard == null ? "" : guard + " ")
           + opcode()
           + operands.stream()

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,7 +50,9 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
 
   /** Makes the first barrier, which expects some arrivals, before anybody goes on. */
   static String make(int count) {
-    return "@%p0 mbarrier.init.shared::cta.b64 [bar], " + count + ";\nbar.sync 0;\n";
+    return "@%p0 mbarrier.init.shared::cta.b64 [bar], "
+        + count
+        + ";\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n";
   }
 
   /** The same for all blocks of a cluster. */
@@ -78,8 +81,18 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
    * The words of {@code out}, of which each thread has one and there are at least as many as in.
    */
   int[] run(Way way, int... in) {
+    return run(way, EmulatorOptions.DEFAULT.sanitize(), in);
+  }
+
+  /** What a kernel does that the sanitizer would not let pass. */
+  int[] runUnwatched(Way way, int... in) {
+    return run(way, Sanitize.OFF, in);
+  }
+
+  /** The same, watched or not. */
+  int[] run(Way way, Sanitize sanitize, int... in) {
     var text = HEAD.replace("CLUSTER", String.valueOf(cluster)) + body + "ret;\n}\n";
-    try (var rig = new SampleRig(way, text)) {
+    try (var rig = new SampleRig(way, text, sanitize)) {
       var out = rig.buffer(new int[Math.max(in.length, blocks * threads)]);
       rig.run("k", Dim3.of(blocks), Dim3.of(threads), 0, out, rig.buffer(in));
       return rig.ints(out);

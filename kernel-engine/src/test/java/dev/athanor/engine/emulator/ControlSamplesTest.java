@@ -35,6 +35,37 @@ class ControlSamplesTest {
     }
   }
 
+  /** A point may take long where its neighbour escapes at once; the product is fused into ci. */
+  @ParameterizedTest
+  @MethodSource("ways")
+  void iterationsUntilEscape(Way way) {
+    int width = 45;
+    int height = 27;
+    int limit = 90;
+    var expected = new int[width * height];
+    Arrays.setAll(expected, i -> escape(i % width, i / width, width, height, limit));
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new int[expected.length]);
+      rig.run("mandel", new Dim3(3, 4, 1), new Dim3(16, 8, 1), 0, out, width, height, limit);
+      assertThat(rig.ints(out)).isEqualTo(expected).contains(1, limit);
+    }
+  }
+
+  private static int escape(int x, int y, int width, int height, int limit) {
+    float cr = 3f * x / width + -2f;
+    float ci = (float) (y + y) / height + -1f;
+    float zr = 0;
+    float zi = 0;
+    int steps = 0;
+    while (steps < limit && zr * zr + zi * zi < 4) {
+      float next = cr + (zr * zr - zi * zi);
+      zi = Math.fma(zr + zr, zi, ci);
+      zr = next;
+      steps++;
+    }
+    return steps;
+  }
+
   /** A switch in a loop, with calls through a table of functions. */
   @ParameterizedTest
   @MethodSource("ways")

@@ -14,6 +14,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** What kernels are stopped for, and in which words, however they are executed. */
@@ -102,6 +104,28 @@ class FaultsTest {
             ("thread (0,0,0) of block (0,0,0) of kernel test, \"ld.global.f32 %%f0, [%%rd5]\" at"
                     + " test.ptx:%d:1: address 0x%x is no multiple of 4")
                 .formatted(LINE + 1, in.address() + 2));
+  }
+
+  /** Whatever stands for it while it is executed. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "atom.global.add.u32 _, [%rd5], 1",
+        "@!%p1 ld.global.u32 %rd6, [%rd5]",
+        "ld.global.v2.s32 {%rd6, _}, [%rd5]",
+        "st.global.u32 [%rd5], %rd6",
+        "vote.sync.any.pred %p2, !%p1, 2"
+      })
+  void anInstructionAsItIsWritten(String instruction) {
+    var body =
+        "add.u64 %rd5, %rd3, 2; setp.ne.u32 %p1, %r0, %r0; mov.b64 %rd6, 0;\n"
+            + instruction
+            + ";\n";
+    assertThat(faults(1, 1, body))
+        .singleElement()
+        .asString()
+        .contains("kernel test, \"%s\" at test.ptx:%d:".formatted(instruction, LINE + 1));
   }
 
   @Test

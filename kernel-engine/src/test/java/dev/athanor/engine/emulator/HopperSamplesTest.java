@@ -434,7 +434,7 @@ class HopperSamplesTest {
     return all;
   }
 
-  private static float number(short bfloat) {
+  static float number(short bfloat) {
     return Float.intBitsToFloat(bfloat << 16);
   }
 }

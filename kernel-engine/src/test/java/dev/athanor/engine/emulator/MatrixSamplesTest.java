@@ -2,29 +2,36 @@ package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.SampleRig.Way;
 import dev.athanor.engine.layout.Fragments;
-import dev.athanor.engine.ptx.Parser;
-import dev.athanor.engine.ptx.Samples;
 import dev.athanor.engine.ptx.SlowTensorCore;
 import dev.athanor.engine.ptx.Target;
-import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
+import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** What nvcc makes of matrix instructions, bit by bit. */
 class MatrixSamplesTest {
 
+  /** Files, and the machines that can run them. */
+  static Stream<Arguments> halves() {
+    return SampleRig.ways("k06_wmma.sm_80", "k06_wmma.sm_90a").stream()
+        .flatMap(way ->
+            Stream.of("sm_80", "sm_90a")
+                .filter(target -> way.file().endsWith("sm_80") || target.equals("sm_90a"))
+                .map(target -> Arguments.of(way, target)));
+  }
+
   /** A product in f16, its sums as each architecture makes them. */
   @ParameterizedTest
-  @CsvSource({"sm_80, 24, 8", "sm_90, 25, 16"})
-  void productsOfHalves(String target, int fraction, int depth) {
+  @MethodSource("halves")
+  void productsOfHalves(Way way, String target) {
+    int fraction = target.equals("sm_80") ? 24 : 25;
+    int depth = target.equals("sm_80") ? 8 : 16;
     int m = 16;
     int n = 32;
     int k = 48;
@@ -32,14 +39,13 @@ class MatrixSamplesTest {
     var random = new Random(seed);
     var a = halves(random, m * k);
     var b = halves(random, n * k);
-    var c = new float[m * n];
-    run(
-        "k06_wmma.sm_80",
-        "wmma_gemm",
-        EmulatorOptions.DEFAULT.withTarget(Target.of(target)),
-        new Dim3(1, n / 16, 1),
-        List.of(MemorySegment.ofArray(a), MemorySegment.ofArray(b), MemorySegment.ofArray(c)),
-        List.of(Argument.of(m), Argument.of(n), Argument.of(k)));
+    float[] c;
+    try (var rig = new SampleRig(way, Target.of(target))) {
+      var out = rig.buffer(new float[m * n]);
+      var grid = new Dim3(1, n / 16, 1);
+      rig.run("wmma_gemm", grid, Dim3.of(32), 0, rig.buffer(a), rig.buffer(b), out, m, n, k);
+      c = rig.floats(out);
+    }
     var core = new SlowTensorCore(fraction, SlowTensorCore.Format.F32, -14, -14);
     for (int i = 0; i < m; i++) {
       for (int j = 0; j < n; j++) {
@@ -60,22 +66,25 @@ class MatrixSamplesTest {
     }
   }
 
+  static List<Way> bytes() {
+    return SampleRig.ways("k09_quant.sm_80", "k09_quant.sm_90a");
+  }
+
   /** A product of bytes, whose fragments the kernel takes from memory as they are. */
-  @Test
-  void productOfBytes() {
+  @ParameterizedTest
+  @MethodSource("bytes")
+  void productOfBytes(Way way) {
     var random = new Random(1);
     var a = new byte[16 * 32];
     var b = new byte[32 * 8];
     random.nextBytes(a);
     random.nextBytes(b);
-    var d = new int[16 * 8];
-    run(
-        "k09_quant.sm_80",
-        "imma",
-        EmulatorOptions.DEFAULT,
-        Dim3.of(1),
-        List.of(MemorySegment.ofArray(a), MemorySegment.ofArray(b), MemorySegment.ofArray(d)),
-        List.of());
+    int[] d;
+    try (var rig = new SampleRig(way)) {
+      var out = rig.buffer(new int[16 * 8]);
+      rig.run("imma", Dim3.of(1), Dim3.of(32), 0, rig.buffer(a), rig.buffer(b), out);
+      d = rig.ints(out);
+    }
     var rowsOfA = new int[16][32];
     var rowsOfB = new int[32][8];
     for (int lane = 0; lane < 32; lane++) {
@@ -107,32 +116,5 @@ class MatrixSamplesTest {
           Float.floatToFloat16((float) Math.scalb(random.nextGaussian(), random.nextInt(12) - 6));
     }
     return values;
-  }
-
-  /** Runs one warp a block on copies of arrays, of which the last comes back. */
-  private static void run(
-      String sample,
-      String kernel,
-      EmulatorOptions options,
-      Dim3 grid,
-      List<MemorySegment> arrays,
-      List<Argument> numbers) {
-    var module = Parser.parse(Samples.text(sample + ".ptx"), sample);
-    try (var device = new EmulatedDevice(options);
-        var stream = device.openStream()) {
-      var buffers =
-          arrays.stream()
-              .map(array -> {
-                var buffer = device.allocate(array.byteSize());
-                stream.upload(array, buffer, 0);
-                return buffer;
-              })
-              .toList();
-      var arguments = new ArrayList<>(buffers.stream().map(Argument::of).toList());
-      arguments.addAll(numbers);
-      stream.launch(
-          new Launch(device.load(module, kernel), grid, Dim3.of(32), 0, List.copyOf(arguments)));
-      stream.download(buffers.getLast(), 0, arrays.getLast());
-    }
   }
 }

@@ -9,6 +9,7 @@ import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -48,6 +49,13 @@ class PipelineTest {
    * @param from a pattern of what is replaced
    */
   record Broken(String what, Pattern from, String to, Outcome outcome) {
+    String text() {
+      var text = SampleRig.text(SAMPLE);
+      var changed = from.matcher(text).replaceAll(to);
+      assertThat(changed).isNotEqualTo(text);
+      return changed;
+    }
+
     @Override
     public String toString() {
       return what;
@@ -106,8 +114,8 @@ class PipelineTest {
             Outcome.FAULT));
   }
 
-  private static Outcome run(Way way, String text) {
-    try (var rig = new SampleRig(way, text)) {
+  private static Outcome run(Way way, String text, Sanitize sanitize) {
+    try (var rig = new SampleRig(way, text, sanitize)) {
       var c = rig.buffer(new short[M * N]);
       rig.run(
           "gemm_ws",
@@ -131,25 +139,29 @@ class PipelineTest {
         .withSwizzle(SwizzleMode.BYTES_128);
   }
 
-  private static Map<AsyncTiming, Outcome> outcomes(String text) {
+  private static Map<AsyncTiming, Outcome> outcomes(String text, Sanitize sanitize) {
     var all = new EnumMap<AsyncTiming, Outcome>(AsyncTiming.class);
     for (var timing : AsyncTiming.values()) {
-      all.put(timing, run(new Way(SAMPLE, Schedule.CONVERGING, timing), text));
+      all.put(timing, run(new Way(SAMPLE, Schedule.CONVERGING, timing), text, sanitize));
     }
     return all;
   }
 
   @Test
   void theRightPipelineIsRightInAllTimings() {
-    assertThat(outcomes(SampleRig.text(SAMPLE)).values()).containsOnly(Outcome.RIGHT);
+    assertThat(outcomes(SampleRig.text(SAMPLE), Sanitize.FULL).values())
+        .containsOnly(Outcome.RIGHT);
   }
 
   @ParameterizedTest
   @MethodSource("changes")
   void aBrokenPipelineShowsInSomeTiming(Broken broken) {
-    var text = SampleRig.text(SAMPLE);
-    var changed = broken.from.matcher(text).replaceAll(broken.to);
-    assertThat(changed).isNotEqualTo(text);
-    assertThat(outcomes(changed).values()).contains(broken.outcome);
+    assertThat(outcomes(broken.text(), Sanitize.OFF).values()).contains(broken.outcome);
+  }
+
+  @ParameterizedTest
+  @MethodSource("changes")
+  void theSanitizerSeesABrokenPipelineInEachTiming(Broken broken) {
+    assertThat(outcomes(broken.text(), Sanitize.FULL).values()).containsOnly(Outcome.FAULT);
   }
 }

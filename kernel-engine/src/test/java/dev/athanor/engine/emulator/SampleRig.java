@@ -49,17 +49,26 @@ final class SampleRig implements AutoCloseable {
     this(way, text(way.file), sanitize);
   }
 
-  /** With another text than that of the file. */
-  SampleRig(Way way, String text) {
-    this(way, text, EmulatorOptions.DEFAULT.sanitize());
+  /** On another machine than the newest. */
+  SampleRig(Way way, Target target) {
+    this(way, text(way.file), Rig.options(way.execution).sanitize(), target);
   }
 
-  private SampleRig(Way way, String text, Sanitize sanitize) {
+  /** With another text than that of the file. */
+  SampleRig(Way way, String text) {
+    this(way, text, Rig.options(way.execution).sanitize());
+  }
+
+  SampleRig(Way way, String text, Sanitize sanitize) {
+    this(way, text, sanitize, Target.of("sm_90a"));
+  }
+
+  private SampleRig(Way way, String text, Sanitize sanitize, Target target) {
     module = Parser.parse(text, way.file + ".ptx");
     device =
         new EmulatedDevice(
             EmulatorOptions.DEFAULT
-                .withTarget(Target.of("sm_90a"))
+                .withTarget(target)
                 .withSchedule(way.schedule)
                 .withSeed(SEED)
                 .withAsyncTiming(way.timing)
@@ -131,6 +140,12 @@ final class SampleRig implements AutoCloseable {
 
   short[] shorts(Buffer buffer) {
     var values = new short[(int) (buffer.bytes() / Short.BYTES)];
+    stream.download(buffer, 0, MemorySegment.ofArray(values));
+    return values;
+  }
+
+  byte[] bytes(Buffer buffer) {
+    var values = new byte[(int) buffer.bytes()];
     stream.download(buffer, 0, MemorySegment.ofArray(values));
     return values;
   }

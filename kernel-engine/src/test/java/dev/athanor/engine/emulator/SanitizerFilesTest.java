@@ -9,9 +9,11 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Verifier;
 import java.io.IOException;
@@ -39,7 +41,8 @@ import org.junit.jupiter.api.TestFactory;
  *
  * <p>{@code // launch: grid 2, block 64, shared 0, args count*64 zero*64 raw*16 closed*4 null 7}
  * says how it is run: buffers of words that count up, are zero, or were never written; the address
- * of a closed buffer, a null pointer, a number.
+ * of a closed buffer, a null pointer, a number. {@code map*8} is a map of a tensor of as many rows
+ * of 32 words that count up, in tiles of 8 rows.
  */
 class SanitizerFilesTest {
 
@@ -48,8 +51,11 @@ class SanitizerFilesTest {
       Pattern.compile("// launch: grid (\\d+), block (\\d+), shared (\\d+), args (.+)");
   private static final Pattern MARK = Pattern.compile("\\b(expect|against): (\\w+)");
 
+  /** Of a tensor. */
+  private static final int COLUMNS = 32;
+
   /** Fewer would not be the set that the sanitizer is judged by. */
-  private static final int FEWEST = 60;
+  private static final int FEWEST = 150;
 
   private static List<Path> files() throws IOException {
     try (var walk = Files.walk(ROOT)) {
@@ -83,9 +89,13 @@ class SanitizerFilesTest {
 
   private static void good(Path file) throws IOException {
     var text = Files.readString(file);
-    for (var timing : AsyncTiming.values()) {
-      var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-      assertThat(findings(file, without(text, "// bad"), options)).as("%s", timing).isEmpty();
+    for (var schedule : List.of(Schedule.CONVERGING, Schedule.RANDOM, Schedule.APART)) {
+      for (var timing : AsyncTiming.values()) {
+        var options = EmulatorOptions.DEFAULT.withSchedule(schedule).withAsyncTiming(timing);
+        assertThat(findings(file, without(text, "// bad"), options))
+            .as("%s, %s", schedule, timing)
+            .isEmpty();
+      }
     }
   }
 
@@ -100,19 +110,25 @@ class SanitizerFilesTest {
           .forEach(m -> expected.add("%s on line %d: %s".formatted(m.group(1), line, m.group(2))));
     }
     assertThat(expected).isNotEmpty();
-    // of two blocks the same comes first every time
-    var found = findings(file, without(text, "// good"), EmulatorOptions.DEFAULT.withWorkers(1));
-    Set<String> got = new TreeSet<>();
-    for (var report : found) {
-      got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
-      var other = report.other();
-      if (other != null) {
-        got.add("against on line %d: %s".formatted(other.source().line(), report.kind()));
+    for (var timing : AsyncTiming.values()) {
+      // of two blocks the same comes first every time
+      var found =
+          findings(
+              file,
+              without(text, "// good"),
+              EmulatorOptions.DEFAULT.withWorkers(1).withAsyncTiming(timing));
+      Set<String> got = new TreeSet<>();
+      for (var report : found) {
+        got.add("expect on line %d: %s".formatted(report.place().source().line(), report.kind()));
+        var other = report.other();
+        if (other != null) {
+          got.add("against on line %d: %s".formatted(other.source().line(), report.kind()));
+        }
       }
+      assertThat(got)
+          .as(timing + found.stream().map(Report::toString).collect(Collectors.joining("\n")))
+          .isEqualTo(expected);
     }
-    assertThat(got)
-        .as(found.stream().map(Report::toString).collect(Collectors.joining("\n")))
-        .isEqualTo(expected);
   }
 
   private static String without(String text, String mark) {
@@ -126,7 +142,8 @@ class SanitizerFilesTest {
     assertThat(launch.find()).as("a launch line in %s", file).isTrue();
     var module = Parser.parse(text, file.getFileName().toString());
     Verifier.verify(module);
-    var options = how.withSanitize(Sanitize.FULL).withPatience(1 << 16);
+    var options =
+        how.withTarget(Target.of("sm_90a")).withSanitize(Sanitize.FULL).withPatience(1 << 16);
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var arguments = new ArrayList<Argument>();
@@ -154,11 +171,16 @@ class SanitizerFilesTest {
           ? new Argument.Scalar(Type.U64, 0)
           : Argument.of(Integer.parseInt(word));
     }
-    int words = Integer.parseInt(parts[1]);
+    int words = Integer.parseInt(parts[1]) * (parts[0].equals("map") ? COLUMNS : 1);
     Buffer buffer = device.allocate(4L * words);
     switch (parts[0]) {
       case "count" ->
           stream.upload(MemorySegment.ofArray(IntStream.range(0, words).toArray()), buffer, 0);
+      case "map" -> {
+        stream.upload(MemorySegment.ofArray(IntStream.range(0, words).toArray()), buffer, 0);
+        var map = TensorMap.matrix(TensorMap.Element.S32, words / COLUMNS, COLUMNS, 8, COLUMNS);
+        return Argument.of(map, buffer);
+      }
       case "zero" -> stream.fill(buffer, 0, 4L * words, (byte) 0);
       case "closed" -> {
         buffer.close();

@@ -48,7 +48,11 @@ class TensorCopyTest {
       mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; mov.u32 %r2, tile;
       shl.b32 %r5, %r0, 2; add.u32 %r6, %r2, %r5; cvt.u64.u32 %rd4, %r5;
       @%p0 mbarrier.init.shared::cta.b64 [bar], 1;
-      bar.sync 0;
+      fence.mbarrier_init.release.cluster;
+      mov.u32 %r8, %r6; add.u32 %r7, %r2, 4096;
+      $clear: st.shared.u32 [%r8], -1; add.u32 %r8, %r8, 128;
+      setp.lt.u32 %p2, %r8, %r7; @%p2 bra $clear;
+      fence.proxy.async; bar.sync 0;
       """;
 
   private static final String LOAD =

@@ -136,6 +136,30 @@ class ProfilerTest {
         .isEqualTo(profile.executed());
   }
 
+  /** NaNs made canonical, predicates negated and registers narrowed are nobody's instructions. */
+  @Test
+  void onlyWhatIsWrittenCounts() {
+    var body =
+        """
+        ld.global.f32 %f1, [%rd2];
+        add.f32 %f1, %f1, %f1;
+        mov.b32 %r4, %f1;
+        setp.lt.u32 %p0, %r0, 4;
+        setp.eq.and.u32 %p1, %r0, %r4, !%p0;
+        ld.global.s32 %rd5, [%rd2];
+        st.global.u32 [%rd2], %rd5;
+        atom.global.max.u32 _, [%rd2], %r4;
+        ret;
+        """;
+    var profile = run(body, 1, 32);
+    var prologue = run("", 1, 32);
+    int before = prologue.rows().size() - 2; // less its return and that of whoever has none
+    assertThat(profile.rows().stream().skip(before).map(row -> row.instruction().toString()))
+        .startsWith(body.lines().toArray(String[]::new));
+    assertThat(profile.executed()).isEqualTo(prologue.executed() + body.lines().count() - 1);
+    assertThat(profile.mix()).doesNotContainKeys("max", "cvt", "not").containsEntry("add", 2L);
+  }
+
   @Test
   void operationsOfActiveLanesCount() {
     var profile =

@@ -1,0 +1,327 @@
+package dev.athanor.engine.emulator;
+
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.device.TensorMap;
+import java.util.Arrays;
+import java.util.BitSet;
+
+/**
+ * Looks at what the steps of a block do beside its threads: what mbarriers order, and what bulk
+ * copies, copies of tiles and products touch until somebody has waited for them. The steps tell it,
+ * while their instruction is executed. Threads are numbered through the block.
+ */
+final class AsyncChecks {
+
+  /** No group. */
+  private static final int NONE = -1;
+
+  private static final int CHUNK = Side.CHUNK;
+
+  private final Sanitizer of;
+  private final Watch watch;
+  private final AsyncWatch async;
+
+  /** The last group of each thread's bulk copies that has one in it, and its instruction. */
+  private final int[] lastGroups;
+
+  private final int[] lastInstructions;
+
+  /** How many groups of each thread are known to be read. */
+  private final int[] read;
+
+  private final ProductRegisters registers;
+
+  /** Up to which change of a tensor map each warp has executed a fence. */
+  private final long[] mapFences;
+
+  AsyncChecks(Sanitizer of) {
+    this.of = of;
+    this.watch = of.watch;
+    this.async = watch.async;
+    int warps = of.launch.places.warps();
+    this.lastGroups = new int[32 * warps];
+    this.lastInstructions = new int[32 * warps];
+    this.read = new int[32 * warps];
+    this.mapFences = new long[warps];
+    this.registers = new ProductRegisters(of, warps);
+  }
+
+  void begin() {
+    Arrays.fill(lastGroups, NONE);
+    Arrays.fill(read, 0);
+    Arrays.fill(mapFences, 0);
+    registers.begin();
+  }
+
+  private int inCluster(int thread) {
+    return 32 * of.firstWarp + thread;
+  }
+
+  private void complain(Kind kind, int thread, String what, String remedy) {
+    of.complain(kind, thread, of.role().instruction(), what, remedy);
+  }
+
+  /** A thread has made an mbarrier. */
+  void made(Mbarrier barrier, int thread, Memory memory, long offset) {
+    barrier.watch = async.make(inCluster(thread), of.role().number());
+    watch.shared(memory).defined().set(offset, Long.BYTES);
+  }
+
+  private BarrierWatch watchOf(Mbarrier barrier) {
+    var known = barrier.watch;
+    if (known == null) {
+      throw new IllegalStateException("nobody saw that " + barrier + " was made");
+    }
+    return known;
+  }
+
+  private BarrierWatch seen(Mbarrier barrier, int thread) {
+    var known = watchOf(barrier);
+    if (of.launch.races && !async.isVisible(known, inCluster(thread))) {
+      boolean near = watch.rankOf(known.maker / 32) == of.rank;
+      complain(
+          Kind.MBARRIER_NOT_VISIBLE,
+          thread,
+          "uses %s, which another thread made, and nothing orders the two".formatted(barrier),
+          near
+              ? "a barrier of the block between the two would order them"
+              : "fence.mbarrier_init.release.cluster, and then barrier.cluster, between the two would"
+                  + " order them");
+    }
+    return known;
+  }
+
+  /** A thread announces bytes, or says that they have come. */
+  void counts(Mbarrier barrier, int thread) {
+    seen(barrier, thread);
+  }
+
+  /** A thread is about to arrive. */
+  void arrives(Mbarrier barrier, int thread) {
+    var known = seen(barrier, thread);
+    if (!known.isObserved()) {
+      complain(
+          Kind.MBARRIER_OVERRUN,
+          thread,
+          "arrives at %s, though nobody has seen that the phase before is over".formatted(barrier),
+          "wait for each phase before anybody arrives for the next, or who waits for its parity may"
+              + " wait for ever");
+    }
+    if (!of.role().instruction().modifiers().has("relaxed")) {
+      int warp = of.firstWarp + thread / 32;
+      watch.clocks.publish(warp, thread % 32, watch.clocks.now(warp), known.coming());
+      watch.clocks.tick(warp);
+    }
+  }
+
+  /** Lanes of a warp know that a phase is complete. */
+  void observes(Mbarrier barrier, int warp, int lanes) {
+    for (int left = lanes; left != 0; left &= left - 1) {
+      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      seen(barrier, thread).observe(inCluster(thread));
+    }
+    if (!of.role().instruction().modifiers().has("relaxed")) {
+      int ofCluster = of.firstWarp + warp;
+      watch.clocks.learn(ofCluster, lanes, watch.live[ofCluster], watchOf(barrier).come());
+    }
+  }
+
+  /** A thread has asked for a phase that is not complete. */
+  void misses(Mbarrier barrier, int thread) {
+    long passed = seen(barrier, thread).miss(inCluster(thread));
+    if (passed > 1) {
+      complain(
+          Kind.MBARRIER_OVERRUN,
+          thread,
+          "waits for a parity of %s, of which %d phases have ended since it began to wait"
+              .formatted(barrier, passed),
+          "let nobody arrive for the next phase before all that wait have gone on");
+    }
+  }
+
+  /** The copies that a thread has issued will arrive. */
+  Flight copiesArrive(Mbarrier barrier, int thread) {
+    seen(barrier, thread);
+    var flight = async.issue(inCluster(thread), of.role().number());
+    watch.copies.arrive(inCluster(thread), flight);
+    return flight;
+  }
+
+  /** A thread issues a copy that an mbarrier will be told of. */
+  Flight issue(int thread, Side source, Side target, int bytes, Mbarrier barrier) {
+    var known = seen(barrier, thread);
+    if (of.launch.races
+        && of.role().isInAsyncProxy()
+        && !async.isVisibleToProxy(known, inCluster(thread))) {
+      complain(
+          Kind.MBARRIER_NOT_VISIBLE,
+          thread,
+          "will tell %s, which was made without a fence for asynchronous copies".formatted(barrier),
+          "fence.mbarrier_init.release.cluster after mbarrier.init would make it visible to them");
+    }
+    var flight = issue(thread, source, target, bytes);
+    known.last = flight;
+    return flight;
+  }
+
+  /** A thread issues a copy that is part of a group. */
+  Flight issue(int thread, Side source, Side target, int bytes, int group) {
+    var flight = issue(thread, source, target, bytes);
+    lastGroups[thread] = group;
+    lastInstructions[thread] = of.role().number();
+    flight.readBy(groups(thread, true), group + 1);
+    flight.doneBy(groups(thread, false), group + 1);
+    return flight;
+  }
+
+  /** The agent that tells of a thread's groups. */
+  private long groups(int thread, boolean read) {
+    return async.agentOf(2 * inCluster(thread) + (read ? 1 : 0));
+  }
+
+  private Flight issue(int thread, Side source, Side target, int bytes) {
+    var role = of.role();
+    var flight = async.issue(inCluster(thread), role.number());
+    var defined = new DefinedBytes(bytes);
+    defined.setRange(0, bytes);
+    var reads = new Touch(role.instruction(), Touch.Kind.LOAD);
+    source.places((memory, offset, count, at) -> {
+      var there = of.defined(memory);
+      if (there != null) {
+        defined.copyRange(there, offset, at, count);
+      }
+      of.fly(reads, thread, flight.number, memory, offset, count);
+    });
+    var writes =
+        new Touch(role.instruction(), role.combines() ? Touch.Kind.ATOMIC : Touch.Kind.STORE);
+    target.places((memory, offset, count, at) -> {
+      var there = of.defined(memory);
+      if (there != null && !role.combines()) {
+        there.copyRange(defined, at, offset, count);
+      }
+      of.fly(writes, thread, flight.number, memory, offset, count);
+    });
+    return flight;
+  }
+
+  /**
+   * A thread has waited for its groups.
+   *
+   * @param until how many are done
+   * @param read whether only their sources are
+   */
+  void awaits(int thread, int until, boolean read) {
+    var news = new Knowledge();
+    news.raise(groups(thread, true), until);
+    if (!read) {
+      news.raise(groups(thread, false), until);
+    }
+    watch.clocks.learn(of.firstWarp + thread / 32, thread % 32, news);
+    this.read[thread] = Math.max(this.read[thread], until);
+  }
+
+  /** A tensor map has been changed. */
+  void changesMap(Memory memory, long offset) {
+    var defined = of.defined(memory);
+    if (defined != null) {
+      defined.setRange(offset, TensorMap.BYTES);
+    }
+    if (memory instanceof Allocation buffer) {
+      of.launch.changedMaps.put(buffer.address() + offset, of.launch.mapChanges.incrementAndGet());
+    }
+  }
+
+  /** {@code fence.proxy.tensormap}, of whatever map. */
+  void fencesMaps(int warp) {
+    mapFences[warp] = of.launch.mapChanges.get();
+  }
+
+  /** A thread copies a tile of a tensor map. */
+  void usesMap(int thread, long address) {
+    var change = of.launch.changedMaps.get(address);
+    if (change != null && change > mapFences[thread / 32]) {
+      complain(
+          Kind.TENSOR_MAP_FENCE,
+          thread,
+          "uses the tensor map at 0x%x, which this launch has changed".formatted(address),
+          "fence.proxy.tensormap::generic.acquire of it before would make the change visible");
+    }
+  }
+
+  /** A product of four warps begins, as far as one of them is concerned. */
+  Flight product(int warp) {
+    return async.issue(inCluster(32 * warp), of.role().number());
+  }
+
+  /**
+   * It reads its factors.
+   *
+   * @param chunks the 16 bytes each that it reads of the block's shared memory
+   */
+  void reads(Flight product, int warp, Memory shared, BitSet chunks) {
+    var reads = new Touch(of.role().instruction(), Touch.Kind.LOAD);
+    for (int at = chunks.nextSetBit(0); at >= 0; ) {
+      int end = chunks.nextClearBit(at);
+      of.fly(
+          reads, 32 * warp, product.number, shared, (long) CHUNK * at, (long) CHUNK * (end - at));
+      at = chunks.nextSetBit(end);
+    }
+  }
+
+  /** The agent that tells of a warpgroup's groups of products. */
+  private long products(int warp) {
+    return async.agentOf(-1 - (of.firstWarp + warp) / WarpGroup.WARPS);
+  }
+
+  /** A warp takes part in a product, which is in its group of a number. */
+  void multiplies(Flight product, int warp, int group) {
+    product.readBy(products(warp), group + 1);
+    product.doneBy(products(warp), group + 1);
+    registers.multiply(warp, of.role(), group);
+  }
+
+  /** A warp has waited for its groups of products. */
+  void awaitsProducts(int warp, int until) {
+    registers.await(warp, until);
+    if (until <= 0) {
+      return;
+    }
+    var news = new Knowledge();
+    news.raise(products(warp), until);
+    int ofCluster = of.firstWarp + warp;
+    watch.clocks.learn(ofCluster, -1, watch.live[ofCluster], news);
+  }
+
+  /** An instruction touches registers that products use, or is a fence for them. */
+  void touchesRegisters(int warp, Role role) {
+    registers.touch(warp, role);
+  }
+
+  /** Lanes of a warp end. */
+  void exit(int warp, Role end) {
+    int left = registers.left(warp);
+    if (left >= 0) {
+      of.reportLeft(inCluster(32 * warp), left, end);
+    }
+  }
+
+  /** A thread ends. */
+  void exits(int thread, Role end) {
+    if (lastGroups[thread] >= read[thread]) {
+      of.reportLeft(inCluster(thread), lastInstructions[thread], end);
+    }
+  }
+
+  /** All threads of the block have ended. */
+  void end() {
+    for (var barrier : watch.mbarriers(of.rank)) {
+      var known = watchOf(barrier);
+      var last = known.last;
+      if (last != null && !known.hasSeen(last)) {
+        of.reportUnseen(last, barrier);
+      } else if (barrier.missingBytes() != 0 && !barrier.isOwed()) {
+        of.reportBytes(known, barrier);
+      }
+    }
+  }
+}
