@@ -111,8 +111,11 @@ final class CanonicalNans {
     return BLIND.contains(i.form().mnemonic()) && !i.modifiers().has("xorsign");
   }
 
-  /** Whether what is moved is a literal other than a NaN. */
+  /** Whether what is written is never a NaN: other literals, and integers that are converted. */
   private static boolean isNumber(Instruction i) {
+    if (i.form().mnemonic().equals("cvt")) {
+      return i.modifiers().types().getLast().kind() != Type.Kind.FLOAT;
+    }
     return i.form().mnemonic().equals("mov")
         && i.operands().getLast() instanceof Operand.Immediate literal
         && !Float.isNaN(Float.intBitsToFloat((int) literal.bits()));

@@ -12,6 +12,12 @@ abstract class CompiledCode {
   /** The answer of a segment that threads leave at different places. */
   static final int SEVERAL = -1;
 
+  /**
+   * What a jump backward takes from a thread's turn: 1, but the JIT must not know. It would take
+   * the count for that of a loop, and unroll loops that are over before that pays.
+   */
+  int turn = 1;
+
   final int[] active;
   final int[] words;
   final Block block;

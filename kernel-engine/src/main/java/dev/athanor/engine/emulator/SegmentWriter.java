@@ -69,6 +69,10 @@ final class SegmentWriter {
   private final Map<Operand, Integer> arrays = new HashMap<>();
   private final int lane;
   private final int patience;
+
+  /** How much patience a jump backward takes. */
+  private final int turn;
+
   private final int words;
   private final int stored;
 
@@ -86,6 +90,7 @@ final class SegmentWriter {
     this.to = to;
     this.lane = code.allocateLocal(TypeKind.INT);
     this.patience = code.allocateLocal(TypeKind.INT);
+    this.turn = code.allocateLocal(TypeKind.INT);
     this.words = code.allocateLocal(TypeKind.REFERENCE);
     this.stored = code.allocateLocal(TypeKind.INT);
     this.position = code.allocateLocal(TypeKind.INT);
@@ -102,6 +107,7 @@ final class SegmentWriter {
     copyArrays();
     loadParameters();
     code.iconst_0().istore(stored);
+    code.aload(0).getfield(Compiler.BASE, "turn", CD_int).istore(turn);
     int active = code.allocateLocal(TypeKind.REFERENCE);
     code.aload(0).getfield(Compiler.BASE, "active", INTS).astore(active);
     code.aload(0).getfield(Compiler.BASE, "words", INTS).astore(words);
@@ -384,7 +390,7 @@ final class SegmentWriter {
     var skip = code.newLabel();
     skipUnless(branch.guard(), skip);
     if (isInside(target) && target <= pc) {
-      code.iinc(patience, -1).iload(patience).ifgt(label);
+      code.iload(patience).iload(turn).isub().dup().istore(patience).ifgt(label);
       code.aload(0).iconst_1().putfield(Compiler.BASE, "spent", CD_boolean).goto_(exit(target));
     } else {
       code.goto_(label);
