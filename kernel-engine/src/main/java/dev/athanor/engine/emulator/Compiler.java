@@ -12,6 +12,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
+import java.lang.classfile.ClassHierarchyResolver;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.TypeKind;
 import java.lang.classfile.attribute.CodeAttribute;
@@ -53,6 +54,14 @@ final class Compiler {
       Set.of("mov", "add", "sub", "mul", "mad", "fma", "and", "or", "xor", "not", "shl", "shr");
 
   private static final Lookup LOOKUP = MethodHandles.lookup();
+
+  /** Finds our classes where we are, which in an application need not be the class path. */
+  private static final ClassFile CLASS_FILES =
+      ClassFile.of(
+          ClassFile.ClassHierarchyResolverOption.of(
+              ClassHierarchyResolver.defaultResolver()
+                  .orElse(ClassHierarchyResolver.ofClassLoading(LOOKUP))));
+
   static final ClassDesc SELF = ClassDesc.of(Compiler.class.getPackageName() + ".CompiledSegments");
   static final ClassDesc BASE = CompiledCode.class.describeConstable().orElseThrow();
   private static final ClassDesc BLOCK = Block.class.describeConstable().orElseThrow();
@@ -197,12 +206,10 @@ final class Compiler {
 
   private int size(Segment segment) {
     var bytes =
-        ClassFile.of()
-            .build(
-                SELF,
-                type ->
-                    type.withMethodBody(segment.method(), RUN, 0, code -> write(code, segment)));
-    return ClassFile.of().parse(bytes).methods().getFirst().code().stream()
+        CLASS_FILES.build(
+            SELF,
+            type -> type.withMethodBody(segment.method(), RUN, 0, code -> write(code, segment)));
+    return CLASS_FILES.parse(bytes).methods().getFirst().code().stream()
         .mapToInt(code -> ((CodeAttribute) code).codeLength())
         .sum();
   }
@@ -212,7 +219,7 @@ final class Compiler {
   }
 
   private Compiled define(List<Segment> segments) {
-    var bytes = ClassFile.of().build(SELF, type -> write(type, segments));
+    var bytes = CLASS_FILES.build(SELF, type -> write(type, segments));
     var starts = new BitSet();
     for (var segment : segments) {
       entries(segment.from, segment.to).forEach(starts::set);
