@@ -65,14 +65,21 @@ public record Attributes(Map<String, Object> values) {
         yield text;
       }
       case INTEGER -> {
-        double number = number(attribute, value, text, "an integer");
+        double number = bounded(attribute, value, number(attribute, value, text, "an integer"));
         if (number != Math.rint(number) || Math.abs(number) > 0x1p53) {
           throw invalid(attribute, value, "an integer");
         }
         yield number;
       }
-      case NUMBER -> number(attribute, value, text, "a finite number");
+      case NUMBER -> bounded(attribute, value, number(attribute, value, text, "a finite number"));
     };
+  }
+
+  private static double bounded(Attribute attribute, Object value, double number) {
+    if (number < attribute.least() || number > attribute.greatest()) {
+      throw invalid(attribute, value, attribute.bounds());
+    }
+    return number;
   }
 
   private static double number(Attribute attribute, Object value, String text, String right) {
@@ -108,6 +115,11 @@ public record Attributes(Map<String, Object> values) {
   /** An integer. */
   public long integer(String name) {
     return (long) number(name);
+  }
+
+  /** Whether there is a value: one was given, or there is a default. */
+  public boolean has(String name) {
+    return values.containsKey(name);
   }
 
   /** A choice; empty when it was left out and has no default. */

@@ -16,7 +16,7 @@ public final class Catalogue {
    *
    * @throws IllegalStateException when two ops have one name
    */
-  public Catalogue(Iterable<Op> ops) {
+  public Catalogue(Iterable<? extends Op> ops) {
     for (var op : ops) {
       var other = this.ops.putIfAbsent(op.description().name(), op);
       if (other != null) {
@@ -30,7 +30,10 @@ public final class Catalogue {
 
   /** All ops that the class path has. */
   public static Catalogue load() {
-    return new Catalogue(ServiceLoader.load(Op.class));
+    return new Catalogue(
+        ServiceLoader.load(OpProvider.class).stream()
+            .flatMap(provider -> provider.get().ops().stream())
+            .toList());
   }
 
   public Optional<Op> find(String name) {

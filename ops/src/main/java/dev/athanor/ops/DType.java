@@ -10,19 +10,33 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** What the elements of a tensor are. All are stored little-endian, {@link #bytes()} each. */
+/** What the elements of a tensor are. All are stored little-endian. */
 public enum DType {
-  F64(8, 53),
-  F32(4, 24),
-  F16(2, 11),
-  BF16(2, 8),
-  I64(8, 63),
-  I32(4, 31),
-  I16(2, 15),
-  I8(1, 7),
-  U8(1, 8),
-  U32(4, 32),
-  BOOL(1, 1);
+  F64(8, 53, -1022, Double.MAX_VALUE),
+  F32(4, 24, -126, Float.MAX_VALUE),
+  F16(2, 11, -14, 65504),
+  BF16(2, 8, -126, 0x1.FEp127),
+  /** Four bits of exponent and three of fraction, no infinities (OCP 8-bit, PTX ISA 5.2.3). */
+  E4M3(1, 4, -6, 448),
+  /** Five bits of exponent and two of fraction, the upper half of an f16. */
+  E5M2(1, 3, -14, 57344),
+  I64(8),
+  I32(4),
+  I16(2),
+  I8(1),
+  U8(1),
+  U32(4),
+  BOOL(1),
+  /** GGML's blocks; their layouts are in {@link Blocks}. */
+  Q4_0(32, 18),
+  Q4_1(32, 20),
+  Q5_0(32, 22),
+  Q8_0(32, 34),
+  Q4_K(256, 144),
+  Q5_K(256, 176),
+  Q6_K(256, 210),
+  /** 64 four-bit indices into a table of normal quantiles, and their f32 scale. */
+  NF4(64, 36);
 
   private static final ValueLayout.OfShort SHORT =
       ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -35,12 +49,33 @@ public enum DType {
   private static final ValueLayout.OfDouble DOUBLE =
       ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+  private final int blockElements;
   private final int bytes;
   private final int digits;
+  private final int smallestExponent;
+  private final double greatest;
 
-  DType(int bytes, int digits) {
+  /** Floating-point numbers. */
+  DType(int bytes, int digits, int smallestExponent, double greatest) {
+    this.blockElements = 1;
     this.bytes = bytes;
     this.digits = digits;
+    this.smallestExponent = smallestExponent;
+    this.greatest = greatest;
+  }
+
+  /** Integers. */
+  DType(int bytes) {
+    this(1, bytes);
+  }
+
+  /** Blocks. */
+  DType(int blockElements, int bytes) {
+    this.blockElements = blockElements;
+    this.bytes = bytes;
+    this.digits = 0;
+    this.smallestExponent = 0;
+    this.greatest = 0;
   }
 
   /** The name in requests and answers: {@code f32}. */
@@ -58,13 +93,39 @@ public enum DType {
     return Arrays.stream(values()).map(DType::text).collect(Collectors.joining(", "));
   }
 
-  /** The size of an element in bytes. */
+  /** The size in bytes of an element, or of a block of {@link #blockElements()}. */
   public int bytes() {
     return bytes;
   }
 
+  /** How many elements of a row are stored together; 1 unless this is a block format. */
+  public int blockElements() {
+    return blockElements;
+  }
+
+  /** Whether elements are stored in blocks that share scales. */
+  public boolean isBlock() {
+    return blockElements > 1;
+  }
+
   public boolean isFloat() {
-    return this == F64 || this == F32 || this == F16 || this == BF16;
+    return digits > 0;
+  }
+
+  /** The distance between the numbers of this floating-point type at {@code value}. */
+  public double spacing(double value) {
+    int exponent = value == 0 ? smallestExponent : Math.getExponent(value);
+    return Math.scalb(1.0, Math.max(exponent, smallestExponent) + 1 - digits);
+  }
+
+  /** The greatest finite number of this floating-point type. */
+  public double greatest() {
+    return greatest;
+  }
+
+  /** The smallest number that rounds to infinity. */
+  public double overflow() {
+    return this == F64 ? Double.POSITIVE_INFINITY : greatest + spacing(greatest) / 2;
   }
 
   /** The distance between 1 and the next number, for floating-point types. */
@@ -74,18 +135,25 @@ public enum DType {
 
   /** Reads an element; 64-bit integers beyond 2^53 are rounded. */
   public double read(MemorySegment data, long index) {
+    if (isBlock()) {
+      return Blocks.read(
+          this, data.asSlice(index / blockElements * bytes, bytes), (int) (index % blockElements));
+    }
     long at = index * bytes;
     return switch (this) {
       case F64 -> data.get(DOUBLE, at);
       case F32 -> data.get(FLOAT, at);
       case F16 -> Float.float16ToFloat(data.get(SHORT, at));
       case BF16 -> Float.intBitsToFloat(data.get(SHORT, at) << 16);
+      case E4M3 -> SmallFloats.e4m3(data.get(JAVA_BYTE, at));
+      case E5M2 -> Float.float16ToFloat((short) (data.get(JAVA_BYTE, at) << 8));
       case I64 -> data.get(LONG, at);
       case I32 -> data.get(INT, at);
       case I16 -> data.get(SHORT, at);
       case I8 -> data.get(JAVA_BYTE, at);
       case U8, BOOL -> data.get(JAVA_BYTE, at) & 0xFF;
       case U32 -> data.get(INT, at) & 0xFFFF_FFFFL;
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> throw new IllegalStateException(text());
     };
   }
 
@@ -95,7 +163,7 @@ public enum DType {
    * @throws IllegalStateException for a floating-point type
    */
   public long readLong(MemorySegment data, long index) {
-    if (isFloat()) {
+    if (isFloat() || isBlock()) {
       throw new IllegalStateException(text() + " is no integer type");
     }
     return this == I64 ? data.get(LONG, index * bytes) : (long) read(data, index);
@@ -109,6 +177,7 @@ public enum DType {
    *     type
    */
   public void write(MemorySegment data, long index, double value) {
+    requireElements();
     if (!isFloat()) {
       long whole = (long) value;
       if (whole != value || (this == I64 && Math.abs(value) >= 0x1p63 && value != -0x1p63)) {
@@ -131,6 +200,12 @@ public enum DType {
         finite(value, Float.intBitsToFloat(bits << 16));
         data.set(SHORT, at, bits);
       }
+      case E4M3, E5M2 -> {
+        if (Double.isInfinite(value) ? this == E4M3 : Math.abs(value) >= overflow()) {
+          throw unfit(Double.toString(value));
+        }
+        data.set(JAVA_BYTE, at, SmallFloats.encode(this, value));
+      }
       default -> throw new IllegalStateException(text());
     }
   }
@@ -141,9 +216,10 @@ public enum DType {
    * @throws IllegalArgumentException when it is out of range
    */
   public void writeLong(MemorySegment data, long index, long value) {
+    requireElements();
     long at = index * bytes;
     switch (this) {
-      case F64, F32, F16, BF16 -> write(data, index, (double) value);
+      case F64, F32, F16, BF16, E4M3, E5M2 -> write(data, index, (double) value);
       case I64 -> data.set(LONG, at, value);
       case I32 -> data.set(INT, at, (int) inRange(value, Integer.MIN_VALUE, Integer.MAX_VALUE));
       case I16 -> data.set(SHORT, at, (short) inRange(value, Short.MIN_VALUE, Short.MAX_VALUE));
@@ -151,6 +227,15 @@ public enum DType {
       case U8 -> data.set(JAVA_BYTE, at, (byte) inRange(value, 0, 255));
       case U32 -> data.set(INT, at, (int) inRange(value, 0, 0xFFFF_FFFFL));
       case BOOL -> data.set(JAVA_BYTE, at, (byte) inRange(value, 0, 1));
+      case Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> requireElements();
+    }
+  }
+
+  private void requireElements() {
+    if (isBlock()) {
+      throw new IllegalArgumentException(
+          "elements of %s share their block's scales, so none is written alone; give the bytes of whole blocks"
+              .formatted(text()));
     }
   }
 

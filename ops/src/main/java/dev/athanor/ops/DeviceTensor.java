@@ -1,15 +1,8 @@
 package dev.athanor.ops;
 
-import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 
 /**
  * A tensor in the memory of a device, from the first byte of a buffer that is at least as large.
  */
-public record DeviceTensor(TensorType type, Buffer buffer) {
-
-  /** The kernel argument that points to its first element. */
-  public Argument pointer() {
-    return Argument.of(buffer);
-  }
-}
+public record DeviceTensor(TensorType type, Buffer buffer) {}

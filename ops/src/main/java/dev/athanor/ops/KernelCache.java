@@ -2,11 +2,9 @@ package dev.athanor.ops;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.LoadedKernel;
-import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 
 /**
  * The kernels that a device holds ready, by the variant they were built for: built once, loaded
@@ -16,7 +14,7 @@ public final class KernelCache {
 
   private final Device device;
   private final Consumer<LoadedKernel.Origin> onLookup;
-  private final ConcurrentHashMap<Object, LoadedKernel> loaded = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Variant, LoadedKernel> loaded = new ConcurrentHashMap<>();
 
   public KernelCache(Device device) {
     this(device, _ -> {});
@@ -32,12 +30,8 @@ public final class KernelCache {
     this.onLookup = onLookup;
   }
 
-  /**
-   * The kernel of a variant.
-   *
-   * @param variant what the kernel is built from, compared with {@code equals}
-   */
-  public LoadedKernel get(Object variant, Supplier<Kernel> build) {
+  /** The kernel of a variant. The first call builds and loads it, others wait for that. */
+  public LoadedKernel get(Variant variant) {
     var ready = loaded.get(variant);
     if (ready != null) {
       onLookup.accept(LoadedKernel.Origin.HIT);
@@ -46,7 +40,7 @@ public final class KernelCache {
     return loaded.computeIfAbsent(
         variant,
         _ -> {
-          var kernel = build.get();
+          var kernel = variant.build();
           var now = device.load(Module.of(kernel), kernel.name());
           onLookup.accept(now.origin());
           return now;

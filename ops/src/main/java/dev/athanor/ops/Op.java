@@ -3,12 +3,10 @@ package dev.athanor.ops;
 import dev.athanor.engine.device.Capability;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.random.RandomGenerator;
 
-/**
- * An operation on tensors. Ops are found through {@link java.util.ServiceLoader}; see {@link
- * Catalogue}.
- */
+/** An operation on tensors. An {@link OpProvider} brings it. */
 public interface Op {
 
   /** What the op is, for people and for whatever is generated from it. */
@@ -47,11 +45,18 @@ public interface Op {
   /**
    * A problem to check.
    *
-   * @param tolerance how far each output may be off
+   * @param tolerances how far each output may be off, by its name
    */
-  record Case(Map<String, HostTensor> inputs, Attributes attributes, Tolerance tolerance) {
+  record Case(
+      Map<String, HostTensor> inputs, Attributes attributes, Map<String, Tolerance> tolerances) {
     public Case {
       inputs = Map.copyOf(inputs);
+      tolerances = Map.copyOf(tolerances);
+    }
+
+    /** How far an output may be off. */
+    public Tolerance tolerance(String output) {
+      return Objects.requireNonNull(tolerances.get(output), output);
     }
   }
 }

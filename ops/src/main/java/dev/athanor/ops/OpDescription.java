@@ -11,6 +11,8 @@ import java.util.Set;
  * @param name in kebab case
  * @param summary one sentence
  * @param formula what the outputs are, exactly
+ * @param flops how many floating-point operations it takes, in the letters of the shapes; the bytes
+ *     are always each input once and each output once
  */
 public record OpDescription(
     String name,
@@ -18,7 +20,8 @@ public record OpDescription(
     List<Input> inputs,
     List<Attribute> attributes,
     List<Output> outputs,
-    String formula) {
+    String formula,
+    String flops) {
 
   public OpDescription {
     inputs = List.copyOf(inputs);
@@ -38,8 +41,18 @@ public record OpDescription(
     }
   }
 
-  /** A tensor that an op gives. */
-  public record Output(String name, String shape, String meaning) {}
+  /**
+   * A tensor that an op gives.
+   *
+   * @param dtype which dtype it has, in words: {@code that of x}
+   * @param optional whether attributes say if it is given
+   */
+  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {
+
+    public static Output of(String name, String shape, String dtype, String meaning) {
+      return new Output(name, shape, dtype, false, meaning);
+    }
+  }
 
   /**
    * A setting of an op.
@@ -47,25 +60,85 @@ public record OpDescription(
    * @param type the values it takes
    * @param defaultValue as text; empty when the meaning says what is taken then
    * @param choices of {@link AttributeType#CHOICE}
+   * @param least the smallest number that it takes
+   * @param greatest the greatest number that it takes
    */
   public record Attribute(
-      String name, AttributeType type, String defaultValue, List<String> choices, String meaning) {
+      String name,
+      AttributeType type,
+      String defaultValue,
+      List<String> choices,
+      double least,
+      double greatest,
+      String meaning) {
     public Attribute {
       choices = List.copyOf(choices);
     }
 
     public static Attribute flag(String name, String meaning) {
-      return new Attribute(name, AttributeType.BOOLEAN, "false", List.of(), meaning);
+      return of(name, AttributeType.BOOLEAN, "false", meaning);
     }
 
     public static Attribute number(String name, double defaultValue, String meaning) {
-      return new Attribute(
-          name, AttributeType.NUMBER, Double.toString(defaultValue), List.of(), meaning);
+      return of(name, AttributeType.NUMBER, Double.toString(defaultValue), meaning);
+    }
+
+    /** A number without a default. */
+    public static Attribute number(String name, String meaning) {
+      return of(name, AttributeType.NUMBER, "", meaning);
+    }
+
+    public static Attribute integer(String name, long defaultValue, String meaning) {
+      return of(name, AttributeType.INTEGER, Long.toString(defaultValue), meaning);
+    }
+
+    /** An integer without a default. */
+    public static Attribute integer(String name, String meaning) {
+      return of(name, AttributeType.INTEGER, "", meaning);
     }
 
     public static Attribute choice(
         String name, String defaultValue, List<String> choices, String meaning) {
-      return new Attribute(name, AttributeType.CHOICE, defaultValue, choices, meaning);
+      return new Attribute(
+          name,
+          AttributeType.CHOICE,
+          defaultValue,
+          choices,
+          Double.NEGATIVE_INFINITY,
+          Double.POSITIVE_INFINITY,
+          meaning);
+    }
+
+    private static Attribute of(
+        String name, AttributeType type, String defaultValue, String meaning) {
+      return new Attribute(
+          name,
+          type,
+          defaultValue,
+          List.of(),
+          Double.NEGATIVE_INFINITY,
+          Double.POSITIVE_INFINITY,
+          meaning);
+    }
+
+    /** This attribute, whose numbers are from {@code min} to {@code max}. */
+    public Attribute from(double min, double max) {
+      return new Attribute(name, type, defaultValue, choices, min, max, meaning);
+    }
+
+    /** The bounds in words: {@code from 0 to 1}; empty where there are none. */
+    public String bounds() {
+      boolean below = Double.isFinite(least);
+      boolean above = Double.isFinite(greatest);
+      return below && above
+          ? "from %s to %s".formatted(text(least), text(greatest))
+          : below ? "at least " + text(least) : above ? "at most " + text(greatest) : "";
+    }
+
+    private static String text(double bound) {
+      return bound == Math.rint(bound) && Math.abs(bound) < 1e15
+          ? Long.toString((long) bound)
+          : Double.toString(bound);
     }
   }
 

@@ -14,8 +14,16 @@ public interface Plan {
   /** The types of the outputs, by name. */
   Map<String, TensorType> outputs();
 
+  /** The bytes of device memory that {@link #enqueue} needs for what it computes on the way. */
+  default long workspaceBytes() {
+    return 0;
+  }
+
   /** The kernels that will run, for tests and for people who want to read their PTX. */
   List<Kernel> kernels();
+
+  /** The most shared memory, in bytes, that a block of one of the kernels has. */
+  int requiredSharedMemory();
 
   /** What it costs at least. */
   Cost cost();
@@ -23,17 +31,8 @@ public interface Plan {
   /** The candidates that were considered, and why each fell or won. */
   String explain();
 
-  /**
-   * Enqueues the work. It allocates nothing and waits for nothing.
-   *
-   * @param inputs the inputs under the names of the description
-   * @param outputs tensors of the types of {@link #outputs()}, overlapping no input
-   */
-  void enqueue(
-      KernelCache kernels,
-      Stream stream,
-      Map<String, DeviceTensor> inputs,
-      Map<String, DeviceTensor> outputs);
+  /** Enqueues the work. It allocates nothing and waits for nothing. */
+  void enqueue(KernelCache kernels, Stream stream, Bindings bindings);
 
   /**
    * The arithmetic and the traffic that the op needs whoever computes it.
@@ -41,5 +40,19 @@ public interface Plan {
    * @param flops floating-point operations, a multiply-add counting two
    * @param bytes each input read once and each output written once
    */
-  record Cost(double flops, double bytes) {}
+  record Cost(double flops, double bytes) {
+
+    /** So many operations, on these inputs, for these outputs. */
+    public static Cost of(
+        double flops, Map<String, TensorType> inputs, Map<String, TensorType> outputs) {
+      double bytes = 0;
+      for (var type : inputs.values()) {
+        bytes += type.bytes();
+      }
+      for (var type : outputs.values()) {
+        bytes += type.bytes();
+      }
+      return new Cost(flops, bytes);
+    }
+  }
 }

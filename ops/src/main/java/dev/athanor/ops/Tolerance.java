@@ -1,14 +1,45 @@
 package dev.athanor.ops;
 
-/** How far a result may be from its float64 reference. */
-public record Tolerance(Metric metric, double limit) {
+/**
+ * How far a result may be from its float64 reference.
+ *
+ * @param dtype of the result, which only {@link Metric#ROUNDINGS} looks at
+ */
+public record Tolerance(Metric metric, double limit, DType dtype) {
 
   /** What is limited. */
   public enum Metric {
     /** ‖out − ref‖ / ‖ref‖. */
     RELATIVE,
     /** max |out − ref| / (1 + |ref|). */
-    MAXIMUM
+    MAXIMUM,
+    /** max |out − ref| over half the distance between two numbers of the dtype at ref. */
+    ROUNDINGS
+  }
+
+  public Tolerance(Metric metric, double limit) {
+    this(metric, limit, DType.F64);
+  }
+
+  /** The result is the reference itself. */
+  public static Tolerance exact() {
+    return new Tolerance(Metric.MAXIMUM, 0);
+  }
+
+  /**
+   * The result is at most so many roundings to a dtype away: 1 is the reference, rounded to
+   * nearest.
+   */
+  public static Tolerance roundings(double limit, DType dtype) {
+    return new Tolerance(Metric.ROUNDINGS, limit, dtype);
+  }
+
+  public static Tolerance relative(double limit) {
+    return new Tolerance(Metric.RELATIVE, limit);
+  }
+
+  public static Tolerance maximum(double limit) {
+    return new Tolerance(Metric.MAXIMUM, limit);
   }
 
   /**
@@ -20,7 +51,7 @@ public record Tolerance(Metric metric, double limit) {
     double norm = 0;
     double maximum = 0;
     for (int i = 0; i < reference.length; i++) {
-      if (Double.compare(result[i], reference[i]) == 0) {
+      if (same(result[i], reference[i])) {
         norm += Double.isFinite(reference[i]) ? reference[i] * reference[i] : 0;
         continue;
       }
@@ -30,14 +61,35 @@ public record Tolerance(Metric metric, double limit) {
       }
       difference += off * off;
       norm += reference[i] * reference[i];
-      maximum = Math.max(maximum, off / (1 + Math.abs(reference[i])));
+      maximum = Math.max(maximum, off / unit(reference[i]));
     }
     return switch (metric) {
       case RELATIVE ->
           difference == 0
               ? 0
               : Math.sqrt(difference) / Math.max(Math.sqrt(norm), Double.MIN_NORMAL);
-      case MAXIMUM -> maximum;
+      case MAXIMUM, ROUNDINGS -> maximum;
     };
+  }
+
+  /** How far an element may be from its reference when the error as a whole is at the limit. */
+  public double allowed(double reference, double rootMeanSquare) {
+    return limit * (metric == Metric.RELATIVE ? rootMeanSquare : unit(reference));
+  }
+
+  private double unit(double reference) {
+    return metric == Metric.ROUNDINGS ? dtype.spacing(reference) / 2 : 1 + Math.abs(reference);
+  }
+
+  /**
+   * Whether there is no error. Where the reference is beyond the greatest number of the dtype, an
+   * infinity of the same sign is right.
+   */
+  private boolean same(double result, double reference) {
+    return Double.compare(result, reference) == 0
+        || (Double.isInfinite(result)
+            && metric == Metric.ROUNDINGS
+            && result * reference > 0
+            && Math.abs(reference) >= dtype.overflow());
   }
 }

@@ -22,25 +22,43 @@ public final class GlobalPointer {
     return element;
   }
 
+  /** The same address, of elements of another type. */
+  public GlobalPointer as(Type other) {
+    return new GlobalPointer(k, other, address);
+  }
+
   /** Where row {@code row} begins, whose rows are {@code leadingDimension} elements apart. */
   public GlobalPointer row(Int row, Int leadingDimension) {
     return advance(k.pure(Type.S64, "mul.wide.s32", row.register(), leadingDimension.operand()));
   }
 
   /** Where matrix {@code index} begins, whose matrices are {@code stride} elements apart. */
-  public GlobalPointer matrix(Int index, Stride stride) {
-    return advance(stride.times(index));
+  public GlobalPointer matrix(Int index, Wide stride) {
+    return plus(stride.times(index));
+  }
+
+  /** The address of the element that is so many further. */
+  public GlobalPointer plus(Wide elements) {
+    return advance(elements.register());
   }
 
   private GlobalPointer advance(Register elements) {
     int shift = Integer.numberOfTrailingZeros(element.bytes());
-    var bytes = k.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));
+    var bytes = shift == 0 ? elements : k.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));
     return new GlobalPointer(k, element, k.pure(Type.S64, "add.s64", address, bytes));
   }
 
   /** Element {@code index}. */
   public Value load(Int index) {
-    return new Value(k, element, k.result(element, "ld.global." + memoryType(), at(index)));
+    return load(1, index).getFirst();
+  }
+
+  /**
+   * Consecutive elements from {@code index} on, which must be aligned to them all; at most 16
+   * bytes. Elements of a byte come as 32-bit integers when there are several.
+   */
+  public List<Value> load(int count, Int index) {
+    return access(count).load(k, null, "ld.global", at(index));
   }
 
   /**
@@ -48,15 +66,27 @@ public final class GlobalPointer {
    * holds.
    */
   public Value loadWhere(Predicate condition, Int index) {
-    var d = k.register(element);
-    k.emit("mov." + memoryType(), d, zero());
-    k.emit(condition, "ld.global." + memoryType(), d, at(index));
-    return new Value(k, element, d);
+    return loadWhere(condition, 1, index).getFirst();
+  }
+
+  /** {@link #load(int, Int)} where the condition holds, else zeros. */
+  public List<Value> loadWhere(Predicate condition, int count, Int index) {
+    return access(count).load(k, condition, "ld.global", at(index));
+  }
+
+  /** Writes element {@code index}. */
+  public void store(Int index, Value value) {
+    store(index, List.of(value));
+  }
+
+  /** Writes consecutive elements from {@code index} on, which must be aligned to them all. */
+  public void store(Int index, List<? extends Value> values) {
+    access(values.size()).store(k, null, "st.global", at(index), values);
   }
 
   /** Writes element {@code index} where the condition holds. */
   public void storeWhere(Predicate condition, Int index, Value value) {
-    k.emit(condition, "st.global." + memoryType(), at(index), value.operand());
+    storeWhere(condition, index, List.of(value));
   }
 
   /**
@@ -64,11 +94,11 @@ public final class GlobalPointer {
    * condition holds.
    */
   public void storeWhere(Predicate condition, Int index, List<? extends Value> values) {
-    k.emit(
-        condition,
-        "st.global.v" + values.size() + "." + memoryType(),
-        at(index),
-        KernelBuilder.vector(values));
+    access(values.size()).store(k, condition, "st.global", at(index), values);
+  }
+
+  private VectorAccess access(int count) {
+    return new VectorAccess(element, count);
   }
 
   Operand.Address at(Int index) {
@@ -78,18 +108,5 @@ public final class GlobalPointer {
             ? address
             : k.pure(Type.S64, "mad.wide.s32", index.base, Immediate.of(element.bytes()), address),
         offset);
-  }
-
-  /** How loads and stores name the type: those of 16 bits know bits only. */
-  private String memoryType() {
-    return element.bits() == 16 ? "b16" : element.word();
-  }
-
-  private Immediate zero() {
-    return switch (element) {
-      case F32 -> Immediate.of(0f);
-      case F64 -> Immediate.of(0.0);
-      default -> Immediate.of(0);
-    };
   }
 }

@@ -4,6 +4,8 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -98,6 +100,67 @@ public class Int {
         : new Int(k, k.pure(Type.B32, "xor.b32", operand(), b.operand()), 0);
   }
 
+  public Int and(int b) {
+    return base == null ? k.integer(constant & b) : bitwise("and", Immediate.of(b));
+  }
+
+  public Int and(Int b) {
+    return bitwise("and", b.operand());
+  }
+
+  public Int or(Int b) {
+    return bitwise("or", b.operand());
+  }
+
+  /** This shifted left by so many bits. */
+  public Int shl(int by) {
+    return by == 0 ? this : shift("shl.b32", Immediate.of(by));
+  }
+
+  public Int shl(Int by) {
+    return shift("shl.b32", by.operand());
+  }
+
+  /** This shifted right by so many bits, with zeros from above. */
+  public Int shr(int by) {
+    return by == 0 ? this : shift("shr.u32", Immediate.of(by));
+  }
+
+  public Int shr(Int by) {
+    return shift("shr.u32", by.operand());
+  }
+
+  /** {@code count} bits from bit {@code from} on, as a number that is not negative. */
+  public Int bits(int from, int count) {
+    return new Int(
+        k, k.pure(Type.U32, "bfe.u32", register(), Immediate.of(from), Immediate.of(count)), 0);
+  }
+
+  /** {@code count} bits from bit {@code from} on, as a number in two's complement. */
+  public Int signedBits(int from, int count) {
+    return new Int(
+        k, k.pure(Type.S32, "bfe.s32", register(), Immediate.of(from), Immediate.of(count)), 0);
+  }
+
+  /** The four bytes of this, the lowest first: s32 for elements that have a sign, else u32. */
+  List<Value> bytes(Type element) {
+    var values = new ArrayList<Value>();
+    boolean signed = element.kind() == Type.Kind.SIGNED;
+    for (int b = 0; b < 4; b++) {
+      var part = signed ? signedBits(8 * b, 8) : bits(8 * b, 8);
+      values.add(new Value(k, signed ? Type.S32 : Type.U32, part.operand()));
+    }
+    return values;
+  }
+
+  private Int bitwise(String opcode, Operand b) {
+    return new Int(k, k.pure(Type.B32, opcode + ".b32", register(), b), 0);
+  }
+
+  private Int shift(String opcode, Operand by) {
+    return new Int(k, k.pure(Type.B32, opcode, register(), by), 0);
+  }
+
   public Int min(Int b) {
     return pure("min.s32", b);
   }
@@ -110,8 +173,47 @@ public class Int {
     return compare("lt", b);
   }
 
+  public Predicate lt(int b) {
+    return lt(k.integer(b));
+  }
+
+  public Predicate le(Int b) {
+    return compare("le", b);
+  }
+
+  public Predicate gt(Int b) {
+    return compare("gt", b);
+  }
+
+  public Predicate ge(Int b) {
+    return compare("ge", b);
+  }
+
   public Predicate eq(Int b) {
     return compare("eq", b);
+  }
+
+  public Predicate eq(int b) {
+    return eq(k.integer(b));
+  }
+
+  public Predicate ne(Int b) {
+    return compare("ne", b);
+  }
+
+  /** This as a 64-bit integer, extended by its sign. */
+  public Wide wide() {
+    return new Wide(k, k.pure(Type.S64, "cvt.s64.s32", register()));
+  }
+
+  /** This as f32 or f64, rounded to nearest even. */
+  public Real real(Type type) {
+    return new Real(k, type, k.result(type, "cvt.rn." + type.word() + ".s32", register()));
+  }
+
+  /** This as a value that can be stored: s32. */
+  public Value value() {
+    return new Value(k, Type.S32, register());
   }
 
   private Predicate compare(String comparison, Int b) {
@@ -156,6 +258,10 @@ public class Int {
 
     public void set(Int value) {
       k.emit("mov.s32", operand(), value.operand());
+    }
+
+    public void add(Int value) {
+      k.emit("add.s32", operand(), operand(), value.operand());
     }
   }
 }

@@ -21,6 +21,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -36,6 +37,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Every instruction remembers the line of Java that wrote it; faults on a device name that line.
  */
 public final class KernelBuilder {
+
+  /** The threads of a warp. */
+  public static final int WARP = 32;
 
   private static final StackWalker WALKER = StackWalker.getInstance();
   private static final String OWN_PACKAGE = KernelBuilder.class.getPackageName() + ".";
@@ -76,9 +80,9 @@ public final class KernelBuilder {
     return new Int(this, parameter(name, Type.S32), 0);
   }
 
-  /** A 64-bit integer parameter: how many elements lie between two rows or matrices. */
-  public Stride stride(String name) {
-    return new Stride(this, parameter(name, Type.S64));
+  /** A 64-bit integer parameter. */
+  public Wide wide(String name) {
+    return new Wide(this, parameter(name, Type.S64));
   }
 
   /** A floating-point parameter. */
@@ -102,6 +106,26 @@ public final class KernelBuilder {
     return read(SpecialRegister.CTAID_X);
   }
 
+  /** The number of this block along the second dimension of its grid. */
+  public Int blockY() {
+    return read(SpecialRegister.CTAID_Y);
+  }
+
+  /** The number of this block along the third dimension of its grid. */
+  public Int blockZ() {
+    return read(SpecialRegister.CTAID_Z);
+  }
+
+  /** The number of this thread in its warp, where blocks have one dimension. */
+  public Int lane() {
+    return thread().rem(WARP);
+  }
+
+  /** The number of this thread's warp in its block, where blocks have one dimension. */
+  public Int warp() {
+    return thread().div(WARP);
+  }
+
   /** A register that the hardware sets. */
   public Int read(SpecialRegister register) {
     return new Int(this, pure(Type.U32, "mov.u32", register), 0);
@@ -116,6 +140,11 @@ public final class KernelBuilder {
   public Real real(Type type, double value) {
     return new Real(
         this, type, type == Type.F32 ? Immediate.of((float) value) : Immediate.of(value));
+  }
+
+  /** A 64-bit constant. */
+  public Wide wide(long value) {
+    return new Wide(this, pure(Type.S64, "mov.s64", new Immediate(Type.S64, value)));
   }
 
   // memory
@@ -168,6 +197,15 @@ public final class KernelBuilder {
    * @param step positive
    */
   public void loop(Int from, Int to, int step, Consumer<Int> body) {
+    loop(from, to, integer(step), body);
+  }
+
+  /**
+   * Runs {@code body} on the device for {@code i = from, from + step, … < to}.
+   *
+   * @param step positive, known before the loop
+   */
+  public void loop(Int from, Int to, Int step, Consumer<Int> body) {
     var i = register(Type.S32);
     var inner = new Scope(scope);
     homes.put(i, inner);
@@ -175,6 +213,7 @@ public final class KernelBuilder {
     var end = new Statement.Label("$end" + labels++, here());
     var first = from.operand();
     var bound = to.operand();
+    var by = step.operand();
     boolean runs =
         first instanceof Immediate f && bound instanceof Immediate b && f.bits() < b.bits();
     within(inner, () -> body.accept(new Int(this, i, 0)));
@@ -187,7 +226,7 @@ public final class KernelBuilder {
     }
     scope.statements.add(top);
     scope.statements.addAll(inner.statements);
-    emit("add.s32", i, i, Immediate.of(step));
+    emit("add.s32", i, i, by);
     var again = result(Type.PRED, "setp.lt.s32", i, bound);
     branch(new Guard(again, false), top);
     scope.statements.add(end);
@@ -200,6 +239,25 @@ public final class KernelBuilder {
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), end);
     scope.statements.addAll(inner.statements);
+    scope.statements.add(end);
+  }
+
+  /**
+   * Runs {@code then} in the threads where the condition holds and {@code otherwise} in the others.
+   */
+  public void when(Predicate condition, Runnable then, Runnable otherwise) {
+    var holds = new Scope(scope);
+    var fails = new Scope(scope);
+    within(holds, then);
+    within(fails, otherwise);
+    var other = new Statement.Label("$else" + labels, here());
+    var end = new Statement.Label("$skip" + labels++, here());
+    branch(new Guard(condition.register, true), other);
+    scope.statements.addAll(holds.statements);
+    scope.statements.add(
+        Opcodes.instruction("bra", List.of(new Operand.Symbol(end.name())), null, here()));
+    scope.statements.add(other);
+    scope.statements.addAll(fails.statements);
     scope.statements.add(end);
   }
 
@@ -245,21 +303,81 @@ public final class KernelBuilder {
   }
 
   /**
-   * {@code mma.m16n8k16} with f32 sums: adds the product of the fragments to {@code sum}.
+   * Adds the product of two fragments to {@code sum}. Every lane of the warp takes part.
    *
-   * @param type of the elements of a and b, f16 or bf16
-   * @param a 4 registers, as {@code Fragments.A_16X16} says
-   * @param b 2 registers, as {@code Fragments.B_16X8} says
-   * @param sum 4 variables, as {@code Fragments.C_16X8} says
+   * @param a registers as {@link Mma} says
+   * @param b registers as {@link Mma} says
+   * @param sum variables, f32 or s32 or f64 as {@link Mma} says
    */
-  public void mma(Type type, List<Value> a, List<Value> b, List<Real.Variable> sum) {
+  public void mma(
+      Mma shape, List<? extends Value> a, List<? extends Value> b, List<? extends Value> sum) {
     var c = vector(sum);
-    emit(
-        "mma.sync.aligned.m16n8k16.row.col.f32.%1$s.%1$s.f32".formatted(type.word()),
-        c,
-        vector(a),
-        vector(b),
-        c);
+    emit(shape.instruction(), c, vector(a), vector(b), c);
+  }
+
+  /**
+   * The result of any instruction of the table whose result depends on its operands alone, such as
+   * {@code dp4a} or {@code prmt}; it is written where it stands.
+   *
+   * @param type of the result
+   * @param instruction its full name, {@code prmt.b32}
+   */
+  public Value compute(Type type, String instruction, Value... sources) {
+    var d =
+        result(type, instruction, Stream.of(sources).map(Value::operand).toArray(Operand[]::new));
+    return type == Type.F32 || type == Type.F64
+        ? new Real(this, type, d)
+        : new Value(this, type, d);
+  }
+
+  /** Combines a value of all lanes of each group of {@code width} in a warp; all receive it. */
+  public Real reduceLanes(Real value, int width, BinaryOperator<Real> combine) {
+    var all = value;
+    for (int distance = width / 2; distance > 0; distance /= 2) {
+      all = combine.apply(all, all.fromLaneXor(distance));
+    }
+    return all;
+  }
+
+  /**
+   * Combines values of all threads of a block, each by itself; all threads receive the results. The
+   * order of combination is always the same. All threads must come here.
+   *
+   * @param threads of the block, a multiple of 32
+   * @param neutral what combines with a value to that value
+   */
+  public List<Real> reduceBlock(
+      List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
+    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
+    int warps = threads / WARP;
+    if (warps == 1) {
+      return perWarp;
+    }
+    if (threads % WARP != 0 || warps > WARP) {
+      throw new IllegalArgumentException(
+          "a block is reduced by 1 to 32 whole warps, got %d threads".formatted(threads));
+    }
+    var parts = shared(values.getFirst().type(), values.size(), warps, warps);
+    when(
+        lane().eq(0),
+        () -> {
+          for (int i = 0; i < values.size(); i++) {
+            parts.store(integer(i), warp(), perWarp.get(i));
+          }
+        });
+    barrier();
+    int width = Integer.highestOneBit(2 * warps - 1);
+    var all = new ArrayList<Real>();
+    for (int i = 0; i < values.size(); i++) {
+      var type = values.get(i).type();
+      var own = variable(real(type, neutral));
+      int row = i;
+      when(lane().lt(warps), () -> own.set(parts.load(integer(row), lane()).widen()));
+      // lanes beyond the width hold the neutral value, so the first group's result is everyone's
+      all.add(reduceLanes(own, width, combine).fromLane(integer(0)));
+    }
+    barrier();
+    return all;
   }
 
   static Operand.Vector vector(List<? extends Value> values) {
@@ -267,6 +385,11 @@ public final class KernelBuilder {
   }
 
   // what values are made with
+
+  /** The register that an operand is, or a new one that holds the constant. */
+  Register register(Operand operand) {
+    return operand instanceof Register r ? r : result(Type.B32, "mov.b32", operand);
+  }
 
   /** A new register of this scope. */
   Register register(Type type) {

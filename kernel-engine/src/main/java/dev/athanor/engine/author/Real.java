@@ -22,6 +22,10 @@ public class Real extends Value {
     return binary("sub.rn", b);
   }
 
+  public Real minus(double b) {
+    return minus(constant(b));
+  }
+
   public Real times(Real b) {
     return binary("mul.rn", b);
   }
@@ -52,6 +56,36 @@ public class Real extends Value {
     return binary("max", b);
   }
 
+  /** The smaller number; a NaN loses to a number. */
+  public Real min(Real b) {
+    return binary("min", b);
+  }
+
+  /** The square root, rounded to nearest even. */
+  public Real sqrt() {
+    return result("sqrt.rn", operand());
+  }
+
+  /** 1 over the square root of this f32, to 2 units in the last place. */
+  public Real rsqrt() {
+    return result("rsqrt.approx", operand());
+  }
+
+  /** 1 over this, rounded to nearest even. */
+  public Real reciprocal() {
+    return result("rcp.rn", operand());
+  }
+
+  /** The logarithm of this f32 to base 2, to an absolute 2^-22 near 1. */
+  public Real log2() {
+    return result("lg2.approx", operand());
+  }
+
+  /** The natural logarithm of this f32. */
+  public Real log() {
+    return log2().times(Math.log(2));
+  }
+
   /** 2 to the power of this f32, to 2 units in the last place. */
   public Real exp2() {
     return result("ex2.approx", operand());
@@ -70,19 +104,81 @@ public class Real extends Value {
     return compare("gt", constant(b));
   }
 
+  public Predicate lt(Real b) {
+    return compare("lt", b);
+  }
+
+  public Predicate le(Real b) {
+    return compare("le", b);
+  }
+
+  public Predicate gt(Real b) {
+    return compare("gt", b);
+  }
+
+  public Predicate ge(Real b) {
+    return compare("ge", b);
+  }
+
+  public Predicate eq(Real b) {
+    return compare("eq", b);
+  }
+
+  public Predicate eq(double b) {
+    return eq(constant(b));
+  }
+
+  /** Whether this is no number. */
+  public Predicate isNan() {
+    return compare("nan", this);
+  }
+
+  /** This rounded to an integer, to nearest even; s32 at its ends where it is beyond, NaN is 0. */
+  public Int round() {
+    return new Int(k, k.result(Type.S32, "cvt.rni.s32." + type().word(), operand()), 0);
+  }
+
+  @Override
+  public Real fromLaneXor(int mask) {
+    return (Real) super.fromLaneXor(mask);
+  }
+
+  @Override
+  public Real fromLane(Int lane) {
+    return (Real) super.fromLane(lane);
+  }
+
+  @Override
+  public Real fromLaneBelow(int by) {
+    return (Real) super.fromLaneBelow(by);
+  }
+
   /** This where the condition holds, else {@code other}. */
   public Real where(Predicate condition, Real other) {
     return result("selp", operand(), other.operand(), condition.register);
   }
 
-  /** This number rounded to f16 or bf16, or itself where it has the type. */
+  /**
+   * This number rounded to nearest even, or itself where it has the type. To tf32 ties go away from
+   * zero, as that conversion has it.
+   *
+   * @param type f16, bf16, tf32, f32 or f64
+   */
   public Value to(Type type) {
-    return type == type()
-        ? this
-        : new Value(
-            k,
-            type,
-            k.result(type, "cvt.rn.%s.%s".formatted(type.word(), type().word()), operand()));
+    if (type == type()) {
+      return this;
+    }
+    var rounding =
+        switch (type) {
+          case TF32 -> "rna.";
+          case F64 -> "";
+          default -> "rn.";
+        };
+    var converted =
+        k.result(type, "cvt.%s%s.%s".formatted(rounding, type.word(), type().word()), operand());
+    return type == Type.F32 || type == Type.F64
+        ? new Real(k, type, converted)
+        : new Value(k, type, converted);
   }
 
   /** A constant of this number's type. */
@@ -114,6 +210,10 @@ public class Real extends Value {
 
     public void set(Real value) {
       k.emit("mov." + type().word(), operand(), value.operand());
+    }
+
+    public void add(Real value) {
+      k.emit("add.rn." + type().word(), operand(), operand(), value.operand());
     }
 
     /** Adds a product, rounded once. */

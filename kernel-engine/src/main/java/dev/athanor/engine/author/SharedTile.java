@@ -48,31 +48,42 @@ public final class SharedTile {
 
   /** The element at a place. */
   public Value load(Int row, Int column) {
-    return new Value(
-        k, element, k.result(element, "ld.shared." + memoryType(), at(row, column).address()));
+    return load(1, row, column).getFirst();
   }
 
   /**
    * {@code count} elements of a row from a column on; the first must be aligned to them all, at
-   * most 16 bytes.
+   * most 16 bytes. Elements of a byte come as 32-bit integers when there are several.
    */
   public List<Value> load(int count, Int row, Int column) {
-    if (count == 1) {
-      return List.of(load(row, column));
-    }
-    var values = new ArrayList<Value>();
-    for (int i = 0; i < count; i++) {
-      values.add(new Value(k, element, k.register(element)));
-    }
-    k.emit(
-        "ld.shared.v" + count + "." + memoryType(),
-        KernelBuilder.vector(values),
-        at(row, column).address());
-    return values;
+    return new VectorAccess(element, count).load(k, null, "ld.shared", at(row, column).address());
+  }
+
+  /** Like {@link #load(int, Int, Int)} where the condition holds, else zeros. */
+  public List<Value> loadWhere(Predicate condition, int count, Int row, Int column) {
+    return new VectorAccess(element, count)
+        .load(k, condition, "ld.shared", at(row, column).address());
   }
 
   public void store(Int row, Int column, Value value) {
-    k.emit("st.shared." + memoryType(), at(row, column).address(), value.operand());
+    store(row, column, List.of(value));
+  }
+
+  /** Writes consecutive elements of a row, of which the first must be aligned to them all. */
+  public void store(Int row, Int column, List<? extends Value> values) {
+    new VectorAccess(element, values.size())
+        .store(k, null, "st.shared", at(row, column).address(), values);
+  }
+
+  /** Writes an element where the condition holds. */
+  public void storeWhere(Predicate condition, Int row, Int column, Value value) {
+    storeWhere(condition, row, column, List.of(value));
+  }
+
+  /** Writes consecutive elements of a row where the condition holds. */
+  public void storeWhere(Predicate condition, Int row, Int column, List<? extends Value> values) {
+    new VectorAccess(element, values.size())
+        .store(k, condition, "st.shared", at(row, column).address(), values);
   }
 
   /**
@@ -111,6 +122,12 @@ public final class SharedTile {
     return values;
   }
 
+  /** A matrix from byte {@code offset} of this one on, rows {@code otherPitch} elements apart. */
+  public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
+    return new SharedTile(
+        k, type, otherRows, otherColumns, otherPitch, Swizzle.NONE, address.plus(offset));
+  }
+
   /**
    * A swizzled matrix from byte {@code offset} of this one on; a row's length must suit {@link
    * Swizzle#of}.
@@ -144,9 +161,5 @@ public final class SharedTile {
     var chunk = column.plus(-whole * elements).div(elements).plus(whole);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
     return start.plus(chunk.xor(step).times(Swizzle.CHUNK));
-  }
-
-  private String memoryType() {
-    return element.bits() == 16 ? "b16" : element.word();
   }
 }

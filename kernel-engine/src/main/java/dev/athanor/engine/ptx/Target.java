@@ -11,6 +11,7 @@ import java.util.regex.Pattern;
 public record Target(int sm, boolean architectureSpecific) {
 
   public static final Target SM_80 = new Target(80, false);
+  public static final Target SM_86 = new Target(86, false);
   public static final Target SM_89 = new Target(89, false);
   public static final Target SM_90 = new Target(90, false);
 

@@ -115,7 +115,7 @@ public final class MatmulBench implements AutoCloseable {
       contenders.add(
           inTurn(
               operands,
-              set -> plan.enqueue(kernels, stream, operands.inputs(set), operands.outputs(set))));
+              set -> plan.enqueue(kernels, stream, operands.bindings(set, plan.workspaceBytes()))));
       baseline.ifPresent(other ->
           contenders.add(
               inTurn(operands, set -> other.enqueue(stream, workload, set.a(), set.b(), set.c()))));

@@ -4,6 +4,7 @@ import dev.athanor.engine.cuda.CudaDevice;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
@@ -12,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
@@ -29,6 +31,7 @@ final class Operands implements AutoCloseable {
   private static final int DRAWN_AT_ONCE = 1 << 16;
   private static final int SPOTS = 256;
 
+  private final Device device;
   private final Workload workload;
   private final Stream stream;
   private final Arena arena = Arena.ofShared();
@@ -37,11 +40,13 @@ final class Operands implements AutoCloseable {
   private final HostTensor a;
   private final HostTensor b;
   private final int[][] spots;
+  private Optional<Buffer> workspace = Optional.empty();
 
   /** One copy. */
   record Set(Buffer a, Buffer b, Buffer c) {}
 
   Operands(Device device, Stream stream, Workload workload, long seed) {
+    this.device = device;
     this.workload = workload;
     this.stream = stream;
     boolean made = false;
@@ -127,14 +132,18 @@ final class Operands implements AutoCloseable {
     return sets;
   }
 
-  /** The inputs and outputs of the op, of one copy. */
-  Map<String, DeviceTensor> inputs(Set set) {
-    return Map.of(
-        "a", new DeviceTensor(workload.a(), set.a), "b", new DeviceTensor(workload.b(), set.b));
-  }
-
-  Map<String, DeviceTensor> outputs(Set set) {
-    return Map.of("c", new DeviceTensor(workload.c(), set.c));
+  /** What a plan works on, of one copy; all copies share the workspace. */
+  Bindings bindings(Set set, long workspaceBytes) {
+    if (workspaceBytes > workspace.map(Buffer::bytes).orElse(0L)) {
+      var buffer = device.allocate(workspaceBytes);
+      buffers.add(buffer);
+      workspace = Optional.of(buffer);
+    }
+    return new Bindings(
+        Map.of(
+            "a", new DeviceTensor(workload.a(), set.a), "b", new DeviceTensor(workload.b(), set.b)),
+        Map.of("c", new DeviceTensor(workload.c(), set.c)),
+        workspace);
   }
 
   /** Fills every c with NaN, so that what is not computed anew shows. */

@@ -62,13 +62,7 @@ record Differences(int first, int count) {
           if (Double.compare(result[i], expected[i]) == 0) {
             return false;
           }
-          double allowed =
-              tolerance.limit()
-                  * justBelow
-                  * switch (tolerance.metric()) {
-                    case RELATIVE -> size;
-                    case MAXIMUM -> 1 + Math.abs(expected[i]);
-                  };
+          double allowed = justBelow * tolerance.allowed(expected[i], size);
           // a NaN is in no order
           return !(Math.abs(result[i] - expected[i]) <= allowed);
         });

@@ -3,6 +3,7 @@ package dev.athanor.ops.check;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
@@ -13,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -57,12 +59,15 @@ final class Guarded implements AutoCloseable {
     return stream;
   }
 
-  Map<String, DeviceTensor> inputs() {
-    return Map.copyOf(inputs);
-  }
-
-  Map<String, DeviceTensor> outputs() {
-    return Map.copyOf(outputs);
+  /** What a plan works on, with a workspace of so many bytes, which starts as bytes of ones. */
+  Bindings bindings(long workspaceBytes) {
+    Optional<Buffer> workspace = Optional.empty();
+    if (workspaceBytes > 0) {
+      var buffer = allocate(workspaceBytes);
+      stream.fill(buffer, 0, workspaceBytes, POISON);
+      workspace = Optional.of(buffer);
+    }
+    return new Bindings(inputs, outputs, workspace);
   }
 
   void input(String name, HostTensor tensor) {

@@ -109,7 +109,7 @@ public final class Verification {
     int done = 0;
     for (var trial : trials) {
       if (trial.plans.isEmpty()) {
-        var refused = failed(Double.POSITIVE_INFINITY, Check.Kind.REFUSED, trial.refusal);
+        var refused = failed(Check.Kind.REFUSED, trial.refusal);
         each.accept(check(trial, "", refused));
         done++;
         continue;
@@ -143,23 +143,34 @@ public final class Verification {
         trial.types,
         trial.problem.attributes(),
         outcome.error,
-        trial.problem.tolerance().limit(),
+        outcome.limit,
         outcome.failure);
   }
 
-  private record Outcome(double error, Optional<Check.Failure> failure) {
-    /** This, or the other where this is right; with the greater error. */
+  private record Outcome(double error, double limit, Optional<Check.Failure> failure) {
+    static final Outcome RIGHT = new Outcome(0, 0, Optional.empty());
+
+    /** This, or the other where this is right; with the error that takes more of its limit. */
     Outcome and(Outcome other) {
-      return new Outcome(Math.max(error, other.error), failure.or(() -> other.failure));
+      var worse = other.share() > share() || limit == 0 ? other : this;
+      return new Outcome(worse.error, worse.limit, failure.or(() -> other.failure));
+    }
+
+    private double share() {
+      return error == 0 ? 0 : error / limit;
     }
   }
 
-  private static Outcome failed(double error, Check.Kind kind, String sentence) {
-    return new Outcome(error, Optional.of(new Check.Failure(kind, sentence)));
+  private static Outcome failed(double error, double limit, Check.Kind kind, String sentence) {
+    return new Outcome(error, limit, Optional.of(new Check.Failure(kind, sentence)));
+  }
+
+  private static Outcome failed(Check.Kind kind, String sentence) {
+    return failed(Double.POSITIVE_INFINITY, 0, kind, sentence);
   }
 
   private static Outcome fault(RuntimeException e) {
-    return failed(Double.POSITIVE_INFINITY, Check.Kind.FAULT, String.valueOf(e.getMessage()));
+    return failed(Check.Kind.FAULT, String.valueOf(e.getMessage()));
   }
 
   private Outcome compute(Trial trial, Plan plan, Map<String, double[]> reference) {
@@ -168,7 +179,6 @@ public final class Verification {
       long elements = output.getValue().shape().elements();
       if (expected == null || expected.length != elements) {
         return failed(
-            Double.POSITIVE_INFINITY,
             Check.Kind.REFUSED,
             "the plan gives %s as %s, the reference %s"
                 .formatted(
@@ -180,9 +190,9 @@ public final class Verification {
     try (var bench = new Guarded(device)) {
       trial.problem.inputs().forEach(bench::input);
       plan.outputs().forEach(bench::output);
-      plan.enqueue(kernels, bench.stream(), bench.inputs(), bench.outputs());
+      plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
       bench.stream().synchronize();
-      var outcome = new Outcome(0, Optional.empty());
+      var outcome = Outcome.RIGHT;
       for (var name : plan.outputs().keySet()) {
         outcome = outcome.and(judge(trial, bench.read(name), name, reference));
       }
@@ -195,12 +205,11 @@ public final class Verification {
       var byteAt = bench.changed(name);
       if (byteAt.isPresent()) {
         return failed(
-            0,
             Check.Kind.INPUT_CHANGED,
             "input %s was changed, from byte %d on".formatted(name, byteAt.getAsLong()));
       }
     }
-    return new Outcome(0, Optional.empty());
+    return Outcome.RIGHT;
   }
 
   private static Outcome judge(
@@ -208,12 +217,14 @@ public final class Verification {
     var expected = Objects.requireNonNull(reference.get(name));
     HostTensor tensor = written.tensor();
     var result = tensor.toDoubles();
-    var tolerance = trial.problem.tolerance();
+    var tolerance = trial.problem.tolerance(name);
+    double limit = tolerance.limit();
     double error = tolerance.error(result, expected);
     if (written.overrun().isPresent()) {
       long at = written.overrun().getAsLong();
       return failed(
           error,
+          limit,
           Check.Kind.OVERRUN,
           "%s was written beyond its end: byte %d after the last of its %d elements, where element %d would be"
               .formatted(
@@ -223,15 +234,17 @@ public final class Verification {
     if (unwritten.count() > 0) {
       return failed(
           error,
+          limit,
           Check.Kind.UNWRITTEN,
           unwritten.describe(name, tensor, expected, "was not written"));
     }
-    if (error <= tolerance.limit()) {
-      return new Outcome(error, Optional.empty());
+    if (error <= limit) {
+      return new Outcome(error, limit, Optional.empty());
     }
     var wrong = Differences.wrong(result, expected, tolerance);
     return failed(
         error,
+        limit,
         Check.Kind.WRONG,
         wrong.describe(
             name,

@@ -46,8 +46,9 @@ public final class Matmul implements Op {
                   "",
                   List.of("f32", "f16", "bf16"),
                   "the dtype of c; that of a when left out, and f32 can give only f32")),
-          List.of(new Output("c", "[…, M, N]", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32");
+          List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
+          "c = activation(alpha · a·b + bias), with sums in f32",
+          "2·M·N·K a product");
 
   @Override
   public OpDescription description() {

@@ -3,6 +3,7 @@ package dev.athanor.ops.matmul;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
 import dev.athanor.ops.Shape;
@@ -107,16 +108,10 @@ final class MatmulCases {
     var activation = Activation.of(attributes.choice("activation"));
     boolean plain = !bias && (activation == Activation.NONE || activation == Activation.RELU);
     return new Case(
-        inputs,
-        attributes,
-        plain ? tolerance : new Tolerance(Tolerance.Metric.MAXIMUM, tolerance.limit()));
+        inputs, attributes, Map.of("c", plain ? tolerance : Tolerance.maximum(tolerance.limit())));
   }
 
   private static HostTensor normal(RandomGenerator random, DType dtype, Shape shape) {
-    var tensor = HostTensor.zeros(new TensorType(dtype, shape));
-    for (long i = 0; i < shape.elements(); i++) {
-      dtype.write(tensor.data(), i, random.nextGaussian());
-    }
-    return tensor;
+    return new Draw(random).normal(0, 1, new TensorType(dtype, shape));
   }
 }

@@ -65,9 +65,9 @@ final class MatmulKernels {
       depth = k.integer("k");
       lda = k.integer("lda");
       ldb = k.integer("ldb");
-      var strideA = k.stride("strideA");
-      var strideB = k.stride("strideB");
-      var strideC = k.stride("strideC");
+      var strideA = k.wide("strideA");
+      var strideB = k.wide("strideB");
+      var strideC = k.wide("strideC");
       alpha = k.real("alpha", Type.F32);
 
       var tileRows = m.plus(tile.m() - 1).div(tile.m());

@@ -1,11 +1,16 @@
 package dev.athanor.ops.matmul;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
-import dev.athanor.ops.OpException;
-import java.util.Comparator;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Chooses how a product is computed. */
 final class MatmulPlanner {
@@ -22,68 +27,79 @@ final class MatmulPlanner {
 
   private MatmulPlanner() {}
 
-  /**
-   * A tile that was looked at.
-   *
-   * @param cost relative time, smaller is better; infinite for one that cannot be used
-   * @param reason why it cannot be used, or what it costs
-   */
-  record Candidate(Tile tile, double cost, String reason) {}
-
   /** The plans that the device can run, the cheapest first. */
-  static List<MatmulPlan> plans(MatmulProblem problem, Capability capability) {
-    var candidates =
-        TILES.stream()
-            .map(tile -> judge(tile, problem, capability))
-            .sorted(Comparator.comparingDouble(Candidate::cost))
-            .toList();
-    var plans =
-        candidates.stream()
-            .filter(candidate -> Double.isFinite(candidate.cost()))
-            .map(candidate -> plan(problem, candidate.tile(), candidates))
-            .toList();
-    if (plans.isEmpty()) {
-      throw new OpException.UnsupportedOnDevice(
-          "a",
-          "%s (%s) cannot multiply %s; any GPU from sm_80 on can"
-              .formatted(capability.name(), capability.target(), problem.dtype().text()));
+  static List<LaunchPlan> plans(MatmulProblem problem, Capability capability) {
+    var candidates = new Candidates("product of " + problem.dtype().text(), capability);
+    for (var tile : TILES) {
+      judge(tile, problem, capability, candidates);
     }
-    return plans;
+    return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }
 
-  private static MatmulPlan plan(MatmulProblem problem, Tile tile, List<Candidate> candidates) {
-    long blocks = blocks(tile, problem);
-    if (blocks > Integer.MAX_VALUE) {
-      throw new OpException.TooLarge(
-          "a", "the product has %d tiles of %s; 2^31 - 1 are the most".formatted(blocks, tile));
-    }
-    return new MatmulPlan(problem, variant(problem, tile), (int) blocks, candidates);
-  }
-
-  private static Candidate judge(Tile tile, MatmulProblem problem, Capability capability) {
+  private static void judge(
+      Tile tile, MatmulProblem problem, Capability capability, Candidates candidates) {
+    var variant = variant(problem, tile);
+    var name = variant.name();
     var wanted = problem.dtype() == DType.F32 ? Tile.Unit.CORES : Tile.Unit.TENSOR;
     if (tile.unit() != wanted) {
-      return refused(tile, problem.dtype().text() + " is computed by " + wanted);
+      candidates.refuse(
+          "%s %s".formatted(tile.unit(), tile),
+          problem.dtype().text() + " is computed by " + wanted);
+      return;
     }
-    if (!capability.target().runs(Target.SM_80)) {
-      return refused(tile, "it needs sm_80, the device is " + capability.target());
+    if (!candidates.runs(Target.SM_80, name)) {
+      return;
     }
-    int shared = tile.unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(tile) : 0;
-    if (shared > capability.sharedBytesPerBlockOptIn()) {
-      return refused(
-          tile,
-          "it needs %d bytes of shared memory, a block has %d"
-              .formatted(shared, capability.sharedBytesPerBlockOptIn()));
+    long blocks = blocks(tile, problem);
+    if (blocks > Integer.MAX_VALUE) {
+      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      return;
     }
     // Time goes as the waves of blocks, and as what a block reads and multiplies in each step of K.
-    double waves = Math.ceil(blocks(tile, problem) / (double) capability.multiprocessors());
+    double waves = Math.ceil(blocks / (double) capability.multiprocessors());
     double step = tile.m() * tile.n() + 16.0 * (tile.m() + tile.n());
-    return new Candidate(
-        tile, waves * step, "%.0f waves of blocks, each %.0f".formatted(waves, step));
+    candidates.offer(
+        name,
+        waves * step,
+        "%.0f waves of blocks, each %.0f".formatted(waves, step),
+        steps(problem, variant, (int) blocks),
+        0);
   }
 
-  private static Candidate refused(Tile tile, String reason) {
-    return new Candidate(tile, Double.POSITIVE_INFINITY, reason);
+  private static List<Step> steps(MatmulProblem problem, MatmulVariant variant, int blocks) {
+    long matrixA = (long) problem.m() * problem.k();
+    long matrixB = (long) problem.k() * problem.n();
+    long matrixC = (long) problem.m() * problem.n();
+    int bytes = problem.dtype().bytes();
+    var inner = problem.batch().inner();
+    int shared =
+        variant.tile().unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(variant.tile()) : 0;
+    var steps = new ArrayList<Step>();
+    for (var start : problem.batch().starts()) {
+      var c = new Slot.Output("c", start.c() * matrixC * problem.outDType().bytes());
+      steps.add(
+          new Step(
+              variant,
+              Dim3.of(blocks),
+              variant.tile().threads(),
+              shared,
+              List.of(
+                  new Slot.Input("a", start.a() * matrixA * bytes),
+                  new Slot.Input("b", start.b() * matrixB * bytes),
+                  // a kernel without bias never reads the pointer
+                  problem.bias() ? Slot.input("bias") : c,
+                  c,
+                  Slot.of(problem.m()),
+                  Slot.of(problem.n()),
+                  Slot.of(problem.k()),
+                  Slot.of(problem.leadingDimensionA()),
+                  Slot.of(problem.leadingDimensionB()),
+                  Slot.of(inner.strideA() * matrixA),
+                  Slot.of(inner.strideB() * matrixB),
+                  Slot.of(matrixC),
+                  Slot.of(problem.alpha()))));
+    }
+    return steps;
   }
 
   private static long blocks(Tile tile, MatmulProblem problem) {

@@ -4,6 +4,7 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
 
@@ -133,5 +134,12 @@ record MatmulProblem(
   /** How many products there are. */
   long products() {
     return batch.shape().elements();
+  }
+
+  Plan.Cost cost() {
+    double products = products();
+    double read = products * ((double) m * k + (double) k * n) + (bias ? n : 0);
+    return new Plan.Cost(
+        2 * products * m * n * k, read * dtype.bytes() + products * m * n * outDType.bytes());
   }
 }

@@ -1,8 +1,10 @@
 package dev.athanor.ops.matmul;
 
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
 
 /**
  * What a matmul kernel is built from. Sizes are no part of it: they are parameters of the kernel.
@@ -22,7 +24,8 @@ record MatmulVariant(
     int accessB,
     boolean pairs,
     boolean bias,
-    Activation activation) {
+    Activation activation)
+    implements Variant {
 
   /** The PTX type of the elements. */
   static Type type(DType dtype) {
@@ -35,8 +38,14 @@ record MatmulVariant(
     };
   }
 
-  /** The kernel's name: {@code matmul_f32_64x64x16_nt_bias_relu}. */
-  String name() {
+  @Override
+  public Kernel build() {
+    return MatmulKernels.build(this);
+  }
+
+  /** For instance {@code matmul_f32_64x64x16_nt_bias_relu}. */
+  @Override
+  public String name() {
     var name = new StringBuilder("matmul_").append(dtype.text());
     if (outDType != dtype) {
       name.append('_').append(outDType.text());

@@ -3,6 +3,7 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
@@ -30,6 +31,7 @@ final class TensorMatmul {
   private final Tile tile;
   private final MatmulKernels.Parameters problem;
   private final Type type;
+  private final Mma shape;
   private final SharedTile ring;
   private final Int lane;
   private final Int warpRow;
@@ -41,6 +43,7 @@ final class TensorMatmul {
     this.tile = variant.tile();
     this.problem = problem;
     this.type = MatmulVariant.type(variant.dtype());
+    this.shape = type == Type.F16 ? Mma.F16 : Mma.BF16;
     this.ring = k.dynamicShared();
     this.lane = k.thread().rem(32);
     int warpsAcross = tile.n() / tile.threadN();
@@ -208,7 +211,7 @@ final class TensorMatmul {
       }
       for (int row = 0; row < rows.size(); row++) {
         for (int column = 0; column < columns.size(); column++) {
-          k.mma(type, rows.get(row), columns.get(column), sums.get(row * columns.size() + column));
+          k.mma(shape, rows.get(row), columns.get(column), sums.get(row * columns.size() + column));
         }
       }
     }

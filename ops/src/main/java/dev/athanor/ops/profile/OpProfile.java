@@ -10,6 +10,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profiler;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.KernelCache;
@@ -20,6 +21,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SplittableRandom;
 
 /**
@@ -74,12 +76,16 @@ public record OpProfile(Plan plan, List<Profile> launches) {
       var random = new SplittableRandom(SEED);
       var given = new LinkedHashMap<String, DeviceTensor>();
       inputs.forEach((name, type) ->
-          given.put(name, random(allocate(device, buffers, type), type, stream, random)));
+          given.put(name, random(allocate(device, buffers, type.bytes()), type, stream, random)));
       var made = new LinkedHashMap<String, DeviceTensor>();
       plan.outputs()
           .forEach((name, type) ->
-              made.put(name, new DeviceTensor(type, allocate(device, buffers, type))));
-      plan.enqueue(new KernelCache(device), stream, given, made);
+              made.put(name, new DeviceTensor(type, allocate(device, buffers, type.bytes()))));
+      var workspace =
+          plan.workspaceBytes() == 0
+              ? Optional.<Buffer>empty()
+              : Optional.of(allocate(device, buffers, plan.workspaceBytes()));
+      plan.enqueue(new KernelCache(device), stream, new Bindings(given, made, workspace));
       stream.synchronize();
     } finally {
       buffers.forEach(Buffer::close);
@@ -87,8 +93,8 @@ public record OpProfile(Plan plan, List<Profile> launches) {
     return new OpProfile(plan, profiler.profiles());
   }
 
-  private static Buffer allocate(Device device, List<Buffer> buffers, TensorType type) {
-    var buffer = device.allocate(type.bytes());
+  private static Buffer allocate(Device device, List<Buffer> buffers, long bytes) {
+    var buffer = device.allocate(bytes);
     buffers.add(buffer);
     return buffer;
   }
@@ -97,6 +103,12 @@ public record OpProfile(Plan plan, List<Profile> launches) {
   private static DeviceTensor random(
       Buffer buffer, TensorType type, Stream stream, SplittableRandom random) {
     DType dtype = type.dtype();
+    if (dtype.isBlock()) {
+      var bytes = new byte[Math.toIntExact(type.bytes())];
+      random.nextBytes(bytes);
+      stream.upload(MemorySegment.ofArray(bytes), buffer, 0);
+      return new DeviceTensor(type, buffer);
+    }
     long elements = type.shape().elements();
     for (long start = 0; start < elements; start += PART) {
       int count = (int) Math.min(PART, elements - start);

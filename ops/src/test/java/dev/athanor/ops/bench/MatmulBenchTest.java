@@ -10,6 +10,7 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
@@ -23,7 +24,6 @@ import dev.athanor.ops.matmul.Matmul;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 import org.junit.jupiter.api.AfterEach;
@@ -144,10 +144,12 @@ class MatmulBenchTest {
                   .enqueue(
                       kernels,
                       stream,
-                      Map.of(
-                          "a", new DeviceTensor(workload.a(), a),
-                          "b", new DeviceTensor(workload.b(), b)),
-                      Map.of("c", new DeviceTensor(workload.c(), c)));
+                      new Bindings(
+                          Map.of(
+                              "a", new DeviceTensor(workload.a(), a),
+                              "b", new DeviceTensor(workload.b(), b)),
+                          Map.of("c", new DeviceTensor(workload.c(), c)),
+                          Optional.empty()));
             }
           }
 
@@ -209,13 +211,14 @@ class MatmulBenchTest {
     }
 
     @Override
-    public void enqueue(
-        KernelCache kernels,
-        Stream stream,
-        Map<String, DeviceTensor> inputs,
-        Map<String, DeviceTensor> outputs) {
-      plan.enqueue(kernels, stream, inputs, outputs);
-      stream.fill(Objects.requireNonNull(outputs.get("c")).buffer(), 0, 4, (byte) 0);
+    public int requiredSharedMemory() {
+      return plan.requiredSharedMemory();
+    }
+
+    @Override
+    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
+      plan.enqueue(kernels, stream, bindings);
+      stream.fill(bindings.output("c").buffer(), 0, 4, (byte) 0);
     }
   }
 }

@@ -1,25 +1,23 @@
 package dev.athanor.ops.check;
 
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
-import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -64,8 +62,9 @@ record Twice(List<Flaw> variants) implements Op {
         "Doubles.",
         List.of(new OpDescription.Input("x", "[N]", Set.of(DType.F32), false, "numbers")),
         List.of(),
-        List.of(new OpDescription.Output("y", "[N]", "the doubles")),
-        "y = 2 x");
+        List.of(OpDescription.Output.of("y", "[N]", "f32", "the doubles")),
+        "y = 2 x",
+        "N");
   }
 
   @Override
@@ -75,7 +74,7 @@ record Twice(List<Flaw> variants) implements Op {
     if (variants.isEmpty()) {
       throw new OpException.UnsupportedOnDevice("x", "no device can double");
     }
-    return variants.stream().map(flaw -> new Way(flaw, x)).toList();
+    return variants.stream().map(flaw -> new Way(flaw).plan(x)).toList();
   }
 
   @Override
@@ -93,31 +92,22 @@ record Twice(List<Flaw> variants) implements Op {
           new Case(
               Map.of("x", HostTensor.of(TensorType.of(DType.F32, N), x)),
               Attributes.of(description(), Map.of()),
-              new Tolerance(Tolerance.Metric.MAXIMUM, 1e-6)));
+              Map.of("y", Tolerance.maximum(1e-6))));
     }
     return cases;
   }
 
-  /** One kernel variant. */
-  private record Way(Flaw flaw, TensorType x) implements Plan {
+  /** A kernel of a flaw. */
+  private record Way(Flaw flaw) implements Variant {
 
     @Override
-    public String kernel() {
+    public String name() {
       return "twice_" + flaw.name().toLowerCase(Locale.ROOT);
     }
 
     @Override
-    public Map<String, TensorType> outputs() {
-      return Map.of("y", x);
-    }
-
-    @Override
-    public List<Kernel> kernels() {
-      return List.of(build());
-    }
-
-    private Kernel build() {
-      return KernelBuilder.build(kernel(), THREADS, this::write);
+    public Kernel build() {
+      return KernelBuilder.build(name(), THREADS, this::write);
     }
 
     private void write(KernelBuilder k) {
@@ -134,42 +124,23 @@ record Twice(List<Flaw> variants) implements Op {
         case WRONG_ELEMENT -> twice = twice.where(i.eq(k.integer(7)).not(), value.times(3));
         case UNWRITTEN -> inside = inside.and(i.rem(3).eq(k.integer(1)).not());
         case CHANGES_INPUT -> from.storeWhere(inside, i, twice);
-        case FAULT -> at = far(k, i);
+        case FAULT -> at = i.plus(k.integer(1 << 28));
         default -> {}
       }
       to.storeWhere(inside, at, twice);
     }
 
-    private static Int far(KernelBuilder k, Int i) {
-      return i.plus(k.integer(1 << 28));
-    }
-
-    @Override
-    public Cost cost() {
-      return new Cost(x.shape().elements(), 2.0 * x.bytes());
-    }
-
-    @Override
-    public String explain() {
-      return kernel();
-    }
-
-    @Override
-    public void enqueue(
-        KernelCache kernels,
-        Stream stream,
-        Map<String, DeviceTensor> inputs,
-        Map<String, DeviceTensor> outputs) {
-      stream.launch(
-          new Launch(
-              kernels.get(flaw, this::build),
+    Plan plan(TensorType x) {
+      int threads = flaw == Flaw.REFUSED_LAUNCH ? 2 * THREADS : THREADS;
+      var step =
+          new Step(
+              this,
               Dim3.of(1),
-              Dim3.of(flaw == Flaw.REFUSED_LAUNCH ? 2 * THREADS : THREADS),
+              threads,
               0,
-              List.of(
-                  Objects.requireNonNull(inputs.get("x")).pointer(),
-                  Objects.requireNonNull(outputs.get("y")).pointer(),
-                  Argument.of((int) x.shape().elements()))));
+              List.of(Slot.input("x"), Slot.output("y"), Slot.of((int) x.shape().elements())));
+      var cost = new Plan.Cost(x.shape().elements(), 2.0 * x.bytes());
+      return new LaunchPlan(name(), Map.of("y", x), List.of(step), 0, cost, name());
     }
   }
 }

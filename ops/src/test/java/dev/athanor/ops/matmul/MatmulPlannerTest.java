@@ -9,6 +9,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -17,21 +18,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class MatmulPlannerTest {
 
-  private static final Capability H200 = capability(Target.of("sm_90a"), 132, 232_448);
+  private static final Capability H200 = TestDevices.of(Target.of("sm_90a"), 132, 232_448);
   private static final Matmul MATMUL = new Matmul();
-
-  static Capability capability(Target target, int multiprocessors, int sharedBytes) {
-    return new Capability(
-        "test:0",
-        "test device",
-        target,
-        "none",
-        multiprocessors,
-        1024,
-        49_152,
-        sharedBytes,
-        1L << 36);
-  }
 
   @ParameterizedTest
   @CsvSource({
@@ -63,12 +51,14 @@ class MatmulPlannerTest {
 
   @Test
   void saysWhyEachCandidateFell() {
-    var small = capability(Target.SM_80, 108, 40_000);
+    var small = TestDevices.of(Target.SM_80, 108, 40_000);
     var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
     assertThat(plan.explain())
         .startsWith(plan.kernel())
-        .contains("* TENSOR 64x64x32x3: 38 waves of blocks")
-        .contains("  TENSOR 128x128x32x3: it needs 49152 bytes of shared memory, a block has 40000")
+        .contains("* matmul_f16_64x64x32x3_nn_a16_b16_c2: 38 waves of blocks")
+        .contains(
+            "  matmul_f16_128x128x32x3_nn_a16_b16_c2: it needs 49152 bytes of shared memory, a block"
+                + " on test device has 40000")
         .contains("  CORES 128x128x16: f16 is computed by TENSOR");
   }
 
@@ -85,9 +75,11 @@ class MatmulPlannerTest {
             MATMUL.plan(
                 inputs(DType.F32, 3, 4, 5),
                 attributes(Map.of()),
-                capability(Target.of("sm_75"), 40, 65_536)))
+                TestDevices.of(Target.of("sm_75"), 40, 65_536)))
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
-        .hasMessage("test device (sm_75) cannot multiply f32; any GPU from sm_80 on can");
+        .hasMessage(
+            "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
+                + " f32 is computed by CORES");
   }
 
   @Test

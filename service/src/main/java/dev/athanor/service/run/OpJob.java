@@ -2,6 +2,7 @@ package dev.athanor.service.run;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
@@ -21,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** One run of an op, with all that it holds. */
@@ -151,12 +153,13 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
     for (var out : outs) {
       results.put(out.name, target(out));
     }
+    var bindings = new Bindings(inputs, results, workspace());
     try (var start = stream.record()) {
       uploads.forEach((name, tensor) ->
           stream.upload(tensor.data(), Objects.requireNonNull(inputs.get(name)).buffer(), 0));
       try (var uploaded = stream.record()) {
         touched = !deadline.isSet();
-        plan().enqueue(kernels, stream, inputs, results);
+        plan().enqueue(kernels, stream, bindings);
         try (var computed = stream.record()) {
           outs.forEach(out -> download(stream, out));
           try (var downloaded = stream.record()) {
@@ -170,6 +173,16 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
         }
       }
     }
+  }
+
+  private Optional<Buffer> workspace() {
+    long bytes = plan().workspaceBytes();
+    if (bytes == 0) {
+      return Optional.empty();
+    }
+    var buffer = memory.allocate(bytes);
+    temporaries.add(buffer);
+    return Optional.of(buffer);
   }
 
   private DeviceTensor temporary(TensorType type) {

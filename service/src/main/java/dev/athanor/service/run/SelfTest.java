@@ -68,11 +68,12 @@ public final class SelfTest {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {
             throw new IllegalStateException("%s gave no %s".formatted(result.kernel(), name));
           }
-          double error = test.tolerance().error(out.toDoubles(), reference);
-          if (!(error <= test.tolerance().limit())) {
+          var tolerance = test.tolerance(name);
+          double error = tolerance.error(out.toDoubles(), reference);
+          if (!(error <= tolerance.limit())) {
             throw new IllegalStateException(
                 "%s: output %s is off by %s, at most %s is right"
-                    .formatted(result.kernel(), name, error, test.tolerance()));
+                    .formatted(result.kernel(), name, error, tolerance));
           }
         });
     LOG.info("self-test passed: {}", result.kernel());

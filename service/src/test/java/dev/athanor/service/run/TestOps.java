@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
@@ -53,12 +54,13 @@ public final class TestOps {
     }
 
     @Override
-    public void enqueue(
-        KernelCache kernels,
-        Stream stream,
-        Map<String, DeviceTensor> inputs,
-        Map<String, DeviceTensor> outputs) {
-      work.run(stream, inputs, outputs);
+    public int requiredSharedMemory() {
+      return 0;
+    }
+
+    @Override
+    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
+      work.run(stream, bindings.inputs(), bindings.outputs());
     }
   }
 
@@ -101,8 +103,9 @@ public final class TestOps {
               Attribute.flag("gate", "waits at the gate"),
               Attribute.number("factor", 1.0, "unused"),
               Attribute.choice("mode", "", List.of("a", "b"), "unused")),
-          List.of(new OpDescription.Output("y", "[…]", "x")),
-          "y = x");
+          List.of(OpDescription.Output.of("y", "[…]", "that of x", "x")),
+          "y = x",
+          "0");
     }
 
     @Override
@@ -136,7 +139,7 @@ public final class TestOps {
           new Case(
               Map.of("x", x),
               Attributes.of(description(), Map.of()),
-              new Tolerance(Tolerance.Metric.MAXIMUM, 0)));
+              Map.of("y", Tolerance.exact())));
     }
   }
 
@@ -150,9 +153,11 @@ public final class TestOps {
           List.of(input("a", "[N]", false), input("b", "[M]", true)),
           List.of(),
           List.of(
-              new OpDescription.Output("c", "[N+M]", "a, then b"),
-              new OpDescription.Output("zeros", "[N]", "as many zeros as a has elements")),
-          "c = a ++ b");
+              OpDescription.Output.of("c", "[N+M]", "that of a", "a, then b"),
+              OpDescription.Output.of(
+                  "zeros", "[N]", "that of a", "as many zeros as a has elements")),
+          "c = a ++ b",
+          "0");
     }
 
     @Override
@@ -201,7 +206,7 @@ public final class TestOps {
           new Case(
               Map.of("a", a),
               Attributes.of(description(), Map.of()),
-              new Tolerance(Tolerance.Metric.MAXIMUM, 0)));
+              Map.of("c", Tolerance.exact(), "zeros", Tolerance.exact())));
     }
   }
 }

@@ -1,0 +1,142 @@
+package dev.athanor.engine.author;
+
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How consecutive elements are moved by one instruction: as a vector of themselves, or, where they
+ * are smaller than a register, as a vector of 32-bit words that hold several.
+ */
+record VectorAccess(Type element, int count) {
+
+  private static final int WORD = 4;
+  private static final int MOST_BYTES = 16;
+
+  VectorAccess {
+    int bytes = element.bytes() * count;
+    if (Integer.bitCount(count) != 1 || bytes > MOST_BYTES) {
+      throw new IllegalArgumentException(
+          "one access moves 1, 2, 4, 8 or 16 elements and at most 16 bytes, got %d of .%s"
+              .formatted(count, element.word()));
+    }
+  }
+
+  /** Loads, zeros where there is a condition that does not hold. */
+  List<Value> load(
+      KernelBuilder k, @Nullable Predicate condition, String opcode, Operand.Address address) {
+    if (count == 1) {
+      return registers(k, condition, opcode, address, element, memoryType(element), 1);
+    }
+    int perWord = WORD / element.bytes();
+    if (perWord <= 1) {
+      return registers(k, condition, opcode, address, element, memoryType(element), count);
+    }
+    if (count < perWord) {
+      var both = registers(k, condition, opcode, address, Type.B16, "b16", 1).getFirst();
+      return both.bits().bytes(element).subList(0, count);
+    }
+    var values = new ArrayList<Value>();
+    for (var word : registers(k, condition, opcode, address, Type.B32, "b32", count / perWord)) {
+      values.addAll(perWord == 2 ? word.halves(element) : word.bits().bytes(element));
+    }
+    return values;
+  }
+
+  private static List<Value> registers(
+      KernelBuilder k,
+      @Nullable Predicate condition,
+      String opcode,
+      Operand.Address address,
+      Type type,
+      String memoryType,
+      int count) {
+    var values = new ArrayList<Value>();
+    for (int i = 0; i < count; i++) {
+      var d = k.register(type);
+      if (condition != null) {
+        k.emit("mov." + type.registerClass().word(), d, zero(type));
+      }
+      values.add(new Value(k, type, d));
+    }
+    var name = opcode + (count == 1 ? "." : ".v" + count + ".") + memoryType;
+    var target = count == 1 ? values.getFirst().operand() : KernelBuilder.vector(values);
+    if (condition == null) {
+      k.emit(name, target, address);
+    } else {
+      k.emit(condition, name, target, address);
+    }
+    return values;
+  }
+
+  void store(
+      KernelBuilder k,
+      @Nullable Predicate condition,
+      String opcode,
+      Operand.Address address,
+      List<? extends Value> values) {
+    int perWord = WORD / element.bytes();
+    List<? extends Value> moved = values;
+    var memoryType = memoryType(element);
+    if (count > 1 && perWord == 2) {
+      moved = pairs(k, values);
+      memoryType = "b32";
+    } else if (count == 2 && perWord == 4) {
+      moved = List.of(values.get(0).bits().and(255).or(values.get(1).bits().shl(8)).value());
+      memoryType = "b16";
+    } else if (count > 2 && perWord == 4) {
+      moved = words(values);
+      memoryType = "b32";
+    }
+    var name = opcode + (moved.size() == 1 ? "." : ".v" + moved.size() + ".") + memoryType;
+    var source = moved.size() == 1 ? moved.getFirst().operand() : KernelBuilder.vector(moved);
+    if (condition == null) {
+      k.emit(name, address, source);
+    } else {
+      k.emit(condition, name, address, source);
+    }
+  }
+
+  private static List<Value> pairs(KernelBuilder k, List<? extends Value> values) {
+    var words = new ArrayList<Value>();
+    for (int i = 0; i < values.size(); i += 2) {
+      words.add(k.pack(values.get(i), values.get(i + 1)));
+    }
+    return words;
+  }
+
+  /** Four integers a word, of each the lowest byte. */
+  private static List<Value> words(List<? extends Value> values) {
+    var words = new ArrayList<Value>();
+    for (int i = 0; i < values.size(); i += 4) {
+      var word = values.get(i).bits().and(255);
+      for (int b = 1; b < 4; b++) {
+        var part = values.get(i + b).bits();
+        word = word.or((b < 3 ? part.and(255) : part).shl(8 * b));
+      }
+      words.add(word.value());
+    }
+    return words;
+  }
+
+  /** How loads and stores name a type: those of f16 and bf16 know bits only. */
+  static String memoryType(Type type) {
+    return switch (type) {
+      case F16, BF16 -> "b16";
+      case E4M3, E5M2 -> "b8";
+      case TF32 -> "b32";
+      default -> type.word();
+    };
+  }
+
+  private static Immediate zero(Type type) {
+    return switch (type) {
+      case F32 -> Immediate.of(0f);
+      case F64 -> Immediate.of(0.0);
+      default -> Immediate.of(0);
+    };
+  }
+}

@@ -1,0 +1,91 @@
+package dev.athanor.ops;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+
+/**
+ * The formats of GGML in which a block of weights shares its scales, and NF4, whose table is that
+ * of QLoRA (arXiv 2305.14314, appendix E).
+ */
+final class Blocks {
+
+  private static final ValueLayout.OfShort SHORT =
+      ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+  private static final ValueLayout.OfInt INT =
+      ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+  private static final ValueLayout.OfFloat FLOAT =
+      ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
+  /** The quantiles of the normal distribution that NF4's indices stand for. */
+  static final float[] NF4_TABLE = {
+    -1.0f, -0.6961928f, -0.52507305f, -0.3949175f,
+    -0.28444138f, -0.18477343f, -0.091050036f, 0.0f,
+    0.0795803f, 0.1609302f, 0.2461123f, 0.33791524f,
+    0.44070983f, 0.562617f, 0.72295684f, 1.0f
+  };
+
+  private Blocks() {}
+
+  /** Element {@code i} of a block. */
+  static double read(DType format, MemorySegment block, int i) {
+    return switch (format) {
+      case Q4_0 -> half(block, 0) * (nibble(block, 2, i, 16) - 8);
+      case Q4_1 -> half(block, 0) * nibble(block, 4, i, 16) + half(block, 2);
+      case Q5_0 -> {
+        int fifth = (block.get(INT, 2) >>> i) & 1;
+        yield half(block, 0) * ((nibble(block, 6, i, 16) | (fifth << 4)) - 16);
+      }
+      case Q8_0 -> half(block, 0) * block.get(JAVA_BYTE, 2 + i);
+      case Q4_K -> super4(block, 16, i, 0);
+      case Q5_K -> super4(block, 48, i, ((unsigned(block, 16 + i % 32) >> (i / 32)) & 1) << 4);
+      case Q6_K -> {
+        int inHalf = i % 128;
+        int group = inHalf / 32;
+        int lane = i % 32;
+        int low =
+            (unsigned(block, i / 128 * 64 + 32 * (group & 1) + lane) >> (group < 2 ? 0 : 4)) & 15;
+        int high = (unsigned(block, 128 + i / 128 * 32 + lane) >> (2 * group)) & 3;
+        yield half(block, 208) * block.get(JAVA_BYTE, 192 + i / 16) * ((low | (high << 4)) - 32);
+      }
+      case NF4 ->
+          (double) block.get(FLOAT, 0)
+              * NF4_TABLE[(unsigned(block, 4 + i / 2) >> (4 * (i % 2))) & 15];
+      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+    };
+  }
+
+  /**
+   * Element {@code i} of a block of 256 with 6-bit scales; {@code fifth} is added to its nibble.
+   */
+  private static double super4(MemorySegment block, int quants, int i, int fifth) {
+    int sub = i / 32;
+    int nibble = (unsigned(block, quants + sub / 2 * 32 + i % 32) >> (4 * (sub % 2))) & 15;
+    int scale;
+    int least;
+    if (sub < 4) {
+      scale = unsigned(block, 4 + sub) & 63;
+      least = unsigned(block, 8 + sub) & 63;
+    } else {
+      int shared = unsigned(block, 8 + sub);
+      scale = (shared & 15) | ((unsigned(block, sub) >> 6) << 4);
+      least = (shared >> 4) | ((unsigned(block, 4 + sub) >> 6) << 4);
+    }
+    return half(block, 0) * scale * (nibble | fifth) - half(block, 2) * least;
+  }
+
+  /** Low nibbles hold the first half of the values, high ones the second. */
+  private static int nibble(MemorySegment block, int at, int i, int half) {
+    return (unsigned(block, at + i % half) >> (i < half ? 0 : 4)) & 15;
+  }
+
+  private static double half(MemorySegment block, int at) {
+    return Float.float16ToFloat(block.get(SHORT, at));
+  }
+
+  private static int unsigned(MemorySegment block, int at) {
+    return block.get(JAVA_BYTE, at) & 0xFF;
+  }
+}

@@ -1,0 +1,43 @@
+package dev.athanor.ops;
+
+/** Floating-point numbers of eight bits (OCP 8-bit floating point specification 1.0). */
+final class SmallFloats {
+
+  private static final int SIGN = 0x80;
+  private static final int NAN = 0x7F;
+
+  private SmallFloats() {}
+
+  /** The number that an e4m3 stands for. */
+  static float e4m3(byte bits) {
+    int magnitude = bits & 0x7F;
+    if (magnitude == NAN) {
+      return Float.NaN;
+    }
+    int exponent = magnitude >> 3;
+    int fraction = magnitude & 7;
+    float value = exponent == 0 ? fraction * 0x1p-9f : Math.scalb(1 + fraction / 8f, exponent - 7);
+    return bits < 0 ? -value : value;
+  }
+
+  /**
+   * The bits of a number, rounded to nearest even; a NaN is the canonical one.
+   *
+   * @param value not beyond the greatest number of the type, an infinity only for e5m2
+   */
+  static byte encode(DType dtype, double value) {
+    int fractionBits = dtype == DType.E4M3 ? 3 : 2;
+    int sign = Double.doubleToRawLongBits(value) < 0 ? SIGN : 0;
+    if (Double.isNaN(value)) {
+      return NAN;
+    }
+    if (Double.isInfinite(value)) {
+      return (byte) (sign | 0x7C);
+    }
+    // how many of the smallest distances the number is, then the encoding counts on from there
+    double spacing = dtype.spacing(value);
+    long steps = (long) Math.rint(Math.abs(value) / spacing);
+    int binade = Math.getExponent(spacing) - Math.getExponent(dtype.spacing(0));
+    return (byte) (sign | (int) (steps + ((long) binade << fractionBits)));
+  }
+}

@@ -1,0 +1,102 @@
+package dev.athanor.ops;
+
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * One launch of a plan.
+ *
+ * @param block threads along the first dimension
+ * @param sharedBytes of the kernel's dynamic shared array; 0 when it has none
+ * @param slots the kernel's arguments, in the order of its parameters
+ */
+public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<Slot> slots) {
+
+  private static final int MOST_BLOCKS_YZ = 65_535;
+
+  public Step {
+    slots = List.copyOf(slots);
+  }
+
+  /** What becomes an argument of a kernel. */
+  public sealed interface Slot {
+
+    /** The address of an input. */
+    record Input(String name, long byteOffset) implements Slot {}
+
+    /** The address of an output. */
+    record Output(String name, long byteOffset) implements Slot {}
+
+    /** An address in the plan's workspace. */
+    record Workspace(long byteOffset) implements Slot {}
+
+    /** A number. */
+    record Scalar(Argument value) implements Slot {}
+
+    static Slot input(String name) {
+      return new Input(name, 0);
+    }
+
+    static Slot output(String name) {
+      return new Output(name, 0);
+    }
+
+    static Slot of(int value) {
+      return new Scalar(Argument.of(value));
+    }
+
+    static Slot of(long value) {
+      return new Scalar(Argument.of(value));
+    }
+
+    static Slot of(float value) {
+      return new Scalar(Argument.of(value));
+    }
+
+    static Slot of(double value) {
+      return new Scalar(Argument.of(value));
+    }
+  }
+
+  /** Why the device cannot launch this, in one sentence; empty when it can. */
+  Optional<String> refusal(Capability device) {
+    if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
+      return Optional.of(
+          "it needs %d bytes of shared memory, a block on %s has %d"
+              .formatted(sharedBytes, device.name(), device.sharedBytesPerBlockOptIn()));
+    }
+    if (block > device.maxThreadsPerBlock()) {
+      return Optional.of(
+          "it needs blocks of %d threads, %s has at most %d"
+              .formatted(block, device.name(), device.maxThreadsPerBlock()));
+    }
+    if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
+      return Optional.of(
+          "it needs a grid of %s blocks, and %d are the most for y and z"
+              .formatted(grid, MOST_BLOCKS_YZ));
+    }
+    return Optional.empty();
+  }
+
+  Launch launch(KernelCache kernels, Bindings bindings) {
+    var arguments = new ArrayList<Argument>(slots.size());
+    for (var slot : slots) {
+      arguments.add(
+          switch (slot) {
+            case Slot.Input(var name, var offset) ->
+                new Argument.Pointer(bindings.input(name).buffer(), offset);
+            case Slot.Output(var name, var offset) ->
+                new Argument.Pointer(bindings.output(name).buffer(), offset);
+            case Slot.Workspace(var offset) ->
+                new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
+            case Slot.Scalar(var value) -> value;
+          });
+    }
+    return new Launch(kernels.get(variant), grid, Dim3.of(block), sharedBytes, arguments);
+  }
+}

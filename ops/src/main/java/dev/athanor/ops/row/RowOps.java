@@ -1,0 +1,14 @@
+package dev.athanor.ops.row;
+
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpProvider;
+import java.util.List;
+
+/** What is computed row by row: norms, softmax, rotary positions, and what is fused with them. */
+public final class RowOps implements OpProvider {
+
+  @Override
+  public List<Op> ops() {
+    return List.of();
+  }
+}
