@@ -26,6 +26,9 @@ public final class Matmul implements Op {
   /** What can be added: a number of eight bits is no bias. */
   private static final Set<DType> BIASES = Set.of(DType.F32, DType.F16, DType.BF16);
 
+  /** How far a product with factors rounded to tf32 may be off, relative to it. */
+  static final double TF32_TOLERANCE = 1e-3;
+
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul",

@@ -43,9 +43,6 @@ final class TensorPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
-  /** The least extent of a stage whose bytes are turned as they are read. */
-  private static final int LEAST_INTERLEAVED = 64;
-
   /** Registers of a thread for its sums and for what it has loaded, so that none spills. */
   private static final int REGISTERS = 130;
 
@@ -103,13 +100,6 @@ final class TensorPlanner {
     long area = (long) tile.m() * tile.n();
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.n())) {
       return Optional.of("smaller tiles leave less of a block idle");
-    }
-    for (var stage : List.of(variant.stageA(), variant.stageB())) {
-      if (stage.interleaved() && stage.extent() < LEAST_INTERLEAVED) {
-        return Optional.of(
-            "rows of %d bytes in shared memory cannot be turned without bank conflicts"
-                .formatted(stage.extent()));
-      }
     }
     int registers =
         tile.warpM() * tile.warpN() / 32
