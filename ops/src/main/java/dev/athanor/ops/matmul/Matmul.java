@@ -21,7 +21,7 @@ import java.util.random.RandomGenerator;
 /** The product of two matrices, with bias and activation. */
 public final class Matmul implements Op {
 
-  private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+  private static final Set<DType> DTYPES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -44,10 +44,10 @@ public final class Matmul implements Op {
               Attribute.choice(
                   "outDtype",
                   "",
-                  List.of("f32", "f16", "bf16"),
-                  "the dtype of c; that of a when left out, and f32 can give only f32")),
+                  List.of("f64", "f32", "f16", "bf16"),
+                  "the dtype of c; that of a when left out, and f64 and f32 can give only themselves")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32",
+          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64",
           "2·M·N·K a product");
 
   @Override
@@ -81,6 +81,7 @@ public final class Matmul implements Op {
     return new Tolerance(
         Tolerance.Metric.RELATIVE,
         switch (dtype) {
+          case F64 -> 1e-15 * Math.sqrt(k);
           case F32 -> 1e-6 * Math.sqrt(k);
           case F16 -> 2e-3;
           case BF16 -> 1e-2;

@@ -75,10 +75,11 @@ final class MatmulCases {
       cases.add(
           make(random, dtype, Shape.of(), Shape.of(2, 2), new int[] {4, 16, 8}, Map.of(), false));
     }
+    cases.addAll(CoresCases.of(random, quick));
     return cases;
   }
 
-  private static Case make(
+  static Case make(
       RandomGenerator random,
       DType dtype,
       Shape batchA,

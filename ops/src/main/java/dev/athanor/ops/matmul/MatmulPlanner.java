@@ -18,18 +18,16 @@ final class MatmulPlanner {
   /** The best first where a problem is large. */
   private static final List<Tile> TILES =
       List.of(
-          new Tile(Tile.Unit.CORES, 128, 128, 16, 8, 8, 1),
-          new Tile(Tile.Unit.CORES, 64, 64, 16, 4, 4, 1),
-          new Tile(Tile.Unit.CORES, 32, 32, 16, 4, 4, 1),
-          new Tile(Tile.Unit.TENSOR, 128, 128, 32, 64, 32, 3),
-          new Tile(Tile.Unit.TENSOR, 64, 64, 32, 32, 32, 3),
-          new Tile(Tile.Unit.TENSOR, 32, 32, 32, 16, 16, 3));
+          new Tile(128, 128, 32, 64, 32, 3),
+          new Tile(64, 64, 32, 32, 32, 3),
+          new Tile(32, 32, 32, 16, 16, 3));
 
   private MatmulPlanner() {}
 
   /** The plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(MatmulProblem problem, Capability capability) {
     var candidates = new Candidates("product of " + problem.dtype().text(), capability);
+    CoresPlanner.offer(problem, capability, candidates);
     for (var tile : TILES) {
       judge(tile, problem, capability, candidates);
     }
@@ -38,15 +36,14 @@ final class MatmulPlanner {
 
   private static void judge(
       Tile tile, MatmulProblem problem, Capability capability, Candidates candidates) {
-    var variant = variant(problem, tile);
-    var name = variant.name();
-    var wanted = problem.dtype() == DType.F32 ? Tile.Unit.CORES : Tile.Unit.TENSOR;
-    if (tile.unit() != wanted) {
+    if (problem.dtype() != DType.F16 && problem.dtype() != DType.BF16) {
       candidates.refuse(
-          "%s %s".formatted(tile.unit(), tile),
-          problem.dtype().text() + " is computed by " + wanted);
+          "tensor cores " + tile,
+          problem.dtype().text() + " is computed by one multiply-add a lane");
       return;
     }
+    var variant = variant(problem, tile);
+    var name = variant.name();
     if (!candidates.runs(Target.SM_80, name)) {
       return;
     }
@@ -72,8 +69,7 @@ final class MatmulPlanner {
     long matrixC = (long) problem.m() * problem.n();
     int bytes = problem.dtype().bytes();
     var inner = problem.batch().inner();
-    int shared =
-        variant.tile().unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(variant.tile()) : 0;
+    int shared = TensorMatmul.sharedBytes(variant.tile());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var c = new Slot.Output("c", start.c() * matrixC * problem.outDType().bytes());
@@ -97,7 +93,7 @@ final class MatmulPlanner {
                   Slot.of(inner.strideA() * matrixA),
                   Slot.of(inner.strideB() * matrixB),
                   Slot.of(matrixC),
-                  Slot.of(problem.alpha()))));
+                  Slot.of((float) problem.alpha()))));
     }
     return steps;
   }
@@ -109,7 +105,6 @@ final class MatmulPlanner {
   }
 
   private static MatmulVariant variant(MatmulProblem problem, Tile tile) {
-    boolean tensor = tile.unit() == Tile.Unit.TENSOR;
     int bytes = problem.dtype().bytes();
     return new MatmulVariant(
         tile,
@@ -117,9 +112,9 @@ final class MatmulPlanner {
         problem.outDType(),
         problem.transposeA(),
         problem.transposeB(),
-        tensor ? access(problem.leadingDimensionA() * (long) bytes) : bytes,
-        tensor ? access(problem.leadingDimensionB() * (long) bytes) : bytes,
-        tensor && problem.n() % 2 == 0,
+        access(problem.leadingDimensionA() * (long) bytes),
+        access(problem.leadingDimensionB() * (long) bytes),
+        problem.n() % 2 == 0,
         problem.bias(),
         problem.activation());
   }

@@ -14,6 +14,7 @@ import java.util.Map;
  * @param dtype of a and b
  * @param outDType of c
  * @param bias whether there is one
+ * @param alpha as the kernels have it: rounded to f32 but for f64
  */
 record MatmulProblem(
     DType dtype,
@@ -26,7 +27,7 @@ record MatmulProblem(
     boolean transposeB,
     boolean bias,
     Activation activation,
-    float alpha) {
+    double alpha) {
 
   static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -71,6 +72,14 @@ record MatmulProblem(
           "bias is %s but a is %s; they must be the same"
               .formatted(bias.dtype().text(), a.dtype().text()));
     }
+    var activation = Activation.of(attributes.choice("activation"));
+    if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
+      throw new OpException.UnsupportedDType(
+          "activation",
+          "activation %s is a function of f32; a product of f64 takes none or relu"
+              .formatted(activation.text()));
+    }
+    double alpha = attributes.number("alpha");
     return new MatmulProblem(
         a.dtype(),
         outDType(a.dtype(), attributes.choice("outDtype")),
@@ -81,8 +90,8 @@ record MatmulProblem(
         transposeA,
         transposeB,
         bias != null,
-        Activation.of(attributes.choice("activation")),
-        (float) attributes.number("alpha"));
+        activation,
+        a.dtype() == DType.F64 ? alpha : (float) alpha);
   }
 
   private static DType outDType(DType dtype, String asked) {
@@ -90,10 +99,12 @@ record MatmulProblem(
       return dtype;
     }
     var out = DType.of(asked).orElseThrow(() -> new IllegalArgumentException("no dtype " + asked));
-    if (out != dtype && dtype.bytes() != 2) {
+    if (out != dtype && (dtype.bytes() != 2 || out == DType.F64)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "a product of %s is %s, got outDtype %s".formatted(dtype.text(), dtype.text(), asked));
+          "a product of %s is %s, got outDtype %s"
+              .formatted(
+                  dtype.text(), dtype.bytes() == 2 ? "f16, bf16 or f32" : dtype.text(), asked));
     }
     return out;
   }

@@ -43,7 +43,7 @@ record MatmulVariant(
     return MatmulKernels.build(this);
   }
 
-  /** For instance {@code matmul_f32_64x64x16_nt_bias_relu}. */
+  /** For instance {@code matmul_f16_64x64x32x3_nt_a16_b16_c2_bias_relu}. */
   @Override
   public String name() {
     var name = new StringBuilder("matmul_").append(dtype.text());
@@ -55,9 +55,7 @@ record MatmulVariant(
         .append('_')
         .append(transposeA ? 't' : 'n')
         .append(transposeB ? 't' : 'n');
-    if (tile.unit() == Tile.Unit.TENSOR) {
-      name.append("_a").append(accessA).append("_b").append(accessB).append(pairs ? "_c2" : "_c1");
-    }
+    name.append("_a").append(accessA).append("_b").append(accessB).append(pairs ? "_c2" : "_c1");
     if (bias) {
       name.append("_bias");
     }

@@ -1,28 +1,19 @@
 package dev.athanor.ops.matmul;
 
 /**
- * How a block of threads computes a part of c, stage by stage along K.
+ * How a block of threads computes a part of c with {@code mma.sync.m16n8k16}, stage by stage along K.
  *
  * @param m rows of c that a block computes
  * @param n columns of c that a block computes
  * @param k depth of a stage
- * @param threadM of {@link Unit#CORES} the rows of a thread, of {@link Unit#TENSOR} those of a warp
- * @param threadN the columns of it
+ * @param threadM rows of c that a warp computes
+ * @param threadN columns of c that a warp computes
  * @param stages how many stages shared memory holds
  */
-record Tile(Unit unit, int m, int n, int k, int threadM, int threadN, int stages) {
-
-  /** What multiplies. */
-  enum Unit {
-    /** One multiply-add a lane. */
-    CORES,
-    /** {@code mma.sync.m16n8k16}. */
-    TENSOR
-  }
+record Tile(int m, int n, int k, int threadM, int threadN, int stages) {
 
   int threads() {
-    int parts = (m / threadM) * (n / threadN);
-    return unit == Unit.CORES ? parts : 32 * parts;
+    return 32 * (m / threadM) * (n / threadN);
   }
 
   @Override

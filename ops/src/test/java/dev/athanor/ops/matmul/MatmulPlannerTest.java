@@ -23,8 +23,8 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn",
-    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn",
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_128x128x32x3_nn_a16_b16_c2",
     "BF16, 64, 64, 64, matmul_bf16_32x32x32x3_nn_a16_b16_c2"
   })
@@ -59,7 +59,7 @@ class MatmulPlannerTest {
         .contains(
             "  matmul_f16_128x128x32x3_nn_a16_b16_c2: it needs 49152 bytes of shared memory, a block"
                 + " on test device has 40000")
-        .contains("  CORES 128x128x16: f16 is computed by TENSOR");
+        .contains("  one multiply-add a lane: f16 is computed by tensor cores");
   }
 
   @Test
@@ -79,7 +79,7 @@ class MatmulPlannerTest {
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
             "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
-                + " f32 is computed by CORES");
+                + " f32 is computed by one multiply-add a lane");
   }
 
   @Test
@@ -117,6 +117,16 @@ class MatmulPlannerTest {
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
         "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
+        Map.of("outDtype", "f64"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+    refused(
+        Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
+        Map.of("activation", "gelu-tanh"),
+        OpException.UnsupportedDType.class,
+        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
     refused(
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),

@@ -13,7 +13,6 @@ import dev.athanor.ops.profile.OpProfile;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -23,7 +22,7 @@ class MatmulProfileTest {
   private static final Matmul MATMUL = new Matmul();
 
   /** The profile of every plan for a product. */
-  private static List<Profile> profiles(
+  static List<Profile> profiles(
       DType dtype, boolean transposeA, boolean transposeB, int m, int n, int k) {
     var types =
         Map.of(
@@ -42,7 +41,7 @@ class MatmulProfileTest {
     return all;
   }
 
-  private static List<Row> rows(Profile profile, String opcode) {
+  static List<Row> rows(Profile profile, String opcode) {
     var rows =
         profile.rows().stream()
             .filter(row -> row.instruction().opcode().startsWith(opcode) && row.executed() > 0)
@@ -51,7 +50,7 @@ class MatmulProfileTest {
     return rows;
   }
 
-  private static void hasNoConflicts(Profile profile, String opcode) {
+  static void hasNoConflicts(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.shared().requests()).isPositive();
       assertThat(row.shared().wavefronts())
@@ -60,7 +59,7 @@ class MatmulProfileTest {
     }
   }
 
-  private static void movesWholeSectors(Profile profile, String opcode) {
+  static void movesWholeSectors(Profile profile, String opcode) {
     long sectors = 0;
     for (var row : rows(profile, opcode)) {
       assertThat(row.global().sectors())
@@ -99,32 +98,6 @@ class MatmulProfileTest {
     for (var profile : profiles(DType.F16, false, true, 128, 128, k)) {
       hasNoConflicts(profile, "ldmatrix");
       hasNoConflicts(profile, store);
-    }
-  }
-
-  @Test
-  void coreKernelsReadSharedMemoryWithoutConflicts() {
-    for (boolean transposeA : List.of(false, true)) {
-      var profiles = profiles(DType.F32, transposeA, !transposeA, 128, 128, 64);
-      assertThat(profiles).hasSize(3);
-      for (var profile : profiles) {
-        hasNoConflicts(profile, "ld.shared.v4");
-        movesWholeSectors(profile, "ld.global");
-        assertThat(profile.flops().get("f32")).isGreaterThanOrEqualTo(2L * 128 * 128 * 64);
-      }
-    }
-  }
-
-  /**
-   * A stage whose rows go along K while the matrix' do not is stored in columns of 16, and a pitch
-   * of whole vectors brings those to 8 different banks.
-   */
-  @Test
-  void coreKernelsTurnAMatrixWithTwoWayConflicts() {
-    for (var profile : profiles(DType.F32, false, false, 128, 128, 64)) {
-      var ways = rows(profile, "st.shared").stream().map(row -> row.shared().ways()).distinct();
-      // those of a, which is turned, and those of b, which is not
-      assertThat(ways.toList()).as(profile.kernel()).containsExactly(2, 1);
     }
   }
 }
