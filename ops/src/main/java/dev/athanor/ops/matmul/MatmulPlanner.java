@@ -27,6 +27,9 @@ final class MatmulPlanner {
   /** The plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(MatmulProblem problem, Capability capability) {
     var candidates = new Candidates("product of " + problem.dtype().text(), capability);
+    if (GemvProblem.fits(problem)) {
+      GemvPlanner.offer(GemvProblem.of(problem), capability, candidates);
+    }
     CoresPlanner.offer(problem, capability, candidates);
     for (var tile : TILES) {
       judge(tile, problem, capability, candidates);

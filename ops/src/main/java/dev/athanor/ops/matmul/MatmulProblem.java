@@ -94,7 +94,7 @@ record MatmulProblem(
         a.dtype() == DType.F64 ? alpha : (float) alpha);
   }
 
-  private static DType outDType(DType dtype, String asked) {
+  static DType outDType(DType dtype, String asked) {
     if (asked.isEmpty()) {
       return dtype;
     }
@@ -118,7 +118,7 @@ record MatmulProblem(
     }
   }
 
-  private static int extent(String name, TensorType tensor, int index) {
+  static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
     if (extent > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
