@@ -135,7 +135,8 @@ final class TensorPlanner {
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
-    offer(problem, candidates, variant, cycles, steps, 0, rounds, "");
+    var reason = "%.0f blocks a multiprocessor".formatted(rounds);
+    offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
   }
 
   /** Several blocks share K, and a second launch adds what they have. */
@@ -189,31 +190,37 @@ final class TensorPlanner {
               rest));
     }
     offer(
-        problem, candidates, first, cycles, steps, bytes, 1, ", K in %d shares".formatted(shares));
+        problem,
+        candidates,
+        first.name() + shares,
+        cycles,
+        steps,
+        bytes,
+        "K in %d shares".formatted(shares));
   }
 
   /**
    * Offers a way.
    *
    * @param cycles that a multiprocessor takes for one round of its steps
-   * @param rounds how many blocks a multiprocessor has, one after the other
    */
   private static void offer(
       MatmulProblem problem,
       Candidates candidates,
-      TensorVariant variant,
+      String name,
       double cycles,
       List<Step> steps,
       long workspaceBytes,
-      double rounds,
-      String more) {
+      String reason) {
     double microseconds =
         steps.size() * MatmulPlanner.LAUNCH_MICROSECONDS
             + problem.batch().starts().size() * cycles / MatmulPlanner.CYCLES_PER_MICROSECOND;
-    var reason =
-        String.format(
-            Locale.ROOT, "about %.1f us, %.0f blocks a multiprocessor%s", microseconds, rounds, more);
-    candidates.offer(variant.name(), microseconds, reason, steps, workspaceBytes);
+    candidates.offer(
+        name,
+        microseconds,
+        String.format(Locale.ROOT, "about %.1f us, %s", microseconds, reason),
+        steps,
+        workspaceBytes);
   }
 
   /** The cycles that a multiprocessor takes for a block. */
