@@ -94,8 +94,15 @@ final class OpArguments {
    */
   Map<String, TensorType> types() {
     var types = new LinkedHashMap<String, TensorType>();
-    shapes.forEach(
-        (input, shape) -> types.put(input, new TensorType(dtype(input), shape(input, shape))));
+    shapes.forEach((input, text) -> {
+      var dtype = dtype(input);
+      var shape = shape(input, text);
+      try {
+        types.put(input, new TensorType(dtype, shape));
+      } catch (IllegalArgumentException e) {
+        throw refused("--shape %s=%s: %s".formatted(input, text, e.getMessage()));
+      }
+    });
     return types;
   }
 

@@ -54,7 +54,7 @@ class CommandLineTest {
           ptx frob | athanor ptx: there is no op "frob"; ops are matmul
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
-          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, i64, i32, i16, i8, u8, u32, bool
+          ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
@@ -134,7 +134,7 @@ class CommandLineTest {
     assertThat(kernel.get("assembled").get(0).get("spillStoreBytes").asInt()).isZero();
     assertThat(kernel.get("assembled").get(0).get("blocksPerMultiprocessor").get("A100").asInt())
         .isPositive();
-    assertThat(json.get("explanation").asString()).contains("CORES 64x64x16");
+    assertThat(json.get("explanation").asString()).contains("matmul_f32_64x64x16_nn");
     assertThat(ptx("--explain").out().strip()).isEqualTo(json.get("explanation").asString());
   }
 
@@ -185,7 +185,7 @@ class CommandLineTest {
   void opsAreDescribedInJsonAsTheServiceDoes() {
     var op = JSON.readTree(athanor("ops", "matmul", "--json").out());
     assertThat(op.propertyNames())
-        .containsExactly("name", "summary", "inputs", "attributes", "outputs", "formula");
+        .containsExactly("name", "summary", "inputs", "attributes", "outputs", "formula", "flops");
     var attributes = op.get("attributes");
     assertThat(attributes.get(0).toString())
         .isEqualTo(
