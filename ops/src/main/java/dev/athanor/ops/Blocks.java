@@ -29,6 +29,16 @@ final class Blocks {
 
   private Blocks() {}
 
+  /** Where the floating-point scales of a block begin: f32 for NF4, f16 for all others. */
+  static int[] scales(DType format) {
+    return switch (format) {
+      case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
+      case Q4_1, Q4_K, Q5_K -> new int[] {0, 2};
+      case Q6_K -> new int[] {208};
+      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+    };
+  }
+
   /** Element {@code i} of a block. */
   static double read(DType format, MemorySegment block, int i) {
     return switch (format) {

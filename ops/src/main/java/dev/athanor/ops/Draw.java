@@ -14,6 +14,31 @@ public final class Draw {
     this.random = random;
   }
 
+  /** Normal numbers of floating-point types, zeros and ones of integers, blocks that are finite. */
+  public HostTensor usual(TensorType type) {
+    if (type.dtype().isBlock()) {
+      return blocks(type);
+    }
+    return type.dtype().isFloat() ? normal(0, 1, type) : integers(0, 1, type);
+  }
+
+  /** Blocks of random bits whose scales are about 1/64. */
+  public HostTensor blocks(TensorType type) {
+    var tensor = bytes(type);
+    int bytes = type.dtype().bytes();
+    for (long block = 0; block < type.bytes() / bytes; block++) {
+      var data = tensor.data().asSlice(block * bytes, bytes);
+      for (int at : Blocks.scales(type.dtype())) {
+        if (type.dtype() == DType.NF4) {
+          DType.F32.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        } else {
+          DType.F16.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        }
+      }
+    }
+    return tensor;
+  }
+
   /** Standard normal numbers. */
   public HostTensor normal(DType dtype, long... extents) {
     return normal(0, 1, new TensorType(dtype, Shape.of(extents)));

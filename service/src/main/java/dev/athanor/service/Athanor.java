@@ -8,6 +8,7 @@ import dev.athanor.service.cli.EmulateCommand;
 import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
+import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
 import java.nio.file.Files;
@@ -39,6 +40,7 @@ import picocli.CommandLine.Spec;
       OpsCommand.class,
       ProfileCommand.class,
       PtxCommand.class,
+      TuneCommand.class,
       VerifyCommand.class,
       VersionCommand.class
     },

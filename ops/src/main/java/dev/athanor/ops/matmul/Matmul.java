@@ -67,6 +67,18 @@ public final class Matmul implements Op {
   }
 
   @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    return MatmulReference.compute(inputs, attributes, elements);
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return tolerance(dtype, MatmulProblem.of(inputs, attributes).k());
+  }
+
+  @Override
   public List<Case> cases(RandomGenerator random, boolean quick) {
     return MatmulCases.of(random, quick);
   }

@@ -28,5 +28,6 @@ public record AthanorProperties(
         @DefaultValue("")
         String replica,
     @Valid @NotNull @DefaultValue RunSettings run,
+    @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
     @Valid @NotNull @DefaultValue RestSettings rest) {}
