@@ -177,6 +177,7 @@ class LaunchPathTest {
     }
     assertThat(variant.builds).hasValue(1);
     // those that waited for the build found the kernel, too
-    assertThat(origins).isEqualTo(Map.of(LoadedKernel.Origin.COMPILED, 1, LoadedKernel.Origin.HIT, callers - 1));
+    assertThat(origins)
+        .isEqualTo(Map.of(LoadedKernel.Origin.COMPILED, 1, LoadedKernel.Origin.HIT, callers - 1));
   }
 }

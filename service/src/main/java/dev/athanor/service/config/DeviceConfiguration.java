@@ -57,8 +57,14 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Catalogue catalogue() {
-    return Catalogue.load();
+  Catalogue catalogue(AthanorProperties properties) {
+    var folder = properties.plugins();
+    if (folder.isEmpty()) {
+      return Catalogue.load();
+    }
+    var catalogue = Catalogue.load(Plugins.of(Path.of(folder)));
+    LOG.info("{} ops, with those of the jars in {}", catalogue.all().size(), folder);
+    return catalogue;
   }
 
   @Bean

@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.cuda.CudaDriver;
 import dev.athanor.engine.ptx.Parser;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -73,6 +76,10 @@ class CommandLineTest {
           verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 45
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
           ops frob | athanor ops: there is no op "frob"; athanor ops lists them
+          run frob | athanor run: there is no op "frob"; athanor ops lists them
+          run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: there is no readable file /no/such.npy
+          run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
+          run matmul | athanor run: input "a" […, M, K] is missing; matmul takes a, b, bias
           tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; matmul takes a, b, bias
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: there is no op "frob"; athanor ops lists them
@@ -249,6 +256,70 @@ class CommandLineTest {
     var run = athanor("bench", "matmul", "--problem", problem);
     assertThat(run.err()).startsWith("athanor bench: --problem: " + sentence);
     assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void anOpRunsOnFiles() throws Exception {
+    var a = folder.resolve("a.npy");
+    TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
+    var b = folder.resolve("b.bin");
+    Files.write(b, new byte[] {0, 0, (byte) 0x80, 0x3F, 0, 0, 0, 0x40}); // 1 and 2
+    var c = folder.resolve("c.npy");
+    var run =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + a,
+            "--in",
+            "b=" + b + ":f32[2,1]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .containsPattern("matmul: matmul_f32_\\S+, [0-9.]+ µs")
+        .contains("c f32[2,1], written to " + c);
+    assertThat(TensorFile.read(c).toDoubles()).containsExactly(5, 11);
+    var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
+    assertThat(refused.err())
+        .startsWith(
+            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] takes 12 bytes, %s has 8".formatted(b, b));
+    assertThat(refused.status()).isEqualTo(2);
+    var bf16 =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + b + ":bf16[2,2]",
+            "--in",
+            "b=" + b + ":bf16[2,2]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(bf16.err())
+        .startsWith(
+            "athanor run: --out c: npy files hold no bf16; under another name than %s its bytes are written"
+                .formatted(c));
+    assertThat(
+            athanor(
+                    "run",
+                    "matmul",
+                    "--in",
+                    "a=" + b + ":bf16[2,2]",
+                    "--in",
+                    "b=" + b + ":bf16[2,2]",
+                    "--out",
+                    "c=" + folder.resolve("c.bin"),
+                    "--device",
+                    "emulator",
+                    "--json")
+                .status())
+        .isZero();
+    assertThat(Files.size(folder.resolve("c.bin"))).isEqualTo(8);
   }
 
   @Test
