@@ -76,10 +76,11 @@ final class MatmulCases {
           make(random, dtype, Shape.of(), Shape.of(2, 2), new int[] {4, 16, 8}, Map.of(), false));
     }
     cases.addAll(TensorCases.of(random, quick));
+    cases.addAll(CoresCases.of(random, quick));
     return cases;
   }
 
-  private static Case make(
+  static Case make(
       RandomGenerator random,
       DType dtype,
       Shape batchA,

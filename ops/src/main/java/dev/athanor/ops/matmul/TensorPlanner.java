@@ -132,7 +132,7 @@ final class TensorPlanner {
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var slots = slots(problem, start, c(problem, start));
-      slots.addAll(problem.epilogue().slots(problem.alpha()));
+      slots.addAll(problem.epilogue().slots((float) problem.alpha()));
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
@@ -181,7 +181,7 @@ final class TensorPlanner {
       rest.add(Slot.of((int) blocks));
       rest.add(Slot.of(shares));
       rest.add(Slot.of((long) problem.m() * problem.n()));
-      rest.addAll(problem.epilogue().slots(problem.alpha()));
+      rest.addAll(problem.epilogue().slots((float) problem.alpha()));
       steps.add(
           new Step(
               second,

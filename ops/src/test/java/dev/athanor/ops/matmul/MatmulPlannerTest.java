@@ -23,8 +23,8 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn",
-    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn",
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
     "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
     "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split",
@@ -61,7 +61,7 @@ class MatmulPlannerTest {
         .contains(
             "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
                 + " on test device has 50000")
-        .contains("  CORES 128x128x16: f16 is multiplied by tensor cores");
+        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
   }
 
   @Test
@@ -152,6 +152,16 @@ class MatmulPlannerTest {
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
         "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
+        Map.of("outDtype", "f64"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+    refused(
+        Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
+        Map.of("activation", "gelu-tanh"),
+        OpException.UnsupportedDType.class,
+        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
     refused(
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),

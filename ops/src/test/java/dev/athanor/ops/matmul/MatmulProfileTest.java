@@ -24,7 +24,7 @@ class MatmulProfileTest {
   private static final Matmul MATMUL = new Matmul();
 
   /** The profile of every launch of every plan for a product. */
-  private static List<Profile> profiles(
+  static List<Profile> profiles(
       DType dtype, boolean transposeA, boolean transposeB, int m, int n, int k) {
     return profiles(dtype, transposeA, transposeB, m, n, k, Map.of());
   }
@@ -52,7 +52,7 @@ class MatmulProfileTest {
     return all;
   }
 
-  private static List<Row> rows(Profile profile, String opcode) {
+  static List<Row> rows(Profile profile, String opcode) {
     var rows =
         profile.rows().stream()
             .filter(row -> row.instruction().opcode().startsWith(opcode) && row.executed() > 0)
@@ -61,7 +61,7 @@ class MatmulProfileTest {
     return rows;
   }
 
-  private static void hasNoConflicts(Profile profile, String opcode) {
+  static void hasNoConflicts(Profile profile, String opcode) {
     for (var row : rows(profile, opcode)) {
       assertThat(row.shared().requests()).isPositive();
       assertThat(row.shared().wavefronts())
@@ -70,7 +70,7 @@ class MatmulProfileTest {
     }
   }
 
-  private static void movesWholeSectors(Profile profile, String opcode) {
+  static void movesWholeSectors(Profile profile, String opcode) {
     long sectors = 0;
     for (var row : rows(profile, opcode)) {
       assertThat(row.global().sectors())
@@ -152,32 +152,6 @@ class MatmulProfileTest {
       if (profile.kernel().contains("_sum_")) {
         movesWholeSectors(profile, "ld.global");
       }
-    }
-  }
-
-  @Test
-  void coreKernelsReadSharedMemoryWithoutConflicts() {
-    for (boolean transposeA : List.of(false, true)) {
-      var profiles = profiles(DType.F32, transposeA, !transposeA, 128, 128, 64);
-      assertThat(profiles).hasSize(3);
-      for (var profile : profiles) {
-        hasNoConflicts(profile, "ld.shared.v4");
-        movesWholeSectors(profile, "ld.global");
-        assertThat(profile.flops().get("f32")).isGreaterThanOrEqualTo(2L * 128 * 128 * 64);
-      }
-    }
-  }
-
-  /**
-   * A stage whose rows go along K while the matrix' do not is stored in columns of 16, and a pitch
-   * of whole vectors brings those to 8 different banks.
-   */
-  @Test
-  void coreKernelsTurnAMatrixWithTwoWayConflicts() {
-    for (var profile : profiles(DType.F32, false, false, 128, 128, 64)) {
-      var ways = rows(profile, "st.shared").stream().map(row -> row.shared().ways()).distinct();
-      // those of a, which is turned, and those of b, which is not
-      assertThat(ways.toList()).as(profile.kernel()).containsExactly(2, 1);
     }
   }
 }
