@@ -65,7 +65,9 @@ public final class ElementwiseOps implements OpProvider {
         pair("add", "Adds", "a + b", Combination.SUM),
         pair("mul", "Multiplies", "a·b", Combination.PRODUCT),
         scale(),
-        cast());
+        cast(),
+        new TransposeOp(),
+        new GatherOp());
   }
 
   private static Activation gelu(Attributes attributes) {
