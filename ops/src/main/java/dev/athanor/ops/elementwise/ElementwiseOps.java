@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What is computed element by element, and what only moves, picks or sums elements. */
 public final class ElementwiseOps implements OpProvider {
@@ -67,7 +68,9 @@ public final class ElementwiseOps implements OpProvider {
         scale(),
         cast(),
         new TransposeOp(),
-        new GatherOp());
+        new GatherOp(),
+        reduce(),
+        argmax());
   }
 
   private static Activation gelu(Attributes attributes) {
@@ -191,6 +194,50 @@ public final class ElementwiseOps implements OpProvider {
         _ -> Formula.IDENTITY,
         Shapes.EQUAL,
         0);
+  }
+
+  private static ReduceOp reduce() {
+    return new ReduceOp(
+        new OpDescription(
+            "reduce",
+            "Makes one number of all along a dimension.",
+            List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
+            List.of(
+                Attribute.choice(
+                    "kind",
+                    "sum",
+                    Stream.of(Reduction.SUM, Reduction.MEAN, Reduction.MAX, Reduction.MIN)
+                        .map(Reduction::text)
+                        .toList(),
+                    "what is made of them"),
+                axis()),
+            List.of(Output.of("y", "[…, …]", "that of x", "without the dimension")),
+            "y = the sum (rounded once), mean, greatest or least of x along the axis; the greatest"
+                + " and the least are NaN where a number is. Equal calls give equal bits",
+            "1 an element of x"),
+        given -> Reduction.of(given.choice("kind")));
+  }
+
+  private static ReduceOp argmax() {
+    return new ReduceOp(
+        new OpDescription(
+            "argmax",
+            "Finds the greatest number along a dimension.",
+            List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
+            List.of(
+                axis(),
+                Attribute.choice(
+                    ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
+            List.of(Output.of("y", "[…, …]", "outDtype", "indices, without the dimension")),
+            "y = the index of the greatest number along the axis, the first of equal ones; a NaN"
+                + " counts as greater than all numbers",
+            "1 an element of x"),
+        _ -> Reduction.ARGMAX);
+  }
+
+  private static Attribute axis() {
+    return Attribute.integer(
+        ReduceOp.AXIS, -1, "the dimension that goes; negative ones count from the end");
   }
 
   private static Input one(String name, String shape, Set<DType> dtypes, String meaning) {
