@@ -51,7 +51,11 @@ public final class Matmul implements Op {
               Attribute.flag("transposeA", "a is stored as […, K, M]"),
               Attribute.flag("transposeB", "b is stored as […, N, K]"),
               Attribute.number("alpha", 1, "what the product is multiplied by"),
-              Attribute.choice("activation", "none", Activation.names(), "the function of the sum"),
+              Attribute.choice(
+                  "activation",
+                  "none",
+                  Activation.names(Activation.EPILOGUES),
+                  "the function of the sum"),
               Attribute.choice(
                   "outDtype",
                   "",
