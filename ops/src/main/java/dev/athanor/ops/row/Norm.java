@@ -1,0 +1,83 @@
+package dev.athanor.ops.row;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import java.util.List;
+
+/** What brings rows to one size. */
+enum Norm {
+  /** (x − mean) / √(variance + epsilon). */
+  LAYER("layer-norm"),
+  /** x / √(mean of squares + epsilon). */
+  RMS("rms-norm");
+
+  private final String text;
+
+  Norm(String text) {
+    this.text = text;
+  }
+
+  /** The name of the op. */
+  String text() {
+    return text;
+  }
+
+  /** The name as part of a kernel's: {@code layer_norm}. */
+  String word() {
+    return text.replace('-', '_');
+  }
+
+  /** Whether beta is added. */
+  boolean shifts() {
+    return this == LAYER;
+  }
+
+  /**
+   * How the values of a row become its norm.
+   *
+   * @param mean what is subtracted: the mean in several parts, which together have more digits
+   * @param scale what is multiplied by then
+   */
+  record Statistics(List<Real> mean, Real scale) {
+
+    /** The norm of a value of the row. */
+    Real apply(Real x) {
+      return mean.stream().reduce(x, Real::minus).times(scale);
+    }
+  }
+
+  /** The statistics of a row, whose values are zeros where it has none. */
+  Statistics of(Row row, Row.Data values, Real epsilon) {
+    var squares = row.variable(0);
+    var count = real(row.n);
+    if (this == RMS) {
+      values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
+      var mean = row.sum(squares).getFirst().over(count);
+      return new Statistics(List.of(), mean.plus(epsilon).rsqrt());
+    }
+    // Squares of differences from a number near the mean, so that nothing cancels; that number is
+    // the mean of what is read first, which is all of a row that fits. Its own rounding is what
+    // the sum of the differences tells: a constant row becomes exact zeros, however large.
+    var begin = row.variable(0);
+    values.forFirst((_, v) -> v.forEach(begin::add));
+    var origin = row.sum(begin).getFirst().over(real(row.atOnce()));
+    var differences = row.variable(0);
+    values.forEach((chunk, v) -> {
+      for (var each : chunk.orElse(0, v.stream().map(x -> x.minus(origin)).toList())) {
+        differences.add(each);
+        squares.addProduct(each, each);
+      }
+    });
+    var sums = row.sum(differences, squares);
+    var rest = sums.get(0).over(count);
+    var variance = sums.get(1).over(count).minus(rest.times(rest));
+    // a NaN stays one, which max would hide
+    var positive = variance.constant(0).where(variance.lt(0), variance);
+    return new Statistics(List.of(origin, rest), positive.plus(epsilon).rsqrt());
+  }
+
+  private static Real real(Int count) {
+    return count.real(Type.F32);
+  }
+}
