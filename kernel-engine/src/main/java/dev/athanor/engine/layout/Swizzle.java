@@ -21,15 +21,15 @@ public record Swizzle(int rowsPerStep, int mask) {
   /**
    * The swizzle of rows of a length.
    *
-   * @param rowBytes a power of two, at least 16
+   * @param rowBytes 16, 32 or 64, or a multiple of 128
    * @throws IllegalArgumentException for any other
    */
   public static Swizzle of(int rowBytes) {
-    if (rowBytes < CHUNK || Integer.bitCount(rowBytes) != 1) {
+    if (rowBytes < CHUNK || (BANKS_BYTES % rowBytes != 0 && rowBytes % BANKS_BYTES != 0)) {
       throw new IllegalArgumentException(
           "rows of "
               + rowBytes
-              + " bytes cannot be swizzled; their length is a power of two, 16 or more");
+              + " bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
     }
     return new Swizzle(
         Math.max(1, BANKS_BYTES / rowBytes), Math.min(BANKS_BYTES, rowBytes) / CHUNK - 1);
