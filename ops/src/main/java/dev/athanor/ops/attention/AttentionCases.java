@@ -113,4 +113,55 @@ final class AttentionCases {
         attributes,
         Map.of("out", Attention.tolerance(dtype), "lse", Tolerance.maximum(1e-5)));
   }
+
+  private static final List<Size> BACKWARD =
+      List.of(
+          Size.oneHead(1, 2, 1, 1, PLAIN),
+          Size.oneHead(17, 17, 19, 13, CAUSAL),
+          Size.oneHead(33, 65, 36, 20, PLAIN),
+          Size.oneHead(65, 63, 64, 64, CAUSAL),
+          Size.oneHead(40, 70, 32, 32, Map.of("causal", true, "window", 9)),
+          Size.oneHead(31, 100, 16, 16, Map.of("window", 33, "softcap", 3, "scale", 0.5)),
+          Size.oneHead(16, 33, 128, 128, CAUSAL),
+          Size.oneHead(13, 20, 256, 40, Map.of("causal", true, "softcap", 20)),
+          Size.oneHead(17, 19, 24, 200, PLAIN),
+          new Size(2, 4, 2, 17, 33, 32, 32, CAUSAL),
+          new Size(2, 3, 1, 5, 18, 48, 16, PLAIN));
+
+  private static final List<Size> QUICK_BACKWARD =
+      List.of(
+          Size.oneHead(17, 19, 19, 13, CAUSAL),
+          new Size(2, 4, 2, 33, 31, 40, 36, Map.of("causal", true, "window", 7, "softcap", 5)));
+
+  static List<Case> backward(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    for (var dtype : DTYPES) {
+      for (var size : quick ? QUICK_BACKWARD : BACKWARD) {
+        cases.add(backward(draw, size, dtype));
+      }
+      cases.add(backward(draw, Size.oneHead(37, 20, 16, 16, CAUSAL), dtype));
+    }
+    return cases;
+  }
+
+  /** With out and lse of attention in float64, rounded as attention rounds them. */
+  private static Case backward(Draw draw, Size size, DType dtype) {
+    var inputs = new HashMap<>(size.draw(draw, dtype));
+    inputs.put("grad", draw.normal(0, 1, size.of(dtype, size.heads, size.sq, size.dv)));
+    var attributes = Attributes.of(new AttentionBackward().description(), size.given);
+    inputs.putAll(forwardOutputs(inputs, attributes));
+    var tolerance = AttentionBackward.tolerance(dtype);
+    return new Case(inputs, attributes, Map.of("dq", tolerance, "dk", tolerance, "dv", tolerance));
+  }
+
+  /** The outputs of attention, for its gradients. */
+  static Map<String, HostTensor> forwardOutputs(
+      Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = AttentionProblem.of(AttentionReference.types(inputs), attributes);
+    var outputs = AttentionReference.forward(inputs, attributes);
+    return Map.of(
+        "out", HostTensor.of(p.out(), AttentionReference.get(outputs, "out")),
+        "lse", HostTensor.of(p.lse(), AttentionReference.get(outputs, "lse")));
+  }
 }

@@ -57,6 +57,11 @@ final class AttentionReference {
     return greatest + Math.log(total);
   }
 
+  static double[] get(Map<String, double[]> outputs, String name) {
+    return Objects.requireNonNull(outputs.get(name), name);
+  }
+
+  /** Gives lse whether it is asked for or not. */
   static Map<String, double[]> forward(Map<String, HostTensor> inputs, Attributes attributes) {
     var p = AttentionProblem.of(types(inputs), attributes);
     var q = read(inputs, "q");
@@ -75,9 +80,7 @@ final class AttentionReference {
       }
       lse[row] = weigh(scores, v, firstKey, out, row, p.dv());
     }
-    return attributes.values().containsKey("withLse") && attributes.flag("withLse")
-        ? Map.of("out", out, "lse", lse)
-        : Map.of("out", out);
+    return Map.of("out", out, "lse", lse);
   }
 
   /** The row of k where the keys of a head of q begin, counted over all batches. */

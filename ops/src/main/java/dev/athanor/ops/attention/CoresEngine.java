@@ -72,7 +72,7 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  Left keep(SharedTile left, int columns) {
+  Left keep(SharedTile left, int columns, int most) {
     return new Left(left, columns, List.of());
   }
 

@@ -10,15 +10,13 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BinaryOperator;
 
 /**
  * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
  * it knows: rows with rows, and weights in registers with rows.
  */
 abstract class Engine {
-
-  /** The most padded columns of {@link #keep}'s tile whose fragments stay in registers. */
-  static final int MOST_KEPT = 128;
 
   final KernelBuilder k;
   final Tile tile;
@@ -60,8 +58,12 @@ abstract class Engine {
     }
   }
 
-  /** A left factor that is in shared memory by now and is used many times. */
-  abstract Left keep(SharedTile left, int columns);
+  /**
+   * A left factor that is in shared memory by now and is used many times.
+   *
+   * @param most columns whose fragments may stay in registers, of a warp of 16 rows
+   */
+  abstract Left keep(SharedTile left, int columns, int most);
 
   /** Zeros for {@link #dot}. */
   abstract Part scores(int columns);
@@ -85,7 +87,7 @@ abstract class Engine {
   abstract int neighbours();
 
   /** Combines what the lanes of a row have. */
-  Real reduceRow(Real value, java.util.function.BinaryOperator<Real> combine) {
+  Real reduceRow(Real value, BinaryOperator<Real> combine) {
     return k.reduceLanes(value, lanesOfRow(), combine);
   }
 
@@ -108,36 +110,63 @@ abstract class Engine {
   }
 
   /**
-   * Writes sums straight from registers.
+   * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
+   * are written. All threads must come here, and none may need what is there.
    *
+   * @param width columns of the block's sums
+   * @param offset where in shared memory the tile may lie
+   * @param copy as the rows of {@code out} allow
    * @param out where the block's row 0 and column 0 of the sums go
    * @param ld elements from one row to the next
    * @param rows how many rows there are
    * @param columns how many columns there are
-   * @param whole whether neighbours may be written at once
    */
-  void store(Part sums, GlobalPointer out, Int ld, Int rows, Int columns, boolean whole) {
-    int together = neighbours();
+  void write(
+      Part sums,
+      int width,
+      SharedTile shared,
+      int offset,
+      RowCopy copy,
+      GlobalPointer out,
+      Int ld,
+      Int rows,
+      Int columns) {
+    if (out.element().bytes() == 2) {
+      var staging = tile(shared, offset, tile.rows(), width);
+      for (int r = 0; r < sums.rows().size(); r++) {
+        for (int c = 0; c < sums.columns().size(); c += neighbours()) {
+          var column = sums.column().plus(sums.columns().get(c));
+          staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
+        }
+      }
+      k.barrier();
+      copy.drain(staging, out, ld, rows, columns);
+      return;
+    }
+    boolean together = copy.access() >= neighbours() * type.bytes();
     for (int r = 0; r < sums.rows().size(); r++) {
       var row = sums.row(r);
       var target = out.row(row, ld).plus(sums.column().wide());
       var left = columns.minus(sums.column());
       var inside = row.lt(rows);
-      for (int c = 0; c < sums.columns().size(); c += together) {
+      for (int c = 0; c < sums.columns().size(); c += neighbours()) {
         int at = sums.columns().get(c);
-        var values = new ArrayList<Value>();
-        for (int i = 0; i < together; i++) {
-          values.add(sums.sums().get(r).get(c + i).to(out.element()));
-        }
-        if (whole) {
+        var values = neighbours(sums, r, c, out.element());
+        if (together) {
           target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
         } else {
-          for (int i = 0; i < together; i++) {
+          for (int i = 0; i < values.size(); i++) {
             target.storeWhere(
                 inside.and(left.gt(k.integer(at + i))), k.integer(at + i), values.get(i));
           }
         }
       }
     }
+  }
+
+  private List<Value> neighbours(Part sums, int row, int column, Type as) {
+    return sums.sums().get(row).subList(column, column + neighbours()).stream()
+        .map(sum -> sum.to(as))
+        .toList();
   }
 }

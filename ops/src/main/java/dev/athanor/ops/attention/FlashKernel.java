@@ -4,7 +4,6 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
-import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Wide;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
@@ -30,6 +29,9 @@ import java.util.stream.IntStream;
  * batch, then the next split.
  */
 final class FlashKernel {
+
+  /** Columns of queries of a warp of 16 rows that stay in registers. */
+  private static final int MOST_KEPT = 128;
 
   private final KernelBuilder k;
   private final FlashVariant variant;
@@ -150,16 +152,16 @@ final class FlashKernel {
     var q = RowCopy.Rows.of(block.q.matrix(block.head, stride(block.rows, block.d)), block.d);
     copy.fill(queries, q, block.firstRow, block.rows, block.d);
     k.commitCopies();
-    copy.fill(keys, block.keyRows, bounds.from(), limit, block.d);
+    copy.fill(keys, block.keyRows, bounds.start(), limit, block.d);
     k.commitCopies();
     k.awaitCopies(1);
     k.barrier();
-    var left = engine.keep(queries, variant.d());
+    var left = engine.keep(queries, variant.d(), MOST_KEPT);
     var sums = engine.sums(variant.dv());
     var softmax = new Softmax(block, sums);
 
     k.loop(
-        bounds.from(),
+        bounds.start(),
         bounds.to(),
         tile.columns(),
         key -> {
@@ -172,15 +174,12 @@ final class FlashKernel {
           engine.dot(scores, left, keys);
           block.score.cap(scores);
           // only a tile that is not whole for all rows is looked at key by key
-          var end = key.plus(tile.columns());
-          var whole = end.le(first.to());
-          var from = last.from();
-          var ragged = (from == null ? whole : whole.and(from.le(key))).not();
+          var ragged = block.score.ragged(first, last, key, tile.columns());
           k.when(ragged, () -> hide(block, scores, key));
           softmax.add(scores);
           k.awaitCopies(0);
           k.barrier();
-          copy.fill(keys, block.keyRows, end, limit, block.d);
+          copy.fill(keys, block.keyRows, key.plus(tile.columns()), limit, block.d);
           k.commitCopies();
           engine.addWeighted(sums, scores, values, k.integer(0));
         });
@@ -191,41 +190,17 @@ final class FlashKernel {
     var rows = block.rows.minus(block.firstRow);
     var place = stride(block.rows, block.dv).times(block.part);
     var out = block.out.plus(place).row(block.firstRow, block.dv);
-    boolean staged = !variant.split() && variant.dtype().bytes() == 2;
-    if (staged) {
-      var staging = engine.tile(shared, 0, tile.rows(), variant.dv());
-      stage(sums, staging);
-      k.barrier();
-      copyV.drain(staging, out, block.dv, rows, block.dv);
-    } else {
-      boolean together = variant.accessV() >= engine.neighbours() * variant.dtype().bytes();
-      engine.store(sums, out, block.dv, rows, block.dv, together);
-    }
-  }
-
-  private void stage(Part sums, SharedTile staging) {
-    for (int r = 0; r < sums.rows().size(); r++) {
-      var line = sums.sums().get(r);
-      for (int c = 0; c < line.size(); c += 2) {
-        staging.store(
-            sums.row(r),
-            sums.column().plus(sums.columns().get(c)),
-            List.of(line.get(c).to(engine.type), line.get(c + 1).to(engine.type)));
-      }
-    }
+    engine.write(sums, variant.dv(), shared, 0, copyV, out, block.dv, rows, block.dv);
   }
 
   /** The keys of the block: whole tiles, from one that the first row sees to what the last sees. */
   private Range part(Block block, Range first, Range last) {
     int columns = tile.columns();
-    var earliest = first.from();
-    var from =
-        earliest == null
-            ? k.integer(0)
-            : earliest.max(k.integer(0)).div(columns).times(columns);
+    var all = block.score.tiles(first, last, columns);
     if (!variant.split()) {
-      return new Range(from, last.to());
+      return all;
     }
+    var from = all.start();
     var tiles = last.to().minus(from).max(k.integer(0)).plus(columns - 1).div(columns);
     var each = tiles.plus(block.splits).plus(-1).div(block.splits).times(columns);
     var start = from.plus(block.split.times(each));

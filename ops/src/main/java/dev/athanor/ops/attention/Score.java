@@ -2,9 +2,11 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -44,7 +46,13 @@ record Score(boolean causal, boolean window, boolean softcap) {
    *
    * @param from absent where it is 0; it may be negative
    */
-  record Range(@Nullable Int from, Int to) {}
+  record Range(@Nullable Int from, Int to) {
+
+    /** From where on, at least 0. */
+    Int start() {
+      return Objects.requireNonNull(from);
+    }
+  }
 
   /** The score in kernels, in units of the base 2 logarithm. */
   final class Device {
@@ -98,6 +106,26 @@ record Score(boolean causal, boolean window, boolean softcap) {
       var query = key.minus(keys).plus(queries);
       return new Range(
           causal() ? query : null, window() ? queries.min(query.plus(window)) : queries);
+    }
+
+    /**
+     * The tiles of columns that a block of rows goes over: from one that its first row sees to what
+     * its last row sees.
+     */
+    Range tiles(Range first, Range last, int columns) {
+      var earliest = first.from;
+      return new Range(
+          earliest == null
+              ? k.integer(0)
+              : earliest.max(k.integer(0)).div(columns).times(columns),
+          last.to);
+    }
+
+    /** Whether some row of a block does not see all of the tile that begins at {@code at}. */
+    Predicate ragged(Range first, Range last, Int at, int columns) {
+      var whole = at.plus(columns).le(first.to);
+      var from = last.from;
+      return (from == null ? whole : whole.and(from.le(at))).not();
     }
 
     /** Makes scores of products, but for a factor that {@link #log2} brings. */
