@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
 
-  private static final int GROUPS_OF = 32;
+  private static final int LEAST_GROUP = 32;
   private static final String GROUP_SIZE = "groupSize";
 
   /** What weights of an op with one matrix of them are asked for. */
@@ -49,18 +49,18 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
     return Attribute.integer(
             GROUP_SIZE,
             128,
-            "how many weights of a column share a scale: a multiple of 32, or -1 for all; the last"
-                + " group may be shorter")
+            "how many weights of a column share a scale: a power of two from 32 on, or -1 for all;"
+                + " the last group may be shorter")
         .from(-1, 1 << 30);
   }
 
   /** The size of groups that was asked for. */
   static int group(Attributes attributes, int k) {
     long asked = attributes.integer(GROUP_SIZE);
-    if (asked != -1 && (asked < GROUPS_OF || asked % GROUPS_OF != 0)) {
+    if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
       throw new OpException.InvalidAttribute(
           GROUP_SIZE,
-          "attribute \"groupSize\" must be a multiple of 32, or -1 for one group of all K, got %d"
+          "attribute \"groupSize\" must be a power of two from 32 on, or -1 for one group of all K, got %d"
               .formatted(asked));
     }
     return asked == -1 || asked > k ? k : (int) asked;
@@ -162,6 +162,11 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
           "input \"zeros\" has shape %s; it must be [K/groupSize, N/8] = [%d, %d]"
               .formatted(given.shape(), groups(), n / Int4Layout.WORD));
     }
+  }
+
+  /** By how many bits a row is shifted right to give its group: those of one group are all 0. */
+  int groupShift() {
+    return group == k ? 31 : Integer.numberOfTrailingZeros(group);
   }
 
   int groups() {

@@ -59,4 +59,18 @@ final class Problems {
       default -> throw new IllegalArgumentException("no kernel here has elements of " + dtype.text());
     };
   }
+
+  /** The product of a matrix {@code [m, k]} and one {@code [k, n]}. */
+  static double[] product(double[] a, double[] b, int m, int k) {
+    int n = b.length / k;
+    var c = new double[Math.multiplyExact(m, n)];
+    for (int i = 0; i < m; i++) {
+      for (int depth = 0; depth < k; depth++) {
+        for (int j = 0; j < n; j++) {
+          c[i * n + j] += a[i * k + depth] * b[depth * n + j];
+        }
+      }
+    }
+    return c;
+  }
 }

@@ -9,6 +9,6 @@ public final class QuantOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return List.of(new Dequantize(), new QuantizeInt8());
+    return List.of(new Dequantize(), new QuantizeInt8(), new MatmulGguf());
   }
 }
