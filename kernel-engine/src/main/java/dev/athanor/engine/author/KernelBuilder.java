@@ -180,7 +180,7 @@ public final class KernelBuilder {
   }
 
   /** Waits for all lanes of the warp; what they wrote to memory before is seen after. */
-  public void barrierOfWarp() {
+  public void warpBarrier() {
     emit("bar.warp.sync", Immediate.of(-1));
   }
 

@@ -22,10 +22,7 @@ final class MatmulKernels {
         variant.tile().threads(),
         k -> {
           var problem = new Parameters(k, variant);
-          switch (variant.tile().unit()) {
-            case CORES -> new CoresMatmul(k, variant, problem).write();
-            case TENSOR -> new TensorMatmul(k, variant, problem).write();
-          }
+          new CoresMatmul(k, variant, problem).write();
         });
   }
 

@@ -4,7 +4,6 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Candidates;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
@@ -20,10 +19,7 @@ final class MatmulPlanner {
       List.of(
           new Tile(Tile.Unit.CORES, 128, 128, 16, 8, 8, 1),
           new Tile(Tile.Unit.CORES, 64, 64, 16, 4, 4, 1),
-          new Tile(Tile.Unit.CORES, 32, 32, 16, 4, 4, 1),
-          new Tile(Tile.Unit.TENSOR, 128, 128, 32, 64, 32, 3),
-          new Tile(Tile.Unit.TENSOR, 64, 64, 32, 32, 32, 3),
-          new Tile(Tile.Unit.TENSOR, 32, 32, 32, 16, 16, 3));
+          new Tile(Tile.Unit.CORES, 32, 32, 16, 4, 4, 1));
 
   private MatmulPlanner() {}
 
@@ -33,20 +29,20 @@ final class MatmulPlanner {
     for (var tile : TILES) {
       judge(tile, problem, capability, candidates);
     }
+    TensorPlanner.offer(problem, capability, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }
 
   private static void judge(
       Tile tile, MatmulProblem problem, Capability capability, Candidates candidates) {
-    var variant = variant(problem, tile);
-    var name = variant.name();
-    var wanted = problem.dtype() == DType.F32 ? Tile.Unit.CORES : Tile.Unit.TENSOR;
-    if (tile.unit() != wanted) {
+    if (problem.onTensorCores()) {
       candidates.refuse(
           "%s %s".formatted(tile.unit(), tile),
-          problem.dtype().text() + " is computed by " + wanted);
+          problem.dtype().text() + " is multiplied by tensor cores");
       return;
     }
+    var variant = variant(problem, tile);
+    var name = variant.name();
     if (!candidates.runs(Target.SM_80, name)) {
       return;
     }
@@ -72,8 +68,7 @@ final class MatmulPlanner {
     long matrixC = (long) problem.m() * problem.n();
     int bytes = problem.dtype().bytes();
     var inner = problem.batch().inner();
-    int shared =
-        variant.tile().unit() == Tile.Unit.TENSOR ? TensorMatmul.sharedBytes(variant.tile()) : 0;
+    int shared = 0;
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var c = new Slot.Output("c", start.c() * matrixC * problem.outDType().bytes());

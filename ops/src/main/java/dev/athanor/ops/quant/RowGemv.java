@@ -154,7 +154,7 @@ record RowGemv(
           step -> {
             k.awaitCopies(ahead - 1);
             // all lanes' copies are there, and the slot that is filled next has been read
-            k.barrierOfWarp();
+            k.warpBarrier();
             fill(ring, own.plus(free), step.plus(ahead * apart));
             var part = step.times(KernelBuilder.WARP).plus(k.lane());
             k.when(
