@@ -59,7 +59,7 @@ final class BlockFormat {
   }
 
   /** How many weights further the second run of a part begins; 0 where there is one run. */
-  private static int apart(DType dtype) {
+  static int apart(DType dtype) {
     return switch (dtype) {
       case Q4_0, Q4_1, Q5_0 -> 16;
       case Q4_K, Q5_K -> 32;
@@ -86,6 +86,22 @@ final class BlockFormat {
     return dtype == DType.Q6_K ? 128 : Math.max(32, 2 * apart(dtype));
   }
 
+  /** How many consecutive parts have their first runs side by side. */
+  private static int perGroup(DType dtype, int length) {
+    int apart = apart(dtype);
+    return (apart == 0 || dtype == DType.Q6_K ? 32 : apart) / length;
+  }
+
+  /** The first weight of a part, of a block or of a row of them; the first of a span at a part of 0. */
+  static Int first(DType dtype, Int part, int length) {
+    int apart = apart(dtype);
+    var group = part.div(perGroup(dtype, length));
+    var within = part.rem(perGroup(dtype, length)).times(length);
+    return dtype == DType.Q6_K
+        ? group.div(2).times(2 * apart).plus(group.rem(2).times(32)).plus(within)
+        : group.times(apart == 0 ? 32 : 2 * apart).plus(within);
+  }
+
   /**
    * Decodes a part of a block.
    *
@@ -94,19 +110,19 @@ final class BlockFormat {
    */
   List<Run> decode(BlockBytes block, Int part, int length) {
     int apart = apart(dtype);
+    var first = first(dtype, part, length);
     // consecutive parts go through a group of first runs, then on to the next group
-    int perGroup = (apart == 0 || dtype == DType.Q6_K ? 32 : apart) / length;
-    var group = part.div(perGroup);
-    var within = part.rem(perGroup).times(length);
+    var group = part.div(perGroup(dtype, length));
+    var within = part.rem(perGroup(dtype, length)).times(length);
     return switch (dtype) {
       case Q4_0 -> {
         var quants = block.words(within, length, 2, length);
-        yield pair(within, apart, nibbles(quants, 8), block.half(k.integer(0), 0), Optional.empty());
+        yield pair(first, nibbles(quants, 8), block.half(k.integer(0), 0), Optional.empty());
       }
       case Q4_1 -> {
         var quants = block.words(within, length, 4, length);
         var least = block.half(k.integer(0), 2);
-        yield pair(within, apart, nibbles(quants, 0), block.half(k.integer(0), 0), Optional.of(least));
+        yield pair(first, nibbles(quants, 0), block.half(k.integer(0), 0), Optional.of(least));
       }
       case Q5_0 -> {
         var high = block.words(k.integer(0), 16, 2, 4).getFirst();
@@ -120,7 +136,7 @@ final class BlockFormat {
           }
           runs.add(Quants.bytes(k, words, 16));
         }
-        yield pair(within, apart, runs, block.half(k.integer(0), 0), Optional.empty());
+        yield pair(first, runs, block.half(k.integer(0), 0), Optional.empty());
       }
       case Q8_0 -> {
         var quants = block.words(within, length, 2, length);
@@ -128,14 +144,14 @@ final class BlockFormat {
         var turned = quants.stream().map(w -> w.xor(k.integer(0x80808080))).toList();
         yield List.of(
             new Run(
-                within,
+                first,
                 Quants.bytes(k, turned, 128),
                 block.half(k.integer(0), 0),
                 Optional.empty()));
       }
       case Q4_K -> {
         var quants = block.words(group.times(32).plus(within), length, 16, length);
-        yield superRuns(block, group, within, List.of(map(quants, Quants::low), map(quants, Quants::high)));
+        yield superRuns(block, group, first, List.of(map(quants, Quants::low), map(quants, Quants::high)));
       }
       case Q5_K -> {
         var quants = block.words(group.times(32).plus(within), length, 48, length);
@@ -149,7 +165,7 @@ final class BlockFormat {
           }
           runs.add(words);
         }
-        yield superRuns(block, group, within, runs);
+        yield superRuns(block, group, first, runs);
       }
       case Q6_K -> {
         var sixteens = group.div(2);
@@ -167,7 +183,7 @@ final class BlockFormat {
           var scale = sixteens.times(8).plus(odd.times(2)).plus(within.div(16));
           runs.add(
               new Run(
-                  sixteens.times(128).plus(odd.times(32)).plus(within).plus(run * apart),
+                  first.plus(run * apart),
                   Quants.bytes(k, words, 32),
                   d.times(block.signedByte(scale, 192 + 4 * run)),
                   Optional.empty()));
@@ -183,7 +199,7 @@ final class BlockFormat {
           }
         }
         yield List.of(
-            new Run(part.times(length), values, block.single(k.integer(0), 0), Optional.empty()));
+            new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));
       }
       default -> throw new IllegalArgumentException(dtype.text() + " is no block format");
     };
@@ -211,10 +227,10 @@ final class BlockFormat {
   }
 
   private List<Run> pair(
-      Int first, int apart, List<List<Real>> quants, Real scale, Optional<Real> offset) {
+      Int first, List<List<Real>> quants, Real scale, Optional<Real> offset) {
     return List.of(
         new Run(first, quants.get(0), scale, offset),
-        new Run(first.plus(apart), quants.get(1), scale, offset));
+        new Run(first.plus(apart(dtype)), quants.get(1), scale, offset));
   }
 
   /**
@@ -222,7 +238,7 @@ final class BlockFormat {
    * have six bits: those of the first four lie whole in bytes of their own, of the others in
    * nibbles of the third word and in what the first four leave free.
    */
-  private List<Run> superRuns(BlockBytes block, Int group, Int within, List<List<Int>> quants) {
+  private List<Run> superRuns(BlockBytes block, Int group, Int first, List<List<Int>> quants) {
     var head = block.words(k.integer(0), 16, 0, 16);
     var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
     var early = group.lt(2);
@@ -241,7 +257,7 @@ final class BlockFormat {
       var least = Quants.bytes(k, minima.shr(shift), 0).get(run);
       runs.add(
           new Run(
-              group.times(64).plus(within).plus(32 * run),
+              first.plus(run * apart(dtype)),
               Quants.bytes(k, quants.get(run), 0),
               factors.get(0).widen().times(scale),
               Optional.of(factors.get(1).widen().times(least).negate())));

@@ -90,7 +90,7 @@ record ColumnGemv(
                 problem.depth,
                 WAYS * ColumnWeights.ROWS,
                 depth -> {
-                  var patch = weights.patch(depth, column, columns, problem.depth);
+                  var patch = weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
                   multiply(k, problem, weights, depth, column, firstRow, patch, sums);
                 }));
 

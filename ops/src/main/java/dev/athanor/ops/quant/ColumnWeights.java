@@ -3,6 +3,7 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
@@ -59,21 +60,22 @@ final class ColumnWeights {
   }
 
   /**
-   * The quants of eight rows from {@code row} on, each with {@code columns} columns from {@code
+   * The quants of some rows from {@code row} on, each with {@code columns} columns from {@code
    * column} on. Those of int4 count from 0.
    *
-   * @param row a multiple of 8
+   * @param row a multiple of {@code count}
+   * @param count of rows: 8 of GPTQ
    * @param column a multiple of {@code columns}
-   * @param limit rows from it on are zeros and not read; looked at for int8 alone, whose K may end
-   *     within a patch
+   * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the last;
+   *     weights of int4 must all be there
    */
-  List<List<Real>> patch(Int row, Int column, int columns, Int limit) {
+  List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
     return switch (format) {
       case INT8 -> {
         var rows = new ArrayList<List<Real>>();
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < count; i++) {
           var source = words.row(row.plus(i), n);
-          rows.add(int8(source, column, columns, row.plus(i), limit));
+          rows.add(int8(source, column, columns, row.plus(i).lt(limit).and(column.lt(n))));
         }
         yield rows;
       }
@@ -94,7 +96,7 @@ final class ColumnWeights {
       }
       case AWQ -> {
         var rows = new ArrayList<List<Real>>();
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < count; i++) {
           var source = words.row(row.plus(i), n.div(Int4Layout.WORD));
           rows.add(
               columns(source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
@@ -106,19 +108,19 @@ final class ColumnWeights {
     };
   }
 
-  private List<Real> int8(GlobalPointer source, Int column, int columns, Int row, Int limit) {
+  private List<Real> int8(GlobalPointer source, Int column, int columns, Predicate there) {
     if (columns == 1) {
-      return List.of(source.loadWhere(row.lt(limit), column).widen());
+      return List.of(source.loadWhere(there, column).widen());
     }
     var bytes = new ArrayList<Real>();
     if (columns == 2) {
-      source.loadWhere(row.lt(limit), 2, column).forEach(b -> bytes.add(b.widen()));
+      source.loadWhere(there, 2, column).forEach(b -> bytes.add(b.widen()));
       return bytes;
     }
     // of bytes whose sign bit is turned 0 is the least, and 128 stands for 0
     source
         .as(Type.U32)
-        .loadWhere(row.lt(limit), columns / 4, column.div(4))
+        .loadWhere(there, columns / 4, column.div(4))
         .forEach(word ->
             bytes.addAll(Quants.bytes(k, word.integer().xor(k.integer(0x80808080)), 128)));
     return bytes;

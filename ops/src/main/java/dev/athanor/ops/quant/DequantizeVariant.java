@@ -198,7 +198,7 @@ sealed interface DequantizeVariant extends Variant {
                 zeros
                     ? weights.zeros(zeroPoints, lessOne, ofGroup, column, columns)
                     : weights.middles(columns);
-            var patch = weights.patch(row, column, columns, depth);
+            var patch = weights.patch(row, ColumnWeights.ROWS, column, columns, depth);
             for (int i = 0; i < ColumnWeights.ROWS; i++) {
               var values = new ArrayList<Real>();
               for (int c = 0; c < columns; c++) {

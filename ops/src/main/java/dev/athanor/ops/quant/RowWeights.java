@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Weights of which each column of the product has a row along K: blocks of GGML, and int4 packed
- * along K. A row is cut into parts that a thread decodes at once.
+ * Weights of which a thread decodes some along K at once, a part of a column: blocks of GGML, and
+ * int4 whose words go along K.
  */
 final class RowWeights {
 
@@ -44,6 +44,26 @@ final class RowWeights {
         : Math.min(32, Integer.lowestOneBit(depth));
   }
 
+  /** Of how many weights along K whole parts are consecutive ones. */
+  static int span(Packing packing) {
+    return packing instanceof Packing.Block(var dtype) ? BlockFormat.span(dtype) : Int4Layout.WORD;
+  }
+
+  /** Where the runs of a part begin, when part 0 begins at 0 and a span. */
+  List<Int> firsts(Int part) {
+    if (packing instanceof Packing.Block(var dtype)) {
+      var first = BlockFormat.first(dtype, part, length);
+      return BlockFormat.runs(dtype) == 1
+          ? List.of(first)
+          : List.of(first, first.plus(BlockFormat.apart(dtype)));
+    }
+    var firsts = new ArrayList<Int>();
+    for (int word = 0; word < length; word += Int4Layout.WORD) {
+      firsts.add(part.times(length).plus(word));
+    }
+    return firsts;
+  }
+
   /** The weights of a part whose runs have a length. */
   static int part(Packing packing, int length) {
     return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
@@ -59,7 +79,11 @@ final class RowWeights {
     return problem.depth.div(part(packing, length));
   }
 
-  /** Decodes a part of a row from global memory. */
+  /**
+   * Decodes a part from global memory.
+   *
+   * @param row the column of the product
+   */
   List<Run> decode(Int row, Int part) {
     return switch (packing) {
       case Packing.Block(var dtype) -> {
@@ -88,7 +112,24 @@ final class RowWeights {
         }
         yield runs;
       }
-      case Packing.AlongN _ -> throw new IllegalArgumentException(packing.text());
+      case Packing.AlongN(var words, var zeros, var lessOne) -> {
+        if (words != ColumnWeights.Format.GPTQ || length != Int4Layout.WORD) {
+          throw new IllegalArgumentException(packing.text());
+        }
+        var columns = new ColumnWeights(k, words, problem.weights, problem.n);
+        var first = part.times(length);
+        var group = first.shr(problem.groupShift);
+        var zero =
+            zeros
+                ? columns.zeros(problem.zeros, lessOne, group, row, 1).getFirst()
+                : columns.middles(1).getFirst();
+        var quants =
+            columns.patch(first, length, row, 1, problem.depth).stream()
+                .map(q -> q.getFirst().minus(zero))
+                .toList();
+        var scale = columns.scales(problem.scales, group, row, 1).getFirst();
+        yield List.of(new Run(first, quants, scale, Optional.empty()));
+      }
     };
   }
 
