@@ -20,7 +20,7 @@ import java.util.function.Consumer;
  * @param access bytes moved at once: a power of two from the size of an element to 16
  * @param threads of the block
  */
-record MatrixStaging(
+public record MatrixStaging(
     KernelBuilder k,
     SharedTile shared,
     Stage stage,
