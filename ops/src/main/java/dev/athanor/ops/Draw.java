@@ -14,12 +14,19 @@ public final class Draw {
     this.random = random;
   }
 
-  /** Normal numbers of floating-point types, zeros and ones of integers, blocks that are finite. */
+  /**
+   * Normal numbers of floating-point types, blocks that are finite, any bytes and words where these
+   * are quantised numbers (i8, u32), and zeros and ones of the other integers.
+   */
   public HostTensor usual(TensorType type) {
     if (type.dtype().isBlock()) {
       return blocks(type);
     }
-    return type.dtype().isFloat() ? normal(0, 1, type) : integers(0, 1, type);
+    return switch (type.dtype()) {
+      case I8, U32 -> bytes(type);
+      case E4M3, E5M2 -> uniform(-1, 1, type);
+      default -> type.dtype().isFloat() ? normal(0, 1, type) : integers(0, 1, type);
+    };
   }
 
   /** Blocks of random bits whose scales are about 1/64. */

@@ -9,6 +9,7 @@ import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
 import dev.athanor.service.cli.RunCommand;
+import dev.athanor.service.cli.ShowcaseCommand;
 import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
@@ -42,6 +43,7 @@ import picocli.CommandLine.Spec;
       ProfileCommand.class,
       PtxCommand.class,
       RunCommand.class,
+      ShowcaseCommand.class,
       TuneCommand.class,
       VerifyCommand.class,
       VersionCommand.class

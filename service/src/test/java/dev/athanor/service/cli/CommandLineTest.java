@@ -259,6 +259,17 @@ class CommandLineTest {
   }
 
   @Test
+  void theShowcaseIsRight() {
+    var run = athanor("showcase", "--device", "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .containsPattern("(?m)^SiLU gate +swiglu .* ok$")
+        .containsPattern("(?m)^flash attention +attention .* ok$")
+        .doesNotContain("FAILED");
+    assertThat(run.status()).isZero();
+  }
+
+  @Test
   void anOpRunsOnFiles() throws Exception {
     var a = folder.resolve("a.npy");
     TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
