@@ -1,16 +1,13 @@
 package dev.athanor.service.cli;
 
-import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Bindings;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.HostRun;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.OpException;
-import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tune.Planner;
@@ -23,8 +20,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -155,26 +150,25 @@ public final class RunCommand implements Callable<Integer> {
         throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
-    var results = new LinkedHashMap<String, HostTensor>();
-    double micros = compute(target, plan, given, results);
+    var result = HostRun.of(target, new KernelCache(target), plan, given);
     var written = new ArrayList<Output>();
-    for (var result : results.entrySet()) {
-      var file = outputs.get(result.getKey());
+    for (var output : result.outputs().entrySet()) {
+      var file = outputs.get(output.getKey());
       if (file != null) {
-        TensorFile.write(file, result.getValue());
+        TensorFile.write(file, output.getValue());
       }
       written.add(
           new Output(
-              result.getKey(),
-              result.getValue().type().text(),
+              output.getKey(),
+              output.getValue().type().text(),
               file == null ? null : file.toString()));
     }
     var out = spec.commandLine().getOut();
     if (json) {
-      out.println(ResultFile.json(new Report(machine, name, plan.kernel(), micros, written)));
+      out.println(ResultFile.json(new Report(machine, name, plan.kernel(), result.micros(), written)));
     } else {
       out.println(machine);
-      out.printf("%s: %s, %.1f µs%n", name, plan.kernel(), micros);
+      out.printf("%s: %s, %.1f µs%n", name, plan.kernel(), result.micros());
       written.forEach(output ->
           out.printf(
               "%s %s%s%n",
@@ -182,55 +176,6 @@ public final class RunCommand implements Callable<Integer> {
     }
     out.flush();
     return CommandLine.ExitCode.OK;
-  }
-
-  /** Runs the plan; answers the microseconds that its kernels took, on the device's clock. */
-  private static double compute(
-      Device target, Plan plan, Map<String, HostTensor> given, Map<String, HostTensor> results) {
-    var buffers = new ArrayList<Buffer>();
-    try (var stream = target.openStream()) {
-      var sources = new LinkedHashMap<String, DeviceTensor>();
-      given.forEach((input, tensor) -> {
-        var at = tensor(target, tensor.type(), buffers);
-        stream.upload(tensor.data(), at.buffer(), 0);
-        sources.put(input, at);
-      });
-      var targets = new LinkedHashMap<String, DeviceTensor>();
-      plan.outputs().forEach((output, type) -> targets.put(output, tensor(target, type, buffers)));
-      Optional<Buffer> workspace = Optional.empty();
-      if (plan.workspaceBytes() > 0) {
-        workspace = Optional.of(allocate(target, plan.workspaceBytes(), buffers));
-      }
-      var kernels = new KernelCache(target);
-      double micros;
-      try (var start = stream.record()) {
-        plan.enqueue(kernels, stream, new Bindings(sources, targets, workspace));
-        try (var end = stream.record()) {
-          end.synchronize();
-          micros = end.microsSince(start);
-        }
-      }
-      for (var output : plan.outputs().entrySet()) {
-        var host = HostTensor.zeros(output.getValue());
-        var at = Objects.requireNonNull(targets.get(output.getKey()));
-        stream.download(at.buffer(), 0, host.data());
-        results.put(output.getKey(), host);
-      }
-      stream.synchronize();
-      return micros;
-    } finally {
-      buffers.forEach(Buffer::close);
-    }
-  }
-
-  private static DeviceTensor tensor(Device target, TensorType type, List<Buffer> buffers) {
-    return new DeviceTensor(type, allocate(target, type.bytes(), buffers));
-  }
-
-  private static Buffer allocate(Device target, long bytes, List<Buffer> buffers) {
-    var buffer = target.allocate(bytes);
-    buffers.add(buffer);
-    return buffer;
   }
 
   private ParameterException refused(String sentence) {
