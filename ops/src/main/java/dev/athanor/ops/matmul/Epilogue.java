@@ -20,10 +20,10 @@ import java.util.Optional;
  * @param bias the dtype of a number for each column, if one is added
  * @param out the dtype of c
  */
-record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType out) {
+public record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType out) {
 
   /** What a sum is multiplied by. */
-  enum Scale {
+  public enum Scale {
     /** Nothing. */
     NONE,
     /** A number that is known at the launch. */
@@ -110,7 +110,7 @@ record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType 
    * @param factor f32
    * @param added f32
    */
-  record Line(Optional<Real> factor, Optional<Real> added) {}
+  public record Line(Optional<Real> factor, Optional<Real> added) {}
 
   /**
    * An epilogue in a kernel.
@@ -120,7 +120,7 @@ record Epilogue(Scale scale, Optional<DType> bias, Activation activation, DType 
    * @param columns factors of the columns
    * @param bias what is added to the columns
    */
-  record Applied(
+  public record Applied(
       Epilogue epilogue,
       Optional<Real> factor,
       Optional<GlobalPointer> rows,

@@ -29,14 +29,14 @@ import java.util.List;
  * @param element type in shared memory; f32 is rounded to tf32 as it is read
  * @param kIsRow whether rows in shared memory go along the extent, one for each of K
  */
-record Stage(Type element, boolean kIsRow, int extent, int depth) {
+public record Stage(Type element, boolean kIsRow, int extent, int depth) {
 
   /** Rows or columns of a fragment, or of two of eight. */
   static final int GROUP = 16;
 
   private static final int SINGLES_RUN = 32;
 
-  int bytes() {
+  public int bytes() {
     return extent * depth * element.bytes();
   }
 
@@ -57,7 +57,7 @@ record Stage(Type element, boolean kIsRow, int extent, int depth) {
   }
 
   /** The stage at a byte of shared memory, as a matrix of {@link #rows} and {@link #columns}. */
-  SharedTile at(SharedTile shared, Int offset) {
+  public SharedTile at(SharedTile shared, Int offset) {
     return shared.at(offset, element, rows(), columns(), swizzle());
   }
 

@@ -6,7 +6,7 @@ import dev.athanor.engine.author.Int;
  * How stages of an operand get from global to shared memory: copied as they are, or through
  * registers, where they can be converted, dequantised or turned on the way.
  */
-interface Staging {
+public interface Staging {
 
   /**
    * Starts to bring a stage. Asynchronous copies are issued, for which the caller commits and waits;

@@ -21,7 +21,7 @@ import java.util.List;
  * @param order how rows and columns of the sums are numbered
  * @param access bytes written at once: a power of two from the size of an element to 16
  */
-record SumStore(
+public record SumStore(
     KernelBuilder k, SharedTile shared, Int offset, int columns, Type out, Order order, int access) {
 
   private static final int ROWS = 16;
@@ -32,8 +32,8 @@ record SumStore(
    * @param interleavedRows as {@link Stage#interleaved} of a
    * @param interleavedColumns as {@link Stage#interleaved} of b
    */
-  record Order(boolean interleavedRows, boolean interleavedColumns) {
-    static Order of(Stage a, Stage b) {
+  public record Order(boolean interleavedRows, boolean interleavedColumns) {
+    public static Order of(Stage a, Stage b) {
       return new Order(a.interleaved(), b.interleaved());
     }
 
@@ -44,10 +44,10 @@ record SumStore(
   }
 
   /** The matrix that is written. */
-  record Target(GlobalPointer c, Int m, Int n) {}
+  public record Target(GlobalPointer c, Int m, Int n) {}
 
   /** The shared memory that a warp needs. */
-  static int bytes(int columns, Type out) {
+  public static int bytes(int columns, Type out) {
     return ROWS * columns * out.bytes();
   }
 

@@ -18,23 +18,23 @@ import java.util.List;
  * @param a the rows of the tile
  * @param b the columns of the tile
  */
-record TensorMatmul(
+public record TensorMatmul(
     KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
 
   /** The fragments of one step of K that a warp multiplies with each other. */
   private record Fragments(List<List<Value>> rows, List<List<Value>> columns) {}
 
-  static int ringBytes(TensorTile tile, Stage a, Stage b) {
+  public static int ringBytes(TensorTile tile, Stage a, Stage b) {
     return tile.stages() * (a.bytes() + b.bytes());
   }
 
   /** The first row of the tile that this warp computes. */
-  Int warpRow() {
+  public Int warpRow() {
     return k.warp().div(tile.n() / tile.warpN()).times(tile.warpM());
   }
 
   /** The first column of the tile that this warp computes. */
-  Int warpColumn() {
+  public Int warpColumn() {
     return k.warp().rem(tile.n() / tile.warpN()).times(tile.warpN());
   }
 
@@ -47,7 +47,7 @@ record TensorMatmul(
    * @return the sums of the warp: of every 16 rows every 8 columns, registers as {@code
    *     Fragments.C_16X8} says, of rows and columns that may be {@link Stage#interleaved}
    */
-  List<List<Value>> multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
+  public List<List<Value>> multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
     var sums = new ArrayList<List<Value>>();
     int parts = tile.warpM() * tile.warpN() / (mma.m() * mma.n());
     for (int part = 0; part < parts; part++) {
@@ -76,6 +76,29 @@ record TensorMatmul(
         });
     k.awaitCopies(0);
     return sums;
+  }
+
+  /**
+   * Writes what {@link #multiply} gave, when shared memory is free.
+   *
+   * @param row the first of the tile in c
+   * @param column the first of the tile in c
+   */
+  public void store(
+      SumStore store,
+      List<List<Value>> sums,
+      Int row,
+      Int column,
+      SumStore.Target target,
+      Epilogue.Applied epilogue) {
+    for (int first = 0; first < tile.warpM(); first += Stage.GROUP) {
+      store.store(
+          TensorVariant.slab(tile, sums, first),
+          row.plus(warpRow()).plus(first),
+          column.plus(warpColumn()),
+          target,
+          epilogue);
+    }
   }
 
   private List<Value> zeros() {

@@ -10,15 +10,15 @@ package dev.athanor.ops.matmul;
  * @param warpN columns of c that a warp computes, a multiple of 16
  * @param stages how many stages shared memory holds
  */
-record TensorTile(int m, int n, int k, int warpM, int warpN, int stages) {
+public record TensorTile(int m, int n, int k, int warpM, int warpN, int stages) {
 
   private static final int WARP = 32;
 
-  int warps() {
+  public int warps() {
     return (m / warpM) * (n / warpN);
   }
 
-  int threads() {
+  public int threads() {
     return WARP * warps();
   }
 

@@ -109,14 +109,7 @@ record TensorVariant(
             out,
             order(),
             accessC);
-    for (int row = 0; row < tile.warpM(); row += Stage.GROUP) {
-      store.store(
-          slab(tile, sums, row),
-          place.row().plus(product.warpRow()).plus(row),
-          place.column().plus(product.warpColumn()),
-          target,
-          applied);
-    }
+    product.store(store, sums, place.row(), place.column(), target, applied);
   }
 
   private MatrixStaging staging(
