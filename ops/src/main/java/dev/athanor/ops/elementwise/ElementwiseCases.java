@@ -1,12 +1,11 @@
 package dev.athanor.ops.elementwise;
 
-import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
-import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
@@ -110,11 +109,13 @@ final class ElementwiseCases {
     if (names.size() > 1) {
       inputs.put(names.getLast(), normal(dtype, second));
     }
-    return new Case(inputs, attributes, Map.of("y", tolerance(dtype, op.formula().apply(attributes))));
+    return new Case(
+        inputs, attributes, Map.of("y", tolerance(dtype, op.formula().apply(attributes))));
   }
 
   private Tolerance tolerance(DType dtype, Formula formula) {
-    boolean once = formula.activation() == Activation.NONE || formula.activation() == Activation.RELU;
+    boolean once =
+        formula.activation() == Activation.NONE || formula.activation() == Activation.RELU;
     return dtype == DType.F32 && !once
         ? Tolerance.maximum(1e-6)
         : Tolerance.roundings(once && !op.hasFactor() ? 1 : ONE_ROUNDING, dtype);

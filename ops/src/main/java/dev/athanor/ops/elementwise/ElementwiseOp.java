@@ -95,8 +95,7 @@ record ElementwiseOp(
       case ROW -> {
         if (x.rank() == 0 || y.rank() != 1 || y.extent(0) != x.extent(-1)) {
           throw new OpException.ShapeMismatch(
-              b,
-              "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
+              b, "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
         }
         yield x;
       }
@@ -127,8 +126,7 @@ record ElementwiseOp(
     var operands = inOrder(inputs);
     var output = output(operands, attributes);
     var in = operands.getFirst().dtype();
-    List<Slot> constants =
-        hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
+    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
     return new ElementwisePlanner(
             description.name(),
             formula.apply(attributes),
@@ -138,8 +136,7 @@ record ElementwiseOp(
             output,
             constants)
         .plans(
-            Plan.Cost.of(
-                (double) flops * output.shape().elements(), inputs, Map.of("y", output)),
+            Plan.Cost.of((double) flops * output.shape().elements(), inputs, Map.of("y", output)),
             capability);
   }
 

@@ -44,7 +44,8 @@ final class GemvPlanner {
       // Time goes as what a wave of blocks reads in a step of K, which it pads to whole rounds.
       double waves = Math.ceil(blocks / (double) capability.multiprocessors());
       double padded = Math.ceilDiv(problem.depth(), variant.step()) * (double) variant.step();
-      double step = BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
+      double step =
+          BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
       candidates.offer(
           variant.name(),
           MatmulPlanner.microseconds(waves * step * problem.depth()),
@@ -81,7 +82,8 @@ final class GemvPlanner {
                 Activation.NONE),
             variant.access(),
             variant.lanes());
-    int chunk = Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
+    int chunk =
+        Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
     int parts = Math.ceilDiv(problem.depth(), chunk);
     double waves =
         Math.ceil((double) blocks * parts / (BLOCKS * (double) capability.multiprocessors()));
@@ -111,7 +113,9 @@ final class GemvPlanner {
                 slots(
                     problem,
                     start,
-                    problem.product().bias() ? Slot.input(problem.names().bias()) : y(problem, start),
+                    problem.product().bias()
+                        ? Slot.input(problem.names().bias())
+                        : y(problem, start),
                     y(problem, start),
                     problem.depth(),
                     0,

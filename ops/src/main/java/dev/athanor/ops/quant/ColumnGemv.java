@@ -22,13 +22,7 @@ import java.util.List;
  * @param products how many there are
  */
 record ColumnGemv(
-    Packing.AlongN packing,
-    DType in,
-    DType out,
-    int rows,
-    int columns,
-    boolean whole,
-    int products)
+    Packing.AlongN packing, DType in, DType out, int rows, int columns, boolean whole, int products)
     implements Variant {
 
   static final int THREADS = 256;
@@ -90,7 +84,8 @@ record ColumnGemv(
                 problem.depth,
                 WAYS * ColumnWeights.ROWS,
                 depth -> {
-                  var patch = weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
+                  var patch =
+                      weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
                   multiply(k, problem, weights, depth, column, firstRow, patch, sums);
                 }));
 
@@ -163,8 +158,7 @@ record ColumnGemv(
   }
 
   /** Adds what all ways found for a row. */
-  private void store(
-      KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int row) {
+  private void store(KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int row) {
     var column = problem.column.plus(k.thread());
     k.when(
         k.thread().lt(tile()).and(column.lt(problem.n)).and(row.lt(problem.m)),

@@ -37,7 +37,8 @@ enum Norm {
   /** What is computed, for descriptions. */
   String formula(String x) {
     return this == LAYER
-        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta".formatted(x)
+        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta"
+            .formatted(x)
         : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
   }
 

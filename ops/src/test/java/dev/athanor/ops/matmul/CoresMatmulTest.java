@@ -41,9 +41,7 @@ class CoresMatmulTest {
     var inputs = Map.of("a", draw.normal(DType.F32, m, k), "b", draw.normal(DType.F32, k, n));
     var exact =
         Objects.requireNonNull(
-            MATMUL
-                .reference(inputs, Attributes.of(MATMUL.description(), Map.of()))
-                .get("c"));
+            MATMUL.reference(inputs, Attributes.of(MATMUL.description(), Map.of())).get("c"));
     for (var plan : plans(inputs, Map.of())) {
       var c = Runner.run(plan, inputs).get("c").toDoubles();
       for (int i = 0; i < c.length; i++) {
@@ -59,8 +57,7 @@ class CoresMatmulTest {
     var types = Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n));
     var plans =
         MATMUL.plans(types, Attributes.of(MATMUL.description(), Map.of()), TestDevices.H200);
-    assertThat(plans.getLast().kernel())
-        .isEqualTo("matmul_%s_naive_nn".formatted(dtype.text()));
+    assertThat(plans.getLast().kernel()).isEqualTo("matmul_%s_naive_nn".formatted(dtype.text()));
     assertThat(plans.getFirst().kernel()).doesNotContain("naive");
   }
 
@@ -81,8 +78,7 @@ class CoresMatmulTest {
     for (int i = 0; i < 2; i++) {
       for (int j = 0; j < 3; j++) {
         var single =
-            Map.of(
-                "a", part(a, j, Shape.of(m, k)), "b", part(b, i, Shape.of(k, n)), "bias", bias);
+            Map.of("a", part(a, j, Shape.of(m, k)), "b", part(b, i, Shape.of(k, n)), "bias", bias);
         int compared = 0;
         for (var plan : plans(single, attributes)) {
           var same = byName.get(plan.kernel());

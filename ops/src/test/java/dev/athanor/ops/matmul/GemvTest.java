@@ -31,8 +31,10 @@ class GemvTest {
 
   private static Map<String, TensorType> types(DType dtype, boolean transposeA, int m, int k) {
     return Map.of(
-        "a", transposeA ? TensorType.of(dtype, k, m) : TensorType.of(dtype, m, k),
-        "x", TensorType.of(dtype, k));
+        "a",
+        transposeA ? TensorType.of(dtype, k, m) : TensorType.of(dtype, m, k),
+        "x",
+        TensorType.of(dtype, k));
   }
 
   private static Attributes attributes(Map<String, ?> given) {
@@ -87,7 +89,8 @@ class GemvTest {
   void explainsThePartsOfK() {
     var plan = plans(DType.F32, true, 64, 65_536).getFirst();
     assertThat(plan.explain())
-        .contains("* gemv_f32_t32_a16_split256: 1 waves of blocks, each 4096 of 256 parts of K, and a second launch")
+        .contains(
+            "* gemv_f32_t32_a16_split256: 1 waves of blocks, each 4096 of 256 parts of K, and a second launch")
         .contains("  gemv_f32_t32_a16: 1 waves of blocks");
     assertThat(plan.workspaceBytes()).isEqualTo(256 * 64 * 4);
     assertThat(plan.kernels()).hasSize(2);
@@ -106,8 +109,10 @@ class GemvTest {
     var plan =
         MATMUL.plan(
             Map.of(
-                "a", TensorType.of(dtype, m, k),
-                "b", transposeB ? TensorType.of(dtype, n, k) : TensorType.of(dtype, k, n)),
+                "a",
+                TensorType.of(dtype, m, k),
+                "b",
+                transposeB ? TensorType.of(dtype, n, k) : TensorType.of(dtype, k, n)),
             Attributes.of(MATMUL.description(), Map.of("transposeB", transposeB)),
             TestDevices.H200);
     assertThat(plan.kernel()).startsWith(kernel);
@@ -120,8 +125,10 @@ class GemvTest {
     var draw = new Draw(new SplittableRandom(22));
     var inputs =
         Map.of(
-            "a", transposeA ? draw.normal(dtype, 512, 333) : draw.normal(dtype, 333, 512),
-            "x", draw.normal(dtype, 512));
+            "a",
+            transposeA ? draw.normal(dtype, 512, 333) : draw.normal(dtype, 333, 512),
+            "x",
+            draw.normal(dtype, 512));
     var attributes = attributes(Map.of("transposeA", transposeA));
     var exact = GEMV.reference(inputs, attributes).get("y");
     for (var plan : plans(dtype, transposeA, 333, 512)) {
