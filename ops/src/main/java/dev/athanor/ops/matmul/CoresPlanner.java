@@ -89,7 +89,7 @@ final class CoresPlanner {
             .toList();
     candidates.offer(
         variant.name(),
-        waves * step,
+        MatmulPlanner.microseconds(waves * step * problem.k()),
         "%.0f waves of blocks, each %.0f".formatted(waves, step),
         steps,
         0);
