@@ -94,10 +94,10 @@ record ColumnGemv(
                   multiply(k, problem, weights, depth, column, firstRow, patch, sums);
                 }));
 
-    var parts = k.shared(Type.F32, WAYS, tile(), tile() + columns);
+    var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
     for (int r = 0; r < rows; r++) {
-      for (int c = 0; c < columns; c++) {
-        parts.store(way, inTile.plus(c), sums.get(r).get(c));
+      for (int c = 0; c < columns; c += 4) {
+        parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
       }
       k.barrier();
       store(k, problem, parts, firstRow.plus(r));
