@@ -23,7 +23,8 @@ final class ProjectionCases {
     var blocks = new QuantDraw(random);
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
-    int[][] sizes = quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {3, 7, 1}, {17, 9, 2}};
+    int[][] sizes =
+        quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {3, 7, 1}, {17, 9, 2}};
     int turn = 0;
     for (var format : formats) {
       for (var size : sizes) {
@@ -49,7 +50,11 @@ final class ProjectionCases {
         quick
             ? new int[][] {{2, 24, 64, 32}, {17, 8, 72, -1}}
             : new int[][] {
-              {1, 24, 256, 128}, {3, 8, 40, 32}, {17, 40, 128, 64}, {65, 16, 24, -1}, {63, 72, 96, 32}
+              {1, 24, 256, 128},
+              {3, 8, 40, 32},
+              {17, 40, 128, 64},
+              {65, 16, 24, -1},
+              {63, 72, 96, 32}
             };
     int turn = 0;
     for (var size : sizes) {
@@ -100,10 +105,14 @@ final class ProjectionCases {
       }
       var attributes =
           Map.of(
-              "layout", layout.text(),
-              "groupSize", size[3],
-              "zeroFormat", zeroFormat,
-              "outDtype", turn % 2 == 0 ? "f32" : "");
+              "layout",
+              layout.text(),
+              "groupSize",
+              size[3],
+              "zeroFormat",
+              zeroFormat,
+              "outDtype",
+              turn % 2 == 0 ? "f32" : "");
       cases.add(
           new Case(
               inputs,

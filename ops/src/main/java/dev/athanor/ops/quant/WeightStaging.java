@@ -11,9 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Brings stages of weights to shared memory, dequantised in registers on the way. Behind the ends of
- * the weights a stage gets some of them again, which are multiplied with zeros or not stored; int8
- * has zeros there.
+ * Brings stages of weights to shared memory, dequantised in registers on the way. Behind the ends
+ * of the weights a stage gets some of them again, which are multiplied with zeros or not stored;
+ * int8 has zeros there.
  */
 final class WeightStaging implements Staging {
 
@@ -58,8 +58,7 @@ final class WeightStaging implements Staging {
 
   /** Whether the weights that a thread decodes together are neighbours along N. */
   static boolean kIsRow(Packing packing) {
-    return packing instanceof Packing.AlongN along
-        && along.format() != ColumnWeights.Format.GPTQ;
+    return packing instanceof Packing.AlongN along && along.format() != ColumnWeights.Format.GPTQ;
   }
 
   @Override

@@ -39,8 +39,7 @@ class QuantProfileTest {
   }
 
   private static Map<String, TensorType> gguf(DType format, int m) {
-    return Map.of(
-        "a", TensorType.of(DType.F16, m, K), "w", TensorType.of(format, N, K));
+    return Map.of("a", TensorType.of(DType.F16, m, K), "w", TensorType.of(format, N, K));
   }
 
   private static List<Row> rows(Profile profile, String opcode) {
@@ -127,7 +126,9 @@ class QuantProfileTest {
     }
   }
 
-  /** Dequantised chunks, of 16-bit elements, go to shared memory and come from it in one go each. */
+  /**
+   * Dequantised chunks, of 16-bit elements, go to shared memory and come from it in one go each.
+   */
   @ParameterizedTest
   @EnumSource(
       value = DType.class,
@@ -137,7 +138,8 @@ class QuantProfileTest {
       hasNoConflicts(rows(profile, "st.shared", WeightStaging.class));
       hasNoConflicts(rows(profile, "ldmatrix"));
       assertThat(profile.flops())
-          .hasEntrySatisfying("tensor f16", f -> assertThat(f).isGreaterThanOrEqualTo(2L * 64 * N * K));
+          .hasEntrySatisfying(
+              "tensor f16", f -> assertThat(f).isGreaterThanOrEqualTo(2L * 64 * N * K));
     }
   }
 
@@ -172,8 +174,7 @@ class QuantProfileTest {
   @CsvSource({"Q4_0, f16", "Q4_K, f32", "Q6_K, bf16", "NF4, f16"})
   void dequantizeWritesWholeSectors(DType format, String out) {
     var types = Map.of("x", TensorType.of(format, 4, 1024));
-    for (var profile :
-        profiles(new Dequantize(), Map.of("outDtype", out), types, "dequantize")) {
+    for (var profile : profiles(new Dequantize(), Map.of("outDtype", out), types, "dequantize")) {
       var stores = rows(profile, "st.global.v4");
       assertThat(stores).isNotEmpty();
       for (var row : stores) {
