@@ -21,10 +21,14 @@ import java.util.random.RandomGenerator;
 /** The product of two matrices, with bias and activation. */
 public final class Matmul implements Op {
 
-  private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
+  private static final Set<DType> DTYPES =
+      Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
 
   /** What can be added: a number of eight bits is no bias. */
-  private static final Set<DType> BIASES = Set.of(DType.F32, DType.F16, DType.BF16);
+  private static final Set<DType> BIASES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
+  /** How far a product with factors rounded to tf32 may be off, relative to it. */
+  static final double TF32_TOLERANCE = 1e-3;
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -52,15 +56,15 @@ public final class Matmul implements Op {
               Attribute.choice(
                   "outDtype",
                   "",
-                  List.of("f32", "f16", "bf16"),
-                  "the dtype of c; left out that of a, or f32 for numbers of eight bits; f32 gives only f32"),
+                  List.of("f64", "f32", "f16", "bf16"),
+                  "the dtype of c; left out that of a, or f32 for numbers of eight bits; f64 and f32 give only themselves"),
               Attribute.choice(
                   "precision",
                   "ieee",
                   List.of("ieee", "tf32"),
                   "tf32 rounds factors of f32 to 11 bits, for tensor cores")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32; b is e4m3 or e5m2 where a is one of them",
+          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; where a is e4m3 or e5m2 b is one of them",
           "2·M·N·K a product");
 
   @Override
@@ -94,6 +98,7 @@ public final class Matmul implements Op {
     return new Tolerance(
         Tolerance.Metric.RELATIVE,
         switch (dtype) {
+          case F64 -> 1e-15 * Math.sqrt(k);
           case F32 -> 1e-6 * Math.sqrt(k);
           case F16 -> 2e-3;
           case BF16 -> 1e-2;

@@ -15,6 +15,7 @@ import java.util.Optional;
  * @param dtype of a
  * @param dtypeB of b, another one only for numbers of eight bits
  * @param tf32 whether f32 may be rounded to tf32
+ * @param alpha as the kernels have it: rounded to f32 but for f64
  */
 record MatmulProblem(
     DType dtype,
@@ -27,7 +28,7 @@ record MatmulProblem(
     boolean transposeB,
     boolean tf32,
     Epilogue epilogue,
-    float alpha) {
+    double alpha) {
 
   static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -80,6 +81,14 @@ record MatmulProblem(
           "precision",
           "precision tf32 is for a and b of f32, they are %s".formatted(a.dtype().text()));
     }
+    var activation = Activation.of(attributes.choice("activation"));
+    if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
+      throw new OpException.UnsupportedDType(
+          "activation",
+          "activation %s is a function of f32; a product of f64 takes none or relu"
+              .formatted(activation.text()));
+    }
+    double alpha = attributes.number("alpha");
     return new MatmulProblem(
         a.dtype(),
         b.dtype(),
@@ -91,26 +100,25 @@ record MatmulProblem(
         transposeB,
         tf32,
         new Epilogue(
-            Epilogue.Scale.ALPHA,
-            Optional.ofNullable(bias).map(TensorType::dtype),
-            Activation.of(attributes.choice("activation")),
-            out),
-        (float) attributes.number("alpha"));
+            Epilogue.Scale.ALPHA, Optional.ofNullable(bias).map(TensorType::dtype), activation, out),
+        a.dtype() == DType.F64 ? alpha : (float) alpha);
   }
 
   private static boolean isFp8(DType dtype) {
     return dtype == DType.E4M3 || dtype == DType.E5M2;
   }
 
-  private static DType outDType(DType dtype, String asked) {
+  static DType outDType(DType dtype, String asked) {
     if (asked.isEmpty()) {
       return isFp8(dtype) ? DType.F32 : dtype;
     }
     var out = DType.of(asked).orElseThrow(() -> new IllegalArgumentException("no dtype " + asked));
-    if (out != dtype && dtype.bytes() > 2) {
+    if (out != dtype && (dtype.bytes() > 2 || out == DType.F64)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "a product of %s is %s, got outDtype %s".formatted(dtype.text(), dtype.text(), asked));
+          "a product of %s is %s, got outDtype %s"
+              .formatted(
+                  dtype.text(), dtype.bytes() <= 2 ? "f16, bf16 or f32" : dtype.text(), asked));
     }
     return out;
   }
@@ -124,7 +132,7 @@ record MatmulProblem(
     }
   }
 
-  private static int extent(String name, TensorType tensor, int index) {
+  static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
     if (extent > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
