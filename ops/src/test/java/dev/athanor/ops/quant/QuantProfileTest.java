@@ -21,8 +21,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** What the ways of the weights are for: whole sectors, and no bank conflicts. */
 class QuantProfileTest {
 
-  private static final int K = 2048;
-  private static final int N = 32;
+  private static final int K = 1024;
+  private static final int N = 16;
 
   /** The profiles of the plans whose kernels' names begin so. */
   private static List<Profile> profiles(
