@@ -23,8 +23,7 @@ final class ProjectionCases {
     var blocks = new QuantDraw(random);
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
-    int[][] sizes =
-        quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}};
+    int[][] sizes = quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}};
     int turn = 0;
     for (var format : formats) {
       for (var size : sizes) {
