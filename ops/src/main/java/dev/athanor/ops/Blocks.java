@@ -29,6 +29,16 @@ public final class Blocks {
 
   private Blocks() {}
 
+  /** Where the floating-point scales of a block begin: f32 for NF4, f16 for all others. */
+  static int[] scales(DType format) {
+    return switch (format) {
+      case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
+      case Q4_1, Q4_K, Q5_K -> new int[] {0, 2};
+      case Q6_K -> new int[] {208};
+      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+    };
+  }
+
   /** The number that an index of NF4, from 0 to 15, stands for before it is scaled. */
   public static double nf4(int index) {
     return NF4_TABLE[index];

@@ -23,7 +23,7 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
   /**
    * The swizzle of rows of a length.
    *
-   * @param rowBytes a power of two, at least 16
+   * @param rowBytes 16, 32 or 64, or a multiple of 128
    * @throws IllegalArgumentException for any other
    */
   public static Swizzle of(int rowBytes) {
@@ -33,16 +33,16 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
   /**
    * The swizzle of rows of a length that are accessed at one run of bytes in several rows at once.
    *
-   * @param rowBytes a power of two, at least 16
+   * @param rowBytes 16, 32, 64 or a multiple of 128
    * @param runBytes a power of two, from 16 to {@code rowBytes}
    * @throws IllegalArgumentException for any other
    */
   public static Swizzle of(int rowBytes, int runBytes) {
-    if (rowBytes < CHUNK || Integer.bitCount(rowBytes) != 1) {
+    if (rowBytes < CHUNK || (BANKS_BYTES % rowBytes != 0 && rowBytes % BANKS_BYTES != 0)) {
       throw new IllegalArgumentException(
           "rows of "
               + rowBytes
-              + " bytes cannot be swizzled; their length is a power of two, 16 or more");
+              + " bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
     }
     if (runBytes < CHUNK || runBytes > rowBytes || Integer.bitCount(runBytes) != 1) {
       throw new IllegalArgumentException(

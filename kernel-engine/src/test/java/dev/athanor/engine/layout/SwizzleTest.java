@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class SwizzleTest {
 
   @ParameterizedTest
-  @ValueSource(ints = {16, 32, 64, 128, 256, 512})
+  @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
   void eightRowsAtOneChunkLieInDifferentBanks(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     for (int chunk = 0; chunk < rowBytes / Swizzle.CHUNK; chunk++) {
@@ -27,7 +27,7 @@ class SwizzleTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {16, 32, 64, 128, 256, 512})
+  @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
   void everyRowKeepsItsChunksAndBeginsAgainAfterThePeriod(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     int chunks = rowBytes / Swizzle.CHUNK;
@@ -74,9 +74,9 @@ class SwizzleTest {
   }
 
   @Test
-  void refusesRowsThatAreNoPowerOfTwo() {
+  void refusesRowsThatDoNotFillTheBanks() {
     assertThatThrownBy(() -> Swizzle.of(80))
         .hasMessage(
-            "rows of 80 bytes cannot be swizzled; their length is a power of two, 16 or more");
+            "rows of 80 bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
   }
 }

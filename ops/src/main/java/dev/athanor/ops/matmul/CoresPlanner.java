@@ -31,7 +31,7 @@ final class CoresPlanner {
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (problem.onTensorCores()) {
       candidates.refuse(
-          "one multiply-add a lane", problem.dtype().text() + " is computed by tensor cores");
+          "one multiply-add a lane", problem.dtype().text() + " is multiplied by tensor cores");
       return;
     }
     int bytes = problem.dtype().bytes();

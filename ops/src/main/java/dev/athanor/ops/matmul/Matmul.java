@@ -52,7 +52,11 @@ public final class Matmul implements Op {
               Attribute.flag("transposeA", "a is stored as […, K, M]"),
               Attribute.flag("transposeB", "b is stored as […, N, K]"),
               Attribute.number("alpha", 1, "what the product is multiplied by"),
-              Attribute.choice("activation", "none", Activation.names(), "the function of the sum"),
+              Attribute.choice(
+                  "activation",
+                  "none",
+                  Activation.names(Activation.EPILOGUES),
+                  "the function of the sum"),
               Attribute.choice(
                   "outDtype",
                   "",
@@ -64,7 +68,7 @@ public final class Matmul implements Op {
                   List.of("ieee", "tf32"),
                   "tf32 rounds factors of f32 to 11 bits, for tensor cores")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; where a is e4m3 or e5m2 b is one of them",
+          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; b is e4m3 or e5m2 where a is one of them",
           "2·M·N·K a product");
 
   @Override
@@ -81,6 +85,22 @@ public final class Matmul implements Op {
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     return Map.of("c", MatmulReference.compute(inputs, attributes));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    return MatmulReference.compute(inputs, attributes, elements);
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    var problem = MatmulProblem.of(inputs, attributes);
+    double limit =
+        problem.tf32() ? TF32_TOLERANCE : tolerance(problem.dtype(), problem.k()).limit();
+    boolean narrower = dtype.bytes() < 4 && dtype != problem.dtype();
+    return Tolerance.relative(narrower ? Math.max(limit, Tolerance.usual(dtype).limit()) : limit);
   }
 
   @Override

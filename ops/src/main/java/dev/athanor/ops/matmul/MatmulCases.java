@@ -44,7 +44,7 @@ final class MatmulCases {
   private MatmulCases() {}
 
   static List<Case> of(RandomGenerator random, boolean quick) {
-    var activations = List.of(Activation.values());
+    var activations = Activation.EPILOGUES;
     var cases = new ArrayList<Case>();
     int n = 0;
     var sizes = quick ? QUICK_SIZES : SIZES;

@@ -23,13 +23,13 @@ final class MatmulPlanner {
   private MatmulPlanner() {}
 
   /** The plans that the device can run, the cheapest first. */
-  static List<LaunchPlan> plans(MatmulProblem problem, Capability capability) {
-    var candidates = new Candidates("product of " + problem.dtype().text(), capability);
+  static List<LaunchPlan> plans(MatmulProblem problem, Capability device) {
+    var candidates = new Candidates("product of " + problem.dtype().text(), device);
     if (GemvProblem.fits(problem)) {
-      GemvPlanner.offer(GemvProblem.of(problem), capability, candidates);
+      GemvPlanner.offer(GemvProblem.of(problem), device, candidates);
     }
-    CoresPlanner.offer(problem, capability, candidates);
-    TensorPlanner.offer(problem, capability, candidates);
+    CoresPlanner.offer(problem, device, candidates);
+    TensorPlanner.offer(problem, device, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }
 

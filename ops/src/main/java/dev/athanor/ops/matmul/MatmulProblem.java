@@ -100,7 +100,10 @@ record MatmulProblem(
         transposeB,
         tf32,
         new Epilogue(
-            Epilogue.Scale.ALPHA, Optional.ofNullable(bias).map(TensorType::dtype), activation, out),
+            Epilogue.Scale.ALPHA,
+            Optional.ofNullable(bias).map(TensorType::dtype),
+            activation,
+            out),
         a.dtype() == DType.F64 ? alpha : (float) alpha);
   }
 
@@ -118,7 +121,7 @@ record MatmulProblem(
           "outDtype",
           "a product of %s is %s, got outDtype %s"
               .formatted(
-                  dtype.text(), dtype.bytes() <= 2 ? "f16, bf16 or f32" : dtype.text(), asked));
+                  dtype.text(), dtype.bytes() > 2 ? dtype.text() : "f16, bf16 or f32", asked));
     }
     return out;
   }

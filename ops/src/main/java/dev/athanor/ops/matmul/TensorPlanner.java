@@ -69,7 +69,7 @@ final class TensorPlanner {
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
       candidates.refuse(
-          "tensor cores", problem.dtype().text() + " is computed by one multiply-add a lane");
+          "tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
     boolean fp8 = problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;

@@ -61,7 +61,7 @@ class MatmulPlannerTest {
         .contains(
             "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
                 + " on test device has 50000")
-        .contains("  one multiply-add a lane: f16 is computed by tensor cores");
+        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
   }
 
   @Test
@@ -81,7 +81,7 @@ class MatmulPlannerTest {
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
             "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
-                + " f32 is computed by one multiply-add a lane");
+                + " f32 is multiplied by CUDA cores");
   }
 
   @Test

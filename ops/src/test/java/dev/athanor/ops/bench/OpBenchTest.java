@@ -2,7 +2,6 @@ package dev.athanor.ops.bench;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
@@ -12,14 +11,15 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
-import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.bench.MatmulBench.Row;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.bench.OpBench.Row;
 import dev.athanor.ops.matmul.Matmul;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,7 +32,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The bench on the emulator. */
-class MatmulBenchTest {
+class OpBenchTest {
 
   private static final Effort SHORT = new Effort(1, 2, 0);
 
@@ -44,11 +44,14 @@ class MatmulBenchTest {
     device.close();
   }
 
-  private List<Row> rows(
-      Op matmul, Workload workload, boolean allVariants, Optional<Baseline> baseline) {
+  private static Problem matmul(String text) {
+    return Problem.parse(new Matmul(), text);
+  }
+
+  private List<Row> rows(Problem problem, boolean allVariants, Optional<Baseline> baseline) {
     var rows = new ArrayList<Row>();
-    try (var bench = new MatmulBench(device, matmul, SHORT, baseline)) {
-      bench.run(workload, allVariants, 1, rows::add);
+    try (var bench = new OpBench(device, SHORT, baseline)) {
+      bench.run(problem, allVariants, 1, rows::add);
     }
     return rows;
   }
@@ -56,8 +59,16 @@ class MatmulBenchTest {
   @ParameterizedTest
   @CsvSource({"F32, false, false", "F32, true, true", "F16, true, false", "BF16, false, true"})
   void rightKernelsAreTimed(DType dtype, boolean transposeA, boolean transposeB) {
-    var workload = new Workload(dtype, transposeA, transposeB, 17, 9, 20);
-    var rows = rows(new Matmul(), workload, true, Optional.empty());
+    var problem =
+        matmul(
+            "a=%1$s[%2$s] b=%1$s[%3$s] transposeA=%4$s transposeB=%5$s"
+                .formatted(
+                    dtype.text(),
+                    transposeA ? "20,17" : "17,20",
+                    transposeB ? "9,20" : "20,9",
+                    transposeA,
+                    transposeB));
+    var rows = rows(problem, true, Optional.empty());
     assertThat(rows).hasSizeGreaterThan(1);
     assertThat(rows).extracting(Row::kernel).doesNotHaveDuplicates();
     assertThat(rows)
@@ -69,16 +80,14 @@ class MatmulBenchTest {
           assertThat(row.ours().orElseThrow().median()).isPositive();
           assertThat(row.ratio()).isEmpty();
         });
-    assertThat(rows(new Matmul(), workload, false, Optional.empty()))
+    assertThat(rows(problem, false, Optional.empty()))
         .extracting(Row::kernel)
         .containsExactly(rows.getFirst().kernel());
   }
 
   @Test
   void aBaselineIsTimedBesideOurs() {
-    var row =
-        rows(new Matmul(), new Workload(DType.F32, false, false, 8, 8, 8), false, other(true))
-            .getFirst();
+    var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(true)).getFirst();
     assertThat(row.failure()).isEmpty();
     assertThat(row.ratio())
         .contains(row.ours().orElseThrow().median() / row.theirs().orElseThrow().median());
@@ -86,9 +95,7 @@ class MatmulBenchTest {
 
   @Test
   void aBaselineThatComputesNothingIsNoMeasure() {
-    var row =
-        rows(new Matmul(), new Workload(DType.F32, false, false, 8, 8, 8), false, other(false))
-            .getFirst();
+    var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(false)).getFirst();
     assertThat(row.failure())
         .contains(
             "ours once more is wrong: sampled elements of c are off by Infinity, at most 2.83e-06 is right");
@@ -98,11 +105,7 @@ class MatmulBenchTest {
   @Test
   void aWrongKernelIsAFailureHoweverFast() {
     var row =
-        rows(
-                new Spoilt(),
-                new Workload(DType.F32, false, false, 16, 16, 16),
-                false,
-                Optional.empty())
+        rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, Optional.empty())
             .getFirst();
     assertThat(row.failure().orElseThrow())
         .matches(
@@ -115,8 +118,8 @@ class MatmulBenchTest {
   void matricesThatDoNotFitAreAFailure() {
     var rows = new ArrayList<Row>();
     try (var small = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000));
-        var bench = new MatmulBench(small, new Matmul(), SHORT, Optional.empty())) {
-      bench.run(new Workload(DType.F32, false, false, 16, 16, 16), false, 1, rows::add);
+        var bench = new OpBench(small, SHORT, Optional.empty())) {
+      bench.run(matmul("a=f32[16,16] b=f32[16,16]"), false, 1, rows::add);
     }
     assertThat(rows.getFirst().failure())
         .contains("1024 bytes of device memory were asked for, 1000 are free");
@@ -125,7 +128,6 @@ class MatmulBenchTest {
   /** Our own kernels under another name, or nothing at all. */
   private Optional<Baseline> other(boolean computes) {
     var kernels = new KernelCache(device);
-    var matmul = new Matmul();
     return Optional.of(
         new Baseline() {
           @Override
@@ -134,22 +136,14 @@ class MatmulBenchTest {
           }
 
           @Override
-          public void enqueue(Stream stream, Workload workload, Buffer a, Buffer b, Buffer c) {
+          public boolean computes(Problem problem) {
+            return true;
+          }
+
+          @Override
+          public void enqueue(Stream stream, Problem problem, Bindings bindings) {
             if (computes) {
-              matmul
-                  .plan(
-                      workload.inputs(),
-                      workload.attributes(matmul.description()),
-                      device.capability())
-                  .enqueue(
-                      kernels,
-                      stream,
-                      new Bindings(
-                          Map.of(
-                              "a", new DeviceTensor(workload.a(), a),
-                              "b", new DeviceTensor(workload.b(), b)),
-                          Map.of("c", new DeviceTensor(workload.c(), c)),
-                          Optional.empty()));
+              problem.plans(device.capability()).getFirst().enqueue(kernels, stream, bindings);
             }
           }
 
@@ -176,6 +170,12 @@ class MatmulBenchTest {
     @Override
     public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
       return matmul.reference(inputs, attributes);
+    }
+
+    @Override
+    public Tolerance tolerance(
+        String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+      return matmul.tolerance(output, dtype, inputs, attributes);
     }
 
     @Override
