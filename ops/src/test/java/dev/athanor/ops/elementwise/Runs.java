@@ -1,22 +1,16 @@
 package dev.athanor.ops.elementwise;
 
-import dev.athanor.engine.device.Buffer;
-import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Bindings;
-import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 
 /** Runs ops of this package on the emulator. */
 final class Runs {
@@ -46,32 +40,6 @@ final class Runs {
 
   /** The output {@code y} of a plan. */
   static HostTensor run(Plan plan, Map<String, HostTensor> inputs) {
-    var result = HostTensor.zeros(Objects.requireNonNull(plan.outputs().get("y")));
-    var buffers = new ArrayList<Buffer>();
-    try (var device = new EmulatedDevice();
-        var stream = device.openStream()) {
-      var given = new HashMap<String, DeviceTensor>();
-      inputs.forEach((name, tensor) -> {
-        var buffer = device.allocate(tensor.type().bytes());
-        buffers.add(buffer);
-        stream.upload(tensor.data(), buffer, 0);
-        given.put(name, new DeviceTensor(tensor.type(), buffer));
-      });
-      var y = device.allocate(result.type().bytes());
-      buffers.add(y);
-      Optional<Buffer> workspace = Optional.empty();
-      if (plan.workspaceBytes() > 0) {
-        var buffer = device.allocate(plan.workspaceBytes());
-        buffers.add(buffer);
-        workspace = Optional.of(buffer);
-      }
-      var outputs = Map.of("y", new DeviceTensor(result.type(), y));
-      plan.enqueue(new KernelCache(device), stream, new Bindings(given, outputs, workspace));
-      stream.download(y, 0, result.data());
-      stream.synchronize();
-    } finally {
-      buffers.forEach(Buffer::close);
-    }
-    return result;
+    return Objects.requireNonNull(Runner.run(plan, inputs).get("y"));
   }
 }
