@@ -10,8 +10,7 @@ import java.util.ArrayList;
 
 /**
  * The sums of the columns of an f32 matrix, always in the same order. The kernel's parameters are
- * {@code rows, n, in, out}; a block sums 32 columns, each of its warps some of
- * the rows.
+ * {@code rows, n, in, out}; a block sums 32 columns, each of its warps some of the rows.
  *
  * @param out dtype of the sums
  */

@@ -88,8 +88,7 @@ final class RowCases {
     }
 
     Builder integers(String name, long least, long greatest, DType dtype, long... extents) {
-      return input(
-          name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
+      return input(name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
     }
 
     Builder special(String name, DType dtype, long... extents) {

@@ -90,8 +90,7 @@ record RowPlanner(long rows, long groups, int access, int values) {
         break;
       }
     }
-    tiles.add(
-        new RowTile(TEAMS.getLast(), access, Math.max(1, VALUES_OF_STEP / values), false));
+    tiles.add(new RowTile(TEAMS.getLast(), access, Math.max(1, VALUES_OF_STEP / values), false));
     return tiles;
   }
 
