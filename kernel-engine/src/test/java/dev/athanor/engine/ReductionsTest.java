@@ -101,11 +101,14 @@ class ReductionsTest {
         run(
             x,
             4,
-            (k, v) -> List.of(
-                k.reduceBlock(List.of(v), threads, 0, Real::plus).getFirst(),
-                k.reduceBlock(List.of(v), threads, Double.NEGATIVE_INFINITY, Real::max).getFirst(),
-                k.reduceBlock(List.of(v), threads, Double.POSITIVE_INFINITY, Real::min).getFirst(),
-                k.reduceBlock(List.of(v, v.times(2)), threads, 0, Real::plus).get(1)));
+            (k, v) ->
+                List.of(
+                    k.reduceBlock(List.of(v), threads, 0, Real::plus).getFirst(),
+                    k.reduceBlock(List.of(v), threads, Double.NEGATIVE_INFINITY, Real::max)
+                        .getFirst(),
+                    k.reduceBlock(List.of(v), threads, Double.POSITIVE_INFINITY, Real::min)
+                        .getFirst(),
+                    k.reduceBlock(List.of(v, v.times(2)), threads, 0, Real::plus).get(1)));
     allAre(results[0], sum);
     allAre(results[1], sorted[threads - 1]);
     allAre(results[2], sorted[0]);
@@ -120,8 +123,7 @@ class ReductionsTest {
             numbers(threads),
             1,
             (k, v) ->
-                k.reduceBlock(
-                    List.of(v.minus(50)), threads, Double.POSITIVE_INFINITY, Real::min));
+                k.reduceBlock(List.of(v.minus(50)), threads, Double.POSITIVE_INFINITY, Real::min));
     allAre(results[0], -50);
   }
 
@@ -129,8 +131,11 @@ class ReductionsTest {
   @ValueSource(ints = {1, 2, 4, 8, 16, 32})
   void groupsOfLanesAreReducedEachByItself(int width) {
     var results =
-        run(numbers(64), 2, (k, v) -> List.of(
-            k.reduceLanes(v, width, Real::plus), k.reduceLanes(v, width, Real::max)));
+        run(
+            numbers(64),
+            2,
+            (k, v) ->
+                List.of(k.reduceLanes(v, width, Real::plus), k.reduceLanes(v, width, Real::max)));
     for (int i = 0; i < 64; i++) {
       int first = i / width * width;
       assertThat(results[0][i]).isEqualTo(width * (first + (width - 1) / 2f));
@@ -170,11 +175,12 @@ class ReductionsTest {
         run(
             numbers(64),
             4,
-            (k, v) -> List.of(
-                v.fromLaneXor(5),
-                v.fromLane(k.integer(3)),
-                v.fromLane(k.lane().plus(1).rem(32)),
-                v.fromLaneBelow(2)));
+            (k, v) ->
+                List.of(
+                    v.fromLaneXor(5),
+                    v.fromLane(k.integer(3)),
+                    v.fromLane(k.lane().plus(1).rem(32)),
+                    v.fromLaneBelow(2)));
     for (int i = 0; i < 64; i++) {
       int warp = i / 32 * 32;
       assertThat(results[0][i]).isEqualTo(i ^ 5);

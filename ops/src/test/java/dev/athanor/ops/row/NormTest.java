@@ -202,7 +202,11 @@ class NormTest {
 
   /** More rows than the teams of the grid, which come to several each and sum them in order. */
   @ParameterizedTest
-  @CsvSource({"layer-norm-backward, 300, 5", "rms-norm-backward, 70, 72", "layer-norm-backward, 9, 2000"})
+  @CsvSource({
+    "layer-norm-backward, 300, 5",
+    "rms-norm-backward, 70, 72",
+    "layer-norm-backward, 9, 2000"
+  })
   void gradientsAreTheSameInEveryRun(String name, int rows, int n) {
     var op = RowRig.op(name);
     var draw = new Draw(new Random(13));

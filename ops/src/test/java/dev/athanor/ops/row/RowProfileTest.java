@@ -81,8 +81,7 @@ class RowProfileTest {
         // what memory moves: weights are the same for all rows
         assertThat(launch.touchedSectors())
             .as(kernel)
-            .isEqualTo(
-                ((rowsRead + rowsWritten) * bytes + weightsRead * bytes / ROWS) / 32);
+            .isEqualTo(((rowsRead + rowsWritten) * bytes + weightsRead * bytes / ROWS) / 32);
       }
     });
   }
@@ -109,10 +108,12 @@ class RowProfileTest {
           assertThat(profile.launches()).hasSize(3);
           if (!kernel.endsWith("_steps")) {
             var plan = (LaunchPlan) profile.plan();
-            var rows = Objects.requireNonNull(profile.launches().get(0).traffic().get(Space.GLOBAL));
+            var rows =
+                Objects.requireNonNull(profile.launches().get(0).traffic().get(Space.GLOBAL));
             assertThat(rows.read()).isEqualTo(4L * ROWS * n * 4);
             assertThat(rows.written()).isEqualTo((long) ROWS * n * 4 + plan.workspaceBytes());
-            var sums = Objects.requireNonNull(profile.launches().get(1).traffic().get(Space.GLOBAL));
+            var sums =
+                Objects.requireNonNull(profile.launches().get(1).traffic().get(Space.GLOBAL));
             assertThat(2 * sums.read()).isEqualTo(plan.workspaceBytes());
             assertThat(sums.written()).isEqualTo(4L * n);
           }

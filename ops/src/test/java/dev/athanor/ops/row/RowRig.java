@@ -108,8 +108,7 @@ final class RowRig implements AutoCloseable {
 
   /** A tensor with the same elements in another shape, or some of them. */
   static HostTensor slice(HostTensor tensor, TensorType type, long first) {
-    return new HostTensor(
-        type, tensor.data().asSlice(first * type.dtype().bytes(), type.bytes()));
+    return new HostTensor(type, tensor.data().asSlice(first * type.dtype().bytes(), type.bytes()));
   }
 
   @Override

@@ -92,16 +92,15 @@ class SoftmaxTest {
     var x = new Draw(new Random(3)).normal(0, 10, TensorType.of(DType.F32, 4, 77));
     for (double scale : new double[] {1e-30, 0.088, 1, 30, 1e30}) {
       softmax(
-          x,
-          Attributes.of(SOFTMAX.description(), Map.of("scale", scale)),
-          Tolerance.maximum(1e-6));
+          x, Attributes.of(SOFTMAX.description(), Map.of("scale", scale)), Tolerance.maximum(1e-6));
     }
   }
 
   @Test
   void aCausalMatrixIsLowerTriangular() {
     for (var y :
-        softmax(HostTensor.zeros(TensorType.of(DType.F32, 2, 4, 4)), CAUSAL, Tolerance.maximum(1e-7))) {
+        softmax(
+            HostTensor.zeros(TensorType.of(DType.F32, 2, 4, 4)), CAUSAL, Tolerance.maximum(1e-7))) {
       for (int i = 0; i < 32; i++) {
         int row = i / 4 % 4;
         assertThat(y[i]).isEqualTo(i % 4 <= row ? (double) (1f / (row + 1)) : 0);
@@ -109,15 +108,19 @@ class SoftmaxTest {
     }
   }
 
-  /** The last row sees the last key, whatever the two lengths; rows before the first key nothing. */
+  /**
+   * The last row sees the last key, whatever the two lengths; rows before the first key nothing.
+   */
   @Test
   void aCausalMatrixAlignsTheLastRowWithTheLastKey() {
     for (var y :
-        softmax(HostTensor.zeros(TensorType.of(DType.F32, 5, 2)), CAUSAL, Tolerance.maximum(1e-7))) {
+        softmax(
+            HostTensor.zeros(TensorType.of(DType.F32, 5, 2)), CAUSAL, Tolerance.maximum(1e-7))) {
       assertThat(y).containsExactly(0, 0, 0, 0, 0, 0, 1, 0, 0.5, 0.5);
     }
     for (var y :
-        softmax(HostTensor.zeros(TensorType.of(DType.F32, 2, 3)), CAUSAL, Tolerance.maximum(1e-6))) {
+        softmax(
+            HostTensor.zeros(TensorType.of(DType.F32, 2, 3)), CAUSAL, Tolerance.maximum(1e-6))) {
       assertThat(y[2]).isZero();
       assertThat(y[0]).isEqualTo(0.5);
     }
@@ -164,8 +167,7 @@ class SoftmaxTest {
       assertThat(y(outputs)).containsOnly(0);
     }
     for (var outputs :
-        RIG.check(
-            DROPOUT, Map.of("x", x, "mask", all), attributes, Tolerance.maximum(1e-6))) {
+        RIG.check(DROPOUT, Map.of("x", x, "mask", all), attributes, Tolerance.maximum(1e-6))) {
       assertThat(Arrays.stream(y(outputs)).sum()).isCloseTo(3 / 0.8, within(1e-5));
     }
   }
@@ -176,7 +178,8 @@ class SoftmaxTest {
     var mask = HostTensor.of(TensorType.of(DType.U8, 4), 0, 1, 2, 255);
     var attributes = Attributes.of(DROPOUT.description(), Map.of("probability", 0.5));
     for (var outputs :
-        RIG.check(DROPOUT, Map.of("x", row(3, 3, 3, 3), "mask", mask), attributes, Tolerance.exact())) {
+        RIG.check(
+            DROPOUT, Map.of("x", row(3, 3, 3, 3), "mask", mask), attributes, Tolerance.exact())) {
       assertThat(y(outputs)).containsExactly(0, 0.5, 0.5, 0.5);
     }
     for (var outputs :
