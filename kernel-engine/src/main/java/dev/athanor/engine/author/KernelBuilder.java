@@ -335,8 +335,16 @@ public final class KernelBuilder {
         : new Value(this, type, d);
   }
 
-  /** Combines a value of all lanes of each group of {@code width} in a warp; all receive it. */
+  /**
+   * Combines a value of all lanes of each group of {@code width} in a warp; all receive it.
+   *
+   * @param width a power of two up to 32
+   */
   public Real reduceLanes(Real value, int width, BinaryOperator<Real> combine) {
+    if (Integer.bitCount(width) != 1 || width > WARP) {
+      throw new IllegalArgumentException(
+          "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d".formatted(width));
+    }
     var all = value;
     for (int distance = width / 2; distance > 0; distance /= 2) {
       all = combine.apply(all, all.fromLaneXor(distance));
@@ -353,14 +361,14 @@ public final class KernelBuilder {
    */
   public List<Real> reduceBlock(
       List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
-    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
     int warps = threads / WARP;
-    if (warps == 1) {
-      return perWarp;
-    }
-    if (threads % WARP != 0 || warps > WARP) {
+    if (threads % WARP != 0 || warps < 1 || warps > WARP) {
       throw new IllegalArgumentException(
           "a block is reduced by 1 to 32 whole warps, got %d threads".formatted(threads));
+    }
+    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
+    if (warps == 1) {
+      return perWarp;
     }
     var parts = shared(values.getFirst().type(), values.size(), warps, warps);
     when(
