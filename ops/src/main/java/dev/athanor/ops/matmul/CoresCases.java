@@ -30,10 +30,14 @@ final class CoresCases {
       for (int transposes = 0; transposes < 4; transposes++) {
         var attributes =
             Map.of(
-                "transposeA", (transposes & 1) != 0,
-                "transposeB", (transposes & 2) != 0,
-                "alpha", n % 3 == 0 ? 1 : 0.1,
-                "activation", n % 4 < 2 ? "none" : "relu");
+                "transposeA",
+                (transposes & 1) != 0,
+                "transposeB",
+                (transposes & 2) != 0,
+                "alpha",
+                n % 3 == 0 ? 1 : 0.1,
+                "activation",
+                n % 4 < 2 ? "none" : "relu");
         cases.add(
             MatmulCases.make(
                 random, DType.F64, Shape.of(), Shape.of(), size, attributes, n % 2 == 1));

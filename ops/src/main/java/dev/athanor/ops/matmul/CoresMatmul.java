@@ -157,17 +157,18 @@ final class CoresMatmul {
   /**
    * Which rows or columns of its block's tile a thread computes: groups of neighbours, as far apart
    * as the groups of its warp reach.
-   *
-   * @param warp the number of the warp along them
-   * @param lane the number of the thread in the warp along them
-   * @param lanes threads of a warp along them
-   * @param count how many are a thread's
    */
   private final class Part {
     private final Int first;
     private final int lanes;
     private final int count;
 
+    /**
+     * @param warp the number of the warp along them
+     * @param lane the number of the thread in the warp along them
+     * @param lanes threads of a warp along them
+     * @param count how many are a thread's
+     */
     Part(Int warp, Int lane, int lanes, int count) {
       this.first = warp.times(lanes * count).plus(lane.times(group));
       this.lanes = lanes;
@@ -188,16 +189,7 @@ final class CoresMatmul {
     }
   }
 
-  /**
-   * A matrix on its way to shared memory, in chunks.
-   *
-   * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are turned
-   * @param elements of a chunk
-   * @param first the first row or column of c that the tile belongs to
-   * @param limit how many there are
-   * @param extent how many the tile has
-   * @param offset in a stage, in bytes
-   */
+  /** A matrix on its way to shared memory, in chunks. */
   private final class Operand {
     private final GlobalPointer from;
     private final Int ld;
@@ -208,6 +200,15 @@ final class CoresMatmul {
     private final int extent;
     private final int offset;
 
+    /**
+     * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are
+     *     turned
+     * @param elements of a chunk
+     * @param first the first row or column of c that the tile belongs to
+     * @param limit how many there are
+     * @param extent how many the tile has
+     * @param offset in a stage, in bytes
+     */
     Operand(
         GlobalPointer from,
         Int ld,

@@ -1,7 +1,8 @@
 package dev.athanor.ops.matmul;
 
 /**
- * How a block of threads computes a part of c with {@code mma.sync.m16n8k16}, stage by stage along K.
+ * How a block of threads computes a part of c with {@code mma.sync.m16n8k16}, stage by stage along
+ * K.
  *
  * @param m rows of c that a block computes
  * @param n columns of c that a block computes

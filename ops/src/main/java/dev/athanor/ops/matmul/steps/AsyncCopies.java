@@ -3,9 +3,9 @@ package dev.athanor.ops.matmul.steps;
 import dev.athanor.engine.author.KernelBuilder;
 
 /**
- * Step 5, copies that nobody waits for: {@code cp.async} moves 16 bytes from global to shared memory
- * without a register between, and the thread goes on. With two stages, the next is on its way while
- * this one is multiplied.
+ * Step 5, copies that nobody waits for: {@code cp.async} moves 16 bytes from global to shared
+ * memory without a register between, and the thread goes on. With two stages, the next is on its
+ * way while this one is multiplied.
  *
  * <p>The profiler counts as many instructions and sectors as before, but not one load from global
  * memory into a register any more, and such a load is what a thread waits for: some five hundred

@@ -73,12 +73,7 @@ public interface LadderStep {
             Dim3.of(n / tileN(), m / tileM()),
             threads(),
             sharedBytes(),
-            List.of(
-                Slot.input("a"),
-                Slot.input("b"),
-                Slot.output("c"),
-                Slot.of(n),
-                Slot.of(k)));
+            List.of(Slot.input("a"), Slot.input("b"), Slot.output("c"), Slot.of(n), Slot.of(k)));
     return new LaunchPlan(
         variant.name(),
         outputs,
@@ -98,8 +93,7 @@ public interface LadderStep {
 
     @Override
     public Kernel build() {
-      return KernelBuilder.build(
-          name(), step.threads(), k -> step.write(k, new Matrices(k, step)));
+      return KernelBuilder.build(name(), step.threads(), k -> step.write(k, new Matrices(k, step)));
     }
   }
 }

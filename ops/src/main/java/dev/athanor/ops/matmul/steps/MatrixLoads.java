@@ -53,8 +53,7 @@ record MatrixLoads() implements LadderStep {
    * Two matrices are a fragment of 16x8. The instruction reads four: those that lanes 16 to 31 name
    * are the same again, and nobody looks at them.
    */
-  static List<Value> fragmentOfB(
-      KernelBuilder k, Stages stages, Int stage, Int column, int depth) {
+  static List<Value> fragmentOfB(KernelBuilder k, Stages stages, Int stage, Int column, int depth) {
     return stages.b(stage).loadMatrices(k.lane().rem(16).plus(depth), column, true).subList(0, 2);
   }
 }

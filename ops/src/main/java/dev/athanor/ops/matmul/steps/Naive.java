@@ -9,8 +9,8 @@ import dev.athanor.engine.ptx.Type;
  *
  * <p>The lanes of a warp have neighbouring columns, so that a load of b is 64 bytes in a row and
  * one of a the same element for all. Yet every element of a is loaded N times and every one of b M
- * times: for each multiply-add two loads from global memory. The profiler shows it as sectors: for 128x128
- * matrices some fifty times those that the matrices fill.
+ * times: for each multiply-add two loads from global memory. The profiler shows it as sectors: for
+ * 128x128 matrices some fifty times those that the matrices fill.
  */
 record Naive() implements LadderStep {
 

@@ -7,8 +7,8 @@ import dev.athanor.engine.author.KernelBuilder;
  * Step 8, a longer pipeline: four stages in a ring, three of them on their way while one is
  * multiplied. That is what it takes when a stage is multiplied in less time than memory answers in.
  *
- * <p>It also saves a barrier: the stage that is filled next is the one that was multiplied last, and
- * the barrier that says that the next one is there says, too, that all have done with that. The
+ * <p>It also saves a barrier: the stage that is filled next is the one that was multiplied last,
+ * and the barrier that says that the next one is there says, too, that all have done with that. The
  * profiler shows half of the barriers.
  */
 record Pipeline() implements LadderStep {

@@ -7,8 +7,8 @@ import dev.athanor.engine.ptx.Type;
  * Step 2, shared memory: the 256 threads of a block bring a tile of a and one of b, 16x16 each, to
  * shared memory together, and each of them then reads a row and a column of those.
  *
- * <p>An element that is brought once serves 16 threads, so that global memory moves a tenth of
- * the sectors. What a thread reads is what it read before, only from nearer: two loads for each
+ * <p>An element that is brought once serves 16 threads, so that global memory moves a tenth of the
+ * sectors. What a thread reads is what it read before, only from nearer: two loads for each
  * multiply-add, now from shared memory. The price is two barriers a stage, one so that nobody reads
  * what is not there yet, the other so that nobody overwrites what is still being read.
  */

@@ -11,7 +11,8 @@ import dev.athanor.engine.ptx.Type;
  *
  * @param swizzled whether the chunks of 16 bytes of a row change places, as ldmatrix likes it
  */
-record Stages(KernelBuilder k, Matrices matrices, int threads, SharedTile memory, boolean swizzled) {
+record Stages(
+    KernelBuilder k, Matrices matrices, int threads, SharedTile memory, boolean swizzled) {
 
   private static final int TILE_BYTES = LadderStep.TILE * LadderStep.DEPTH * 2;
 

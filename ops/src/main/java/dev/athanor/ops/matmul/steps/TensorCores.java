@@ -143,9 +143,17 @@ record TensorCores() implements LadderStep {
     for (int i = 0; i < sums.size(); i += 2) {
       int part = i / 4;
       var row =
-          matrices.row.plus(warpRow(k)).plus(k.lane().div(4)).plus(part / across * 16 + i / 2 % 2 * 8);
+          matrices
+              .row
+              .plus(warpRow(k))
+              .plus(k.lane().div(4))
+              .plus(part / across * 16 + i / 2 % 2 * 8);
       var column =
-          matrices.column.plus(warpColumn(k)).plus(k.lane().rem(4).times(2)).plus(part % across * 8);
+          matrices
+              .column
+              .plus(warpColumn(k))
+              .plus(k.lane().rem(4).times(2))
+              .plus(part % across * 8);
       matrices.c.row(row, matrices.n).store(column, sums.subList(i, i + 2));
     }
   }

@@ -59,7 +59,7 @@ class LadderTest {
       var inputs = Map.of("a", draw.normal(DType.F16, 64, k), "b", draw.normal(DType.F16, k, 128));
       var matmul = new Matmul();
       var exact = matmul.reference(inputs, Attributes.of(matmul.description(), Map.of()));
-      var c = Runner.run(step.plan(64, 128, k), inputs).get("c").toDoubles();
+      var c = Runner.run(step.plan(64, 128, k), inputs, "c").toDoubles();
       assertThat(Tolerance.relative(1e-6).error(c, Objects.requireNonNull(exact.get("c"))))
           .isLessThan(1e-6);
     }
@@ -104,8 +104,8 @@ class LadderTest {
 
   /** Loads from global memory into registers, for which a thread has to wait. */
   private static long waits(Profile profile) {
-    return profile.sum(row ->
-        row.instruction().opcode().startsWith("ld.global") ? row.executed() : 0);
+    return profile.sum(
+        row -> row.instruction().opcode().startsWith("ld.global") ? row.executed() : 0);
   }
 
   private static long barriers(Profile profile) {
@@ -170,8 +170,6 @@ class LadderTest {
                   conflicts(profile),
                   barriers(profile)));
     }
-    assertThat(Path.of("../docs/matmul-ladder.md"))
-        .content()
-        .contains(table.toString());
+    assertThat(Path.of("../docs/matmul-ladder.md")).content().contains(table.toString());
   }
 }
