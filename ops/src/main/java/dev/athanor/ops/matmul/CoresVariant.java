@@ -5,7 +5,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 
 /**
- * A product of f32 or f64 without tensor cores.
+ * A product of f32 or f64, tile by tile.
  *
  * @param accessA bytes of a that a load moves, as the alignment of its rows allows: an element to
  *     16
