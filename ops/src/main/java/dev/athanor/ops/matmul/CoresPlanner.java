@@ -15,7 +15,7 @@ final class CoresPlanner {
 
   private static final List<CoresTile> SINGLE =
       List.of(
-          new CoresTile(Unit.LANES, 128, 128, 16, 8, 8),
+          new CoresTile(Unit.LANES, 128, 128, 8, 8, 8),
           new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
           new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
