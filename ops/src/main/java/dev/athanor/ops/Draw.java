@@ -14,6 +14,38 @@ public final class Draw {
     this.random = random;
   }
 
+  /**
+   * Normal numbers of floating-point types, blocks that are finite, any bytes and words where these
+   * are quantised numbers (i8, u32), and zeros and ones of the other integers.
+   */
+  public HostTensor usual(TensorType type) {
+    if (type.dtype().isBlock()) {
+      return blocks(type);
+    }
+    return switch (type.dtype()) {
+      case I8, U32 -> bytes(type);
+      case E4M3, E5M2 -> uniform(-1, 1, type);
+      default -> type.dtype().isFloat() ? normal(0, 1, type) : integers(0, 1, type);
+    };
+  }
+
+  /** Blocks of random bits whose scales are about 1/64. */
+  public HostTensor blocks(TensorType type) {
+    var tensor = bytes(type);
+    int bytes = type.dtype().bytes();
+    for (long block = 0; block < type.bytes() / bytes; block++) {
+      var data = tensor.data().asSlice(block * bytes, bytes);
+      for (int at : Blocks.scales(type.dtype())) {
+        if (type.dtype() == DType.NF4) {
+          DType.F32.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        } else {
+          DType.F16.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        }
+      }
+    }
+    return tensor;
+  }
+
   /** Standard normal numbers. */
   public HostTensor normal(DType dtype, long... extents) {
     return normal(0, 1, new TensorType(dtype, Shape.of(extents)));

@@ -189,6 +189,11 @@ public final class KernelBuilder {
     emit("bar.sync", Immediate.of(0));
   }
 
+  /** Waits for all lanes of the warp; what they wrote to memory before is seen after. */
+  public void warpBarrier() {
+    emit("bar.warp.sync", Immediate.of(-1));
+  }
+
   /** Makes a group of the asynchronous copies that this thread has issued since the last group. */
   public void commitCopies() {
     emit("cp.async.commit_group");

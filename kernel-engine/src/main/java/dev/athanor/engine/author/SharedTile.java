@@ -133,7 +133,12 @@ public final class SharedTile {
    * Swizzle#of}.
    */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns) {
-    var otherSwizzle = Swizzle.of(otherColumns * type.bytes());
+    return at(offset, type, otherRows, otherColumns, Swizzle.of(otherColumns * type.bytes()));
+  }
+
+  /** A matrix from byte {@code offset} of this one on, swizzled as is said. */
+  public SharedTile at(
+      Int offset, Type type, int otherRows, int otherColumns, Swizzle otherSwizzle) {
     return new SharedTile(
         k, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
   }
@@ -160,6 +165,6 @@ public final class SharedTile {
     int whole = column.constant / elements;
     var chunk = column.plus(-whole * elements).div(elements).plus(whole);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
-    return start.plus(chunk.xor(step).times(Swizzle.CHUNK));
+    return start.plus(chunk.xor(step.times(swizzle.run())).times(Swizzle.CHUNK));
   }
 }

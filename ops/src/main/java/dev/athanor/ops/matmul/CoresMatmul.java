@@ -26,7 +26,7 @@ final class CoresMatmul {
   /**
    * Elements by which a row of a stage is longer than it has to be. With rows 4 elements apart in
    * the banks, a matrix that is turned on its way is stored without conflicts: see {@link
-   * Operand#place}.
+   * Loader#place}.
    */
   private static final int PADDING = 4;
 
@@ -36,8 +36,8 @@ final class CoresMatmul {
   private final ProductParameters problem;
   private final Type type;
 
-  private final Operand a;
-  private final Operand b;
+  private final Loader a;
+  private final Loader b;
   private final SharedTile stages;
 
   CoresMatmul(KernelBuilder k, CoresVariant variant) {
@@ -47,7 +47,7 @@ final class CoresMatmul {
     this.type = variant.product().type();
     this.problem = new ProductParameters(k, variant.product(), tile.m(), tile.n());
     a =
-        new Operand(
+        new Loader(
             problem.a,
             problem.lda,
             variant.product().transposeA(),
@@ -57,7 +57,7 @@ final class CoresMatmul {
             tile.m(),
             0);
     b =
-        new Operand(
+        new Loader(
             problem.b,
             problem.ldb,
             !variant.product().transposeB(),
@@ -96,8 +96,8 @@ final class CoresMatmul {
     part.store();
   }
 
-  /** A matrix on its way to shared memory, in chunks. */
-  private final class Operand {
+  /** Brings a matrix to shared memory, in chunks. */
+  private final class Loader {
     private final GlobalPointer from;
     private final Int ld;
     private final boolean kIsRow;
@@ -116,7 +116,7 @@ final class CoresMatmul {
      * @param extent how many the tile has
      * @param offset in a stage, in bytes
      */
-    Operand(
+    Loader(
         GlobalPointer from,
         Int ld,
         boolean kIsRow,

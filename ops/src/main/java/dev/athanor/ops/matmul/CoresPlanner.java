@@ -34,9 +34,9 @@ final class CoresPlanner {
 
   /** Offers what computes a product of f32 or f64. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
-    if (problem.dtype() != DType.F32 && problem.dtype() != DType.F64) {
+    if (problem.onTensorCores()) {
       candidates.refuse(
-          "one multiply-add a lane", problem.dtype().text() + " is computed by tensor cores");
+          "one multiply-add a lane", problem.dtype().text() + " is multiplied by tensor cores");
       return;
     }
     int bytes = problem.dtype().bytes();

@@ -2,6 +2,8 @@ package dev.athanor.ops.matmul;
 
 import dev.athanor.ops.DType;
 
+import java.util.Set;
+
 /**
  * Products of matrices and vectors: {@code y = activation(alpha · matrix·x + bias)}. It is a matrix
  * product of one column, or of one row, whose matrix is then that on the right.
@@ -28,9 +30,12 @@ record GemvProblem(
   /** What the tensors are called. */
   record Names(String matrix, String vector, String bias, String out) {}
 
+  /** What one multiply-add a lane computes: tensor cores alone multiply numbers of eight bits. */
+  private static final Set<DType> KINDS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
   /** Whether a matrix product has one row or one column. */
   static boolean fits(MatmulProblem problem) {
-    return problem.m() == 1 || problem.n() == 1;
+    return (problem.m() == 1 || problem.n() == 1) && KINDS.contains(problem.dtype());
   }
 
   /** A matrix product of one row or one column. */

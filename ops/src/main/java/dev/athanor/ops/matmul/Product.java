@@ -31,11 +31,11 @@ record Product(
   }
 
   Type type() {
-    return MatmulVariant.type(dtype);
+    return Epilogue.type(dtype);
   }
 
   Type outType() {
-    return MatmulVariant.type(outDType);
+    return Epilogue.type(outDType);
   }
 
   /** What sums, alpha and the activation are computed in: f64 for f64, f32 for the others. */

@@ -9,6 +9,16 @@ public final class RowOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return List.of();
+    return List.of(
+        new Softmax(false),
+        new Softmax(true),
+        new NormOp(Norm.LAYER, false),
+        new NormOp(Norm.RMS, false),
+        new NormOp(Norm.LAYER, true),
+        new NormOp(Norm.RMS, true),
+        new NormBackwardOp(Norm.LAYER),
+        new NormBackwardOp(Norm.RMS),
+        new RopeOp(),
+        new NormRopeOp());
   }
 }

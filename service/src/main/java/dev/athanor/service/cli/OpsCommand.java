@@ -1,17 +1,15 @@
 package dev.athanor.service.cli;
 
-import com.fasterxml.jackson.annotation.JsonInclude;
-import com.fasterxml.jackson.annotation.JsonProperty;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.OpView;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -39,61 +37,6 @@ public final class OpsCommand implements Callable<Integer> {
   @Option(names = "--json", description = "as JSON, as the service answers it")
   private boolean json;
 
-  private record Ops(List<Description> ops) {}
-
-  private record Description(
-      String name,
-      String summary,
-      List<Input> inputs,
-      List<Attribute> attributes,
-      List<OpDescription.Output> outputs,
-      String formula) {
-
-    static Description of(OpDescription op) {
-      return new Description(
-          op.name(),
-          op.summary(),
-          op.inputs().stream()
-              .map(i ->
-                  new Input(i.name(), i.shape(), dtypes(i.dtypes()), i.optional(), i.meaning()))
-              .toList(),
-          op.attributes().stream().map(Attribute::of).toList(),
-          op.outputs(),
-          op.formula());
-    }
-  }
-
-  /** An attribute whose default has its own type; null where it has none. */
-  private record Attribute(
-      String name,
-      String type,
-      @JsonProperty("default") @Nullable Object defaultValue,
-      @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> choices,
-      String meaning) {
-
-    static Attribute of(OpDescription.Attribute attribute) {
-      var text = attribute.defaultValue();
-      return new Attribute(
-          attribute.name(),
-          attribute.type().name().toLowerCase(Locale.ROOT),
-          text.isEmpty() ? null : typed(attribute.type(), text),
-          attribute.choices(),
-          attribute.meaning());
-    }
-
-    private static Object typed(OpDescription.AttributeType type, String text) {
-      return switch (type) {
-        case BOOLEAN -> Boolean.valueOf(text);
-        case INTEGER -> (long) Double.parseDouble(text);
-        case NUMBER -> Double.valueOf(text);
-        case CHOICE -> text;
-      };
-    }
-  }
-
-  private record Input(
-      String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
-
   @Override
   public Integer call() {
     var catalogue = Catalogue.load();
@@ -102,12 +45,12 @@ public final class OpsCommand implements Callable<Integer> {
     if (name != null) {
       var op = find(catalogue, name).description();
       if (json) {
-        out.println(ResultFile.json(Description.of(op)));
+        out.println(ResultFile.json(OpView.of(op)));
       } else {
         describe(out, op);
       }
     } else if (json) {
-      out.println(ResultFile.json(new Ops(all.stream().map(Description::of).toList())));
+      out.println(ResultFile.json(OpView.Ops.of(all)));
     } else {
       int width = all.stream().mapToInt(op -> op.name().length()).max().orElse(0);
       all.forEach(op -> out.printf("%-" + width + "s  %s%n", op.name(), op.summary()));
@@ -119,17 +62,12 @@ public final class OpsCommand implements Callable<Integer> {
   private Op find(Catalogue catalogue, String wanted) {
     return catalogue
         .find(wanted)
-        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(catalogue, wanted)));
+        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(wanted)));
   }
 
   /** The sentence for a name that no op has. */
-  static String unknown(Catalogue catalogue, String wanted) {
-    return "there is no op \"%s\"; ops are %s"
-        .formatted(
-            wanted,
-            catalogue.all().stream()
-                .map(op -> op.description().name())
-                .collect(Collectors.joining(", ")));
+  static String unknown(String wanted) {
+    return "there is no op \"%s\"; athanor ops lists them".formatted(wanted);
   }
 
   private static List<String> dtypes(Set<DType> dtypes) {
@@ -138,6 +76,7 @@ public final class OpsCommand implements Callable<Integer> {
 
   private static void describe(PrintWriter out, OpDescription op) {
     out.printf("%s: %s%n%n    %s%n", op.name(), op.summary(), op.formula());
+    out.printf("    %s floating-point operations%n", op.flops());
     var inputs = new Table("input", "shape", "dtypes", "meaning");
     for (var input : op.inputs()) {
       inputs.add(
@@ -153,15 +92,22 @@ public final class OpsCommand implements Callable<Integer> {
         attributes.add(
             attribute.name(),
             attribute.choices().isEmpty()
-                ? attribute.type().name().toLowerCase(Locale.ROOT)
+                ? (attribute.type().name().toLowerCase(Locale.ROOT) + " " + attribute.bounds())
+                    .strip()
                 : String.join(" | ", attribute.choices()),
             attribute.defaultValue(),
             attribute.meaning());
       }
       print(out, attributes);
     }
-    var outputs = new Table("output", "shape", "meaning");
-    op.outputs().forEach(o -> outputs.add(o.name(), o.shape(), o.meaning()));
+    var outputs = new Table("output", "shape", "dtype", "meaning");
+    for (var output : op.outputs()) {
+      outputs.add(
+          output.name(),
+          output.shape(),
+          output.dtype(),
+          output.optional() ? output.meaning() + " (optional)" : output.meaning());
+    }
     print(out, outputs);
   }
 

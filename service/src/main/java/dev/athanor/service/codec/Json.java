@@ -18,6 +18,8 @@ import tools.jackson.core.StreamReadConstraints;
 import tools.jackson.core.StreamReadFeature;
 import tools.jackson.core.exc.JacksonIOException;
 import tools.jackson.core.json.JsonFactory;
+import tools.jackson.databind.MapperFeature;
+import tools.jackson.databind.json.JsonMapper;
 
 /** Strict JSON, streamed: duplicate keys, unknown keys and text after the end are errors. */
 public final class Json {
@@ -29,7 +31,15 @@ public final class Json {
               StreamReadConstraints.builder().maxNestingDepth(64).maxNameLength(256).build())
           .build();
 
+  private static final JsonMapper RECORDS =
+      JsonMapper.builder().disable(MapperFeature.SORT_PROPERTIES_ALPHABETICALLY).build();
+
   private Json() {}
+
+  /** Writes a record, in the order of its components. */
+  public static void writeValue(OutputStream out, Object value) {
+    RECORDS.writeValue(out, value);
+  }
 
   /**
    * Reads a body that is one JSON object.

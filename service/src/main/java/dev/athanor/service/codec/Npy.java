@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * NumPy's file format, versions 1 to 3 (numpy.lib.format). Either byte order is read; arrays in
- * Fortran order are transposed to ours. Pickled objects are never read. bf16 has no npy type.
+ * Fortran order are transposed to ours. Pickled objects are never read. bf16, fp8 and blocks have
+ * no npy type.
  */
 public final class Npy {
 
@@ -123,7 +124,7 @@ public final class Npy {
           case U8 -> "|u1";
           case U32 -> "<u4";
           case BOOL -> "|b1";
-          case BF16 -> null;
+          case BF16, E4M3, E5M2, Q4_0, Q4_1, Q5_0, Q8_0, Q4_K, Q5_K, Q6_K, NF4 -> null;
         });
   }
 

@@ -108,6 +108,12 @@ public final class TensorJson {
     if (base64 != null) {
       return new Source.Inline(Tensors.checked(type, base64.toSegment(), at("base64")));
     }
+    if (dtype.isBlock()) {
+      throw invalid(
+          at("data"),
+          "%s is stored in blocks, which no list of numbers can say; send its bytes as base64"
+              .formatted(dtype.text()));
+    }
     if (deferred != null) {
       elements = replay(deferred, dtype);
     }
@@ -174,7 +180,7 @@ public final class TensorJson {
           "%s must be a list of numbers, got %s"
               .formatted(at("data"), Json.name(parser.currentToken())));
     }
-    if (dtype != null) {
+    if (dtype != null && !dtype.isBlock()) {
       elements = new Elements(parser, dtype);
       elements.read();
     } else {

@@ -21,7 +21,8 @@ public final class TensorWriter {
   /** Writes the members of a tensor's object. */
   public static void writeMembers(JsonGenerator out, HostTensor tensor, Encoding encoding) {
     writeType(out, tensor.type());
-    switch (encoding) {
+    // elements of blocks are no numbers of their own
+    switch (tensor.type().dtype().isBlock() ? Encoding.BASE64 : encoding) {
       case JSON -> {
         out.writeName("data");
         out.writeStartArray();

@@ -55,9 +55,12 @@ public final class Tensors {
         throw invalid(field, "%s is %s; every extent must be at least 1".formatted(field, extents));
       }
     }
-    var type = new TensorType(dtype, new Shape(extents));
+    TensorType type;
     try {
+      type = new TensorType(dtype, new Shape(extents));
       type.bytes();
+    } catch (IllegalArgumentException e) {
+      throw invalid(field, "%s: %s".formatted(field, e.getMessage()));
     } catch (ArithmeticException e) {
       throw invalid(field, "%s is %s, which is beyond 2^63 bytes".formatted(field, extents));
     }

@@ -2,10 +2,9 @@ package dev.athanor.service.rest;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
-import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -49,14 +48,8 @@ class OpController {
   @GetMapping("/ops")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Requests.checkQuery(request, List.of());
-    try (var out = answer(request, response)) {
-      out.writeStartObject();
-      out.writeName("ops");
-      out.writeStartArray();
-      catalogue.all().forEach(op -> describe(out, op.description()));
-      out.writeEndArray();
-      out.writeEndObject();
-    }
+    answer(
+        OpView.Ops.of(catalogue.all().stream().map(Op::description).toList()), request, response);
   }
 
   @GetMapping("/ops/{op}")
@@ -64,10 +57,7 @@ class OpController {
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     Requests.checkQuery(request, List.of());
-    var op = find(name);
-    try (var out = answer(request, response)) {
-      describe(out, op.description());
-    }
+    answer(OpView.of(find(name).description()), request, response);
   }
 
   @PostMapping("/ops/{op}")
@@ -170,74 +160,17 @@ class OpController {
                 "there is no op \"%s\"; GET /ops lists them".formatted(Tensors.excerpt(name))));
   }
 
+  private static void answer(Object value, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    Media.ofAnswer(request, Media.JSON);
+    response.setContentType(Media.JSON.text());
+    Json.writeValue(response.getOutputStream(), value);
+  }
+
   private static JsonGenerator answer(HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     response.setContentType(Media.JSON.text());
     return Json.write(response.getOutputStream());
-  }
-
-  private static void describe(JsonGenerator out, OpDescription op) {
-    out.writeStartObject();
-    out.writeStringProperty("name", op.name());
-    out.writeStringProperty("summary", op.summary());
-    out.writeName("inputs");
-    out.writeStartArray();
-    for (var input : op.inputs()) {
-      out.writeStartObject();
-      out.writeStringProperty("name", input.name());
-      out.writeStringProperty("shape", input.shape());
-      texts(out, "dtypes", input.dtypes().stream().sorted().map(DType::text).toList());
-      out.writeBooleanProperty("optional", input.optional());
-      out.writeStringProperty("meaning", input.meaning());
-      out.writeEndObject();
-    }
-    out.writeEndArray();
-    out.writeName("attributes");
-    out.writeStartArray();
-    op.attributes().forEach(attribute -> describe(out, attribute));
-    out.writeEndArray();
-    out.writeName("outputs");
-    out.writeStartArray();
-    for (var output : op.outputs()) {
-      out.writeStartObject();
-      out.writeStringProperty("name", output.name());
-      out.writeStringProperty("shape", output.shape());
-      out.writeStringProperty("meaning", output.meaning());
-      out.writeEndObject();
-    }
-    out.writeEndArray();
-    out.writeStringProperty("formula", op.formula());
-    out.writeEndObject();
-  }
-
-  private static void describe(JsonGenerator out, OpDescription.Attribute attribute) {
-    out.writeStartObject();
-    out.writeStringProperty("name", attribute.name());
-    out.writeStringProperty("type", attribute.type().name().toLowerCase(Locale.ROOT));
-    var text = attribute.defaultValue();
-    out.writeName("default");
-    if (text.isEmpty()) {
-      out.writeNull();
-    } else {
-      switch (attribute.type()) {
-        case BOOLEAN -> out.writeBoolean(Boolean.parseBoolean(text));
-        case INTEGER -> out.writeNumber((long) Double.parseDouble(text));
-        case NUMBER -> out.writeNumber(Double.parseDouble(text));
-        case CHOICE -> out.writeString(text);
-      }
-    }
-    if (!attribute.choices().isEmpty()) {
-      texts(out, "choices", attribute.choices());
-    }
-    out.writeStringProperty("meaning", attribute.meaning());
-    out.writeEndObject();
-  }
-
-  private static void texts(JsonGenerator out, String name, List<String> texts) {
-    out.writeName(name);
-    out.writeStartArray();
-    texts.forEach(out::writeString);
-    out.writeEndArray();
   }
 }

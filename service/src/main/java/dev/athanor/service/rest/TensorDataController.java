@@ -129,6 +129,13 @@ class TensorDataController {
   private static void json(
       Transfers.Reader reader, TensorInfo info, HttpServletResponse response, Deadline deadline)
       throws IOException {
+    if (info.type().dtype().isBlock()) {
+      throw new Failure.Refused(
+          Code.NOT_ACCEPTABLE,
+          "Accept",
+          "%s is stored in blocks, which no list of numbers can say; application/octet-stream has it"
+              .formatted(info.type().dtype().text()));
+    }
     var pieces = new Pieces(reader, 0, info.type().bytes(), deadline);
     var piece = pieces.next();
     headers(response, info, Media.JSON);
@@ -195,7 +202,9 @@ class TensorDataController {
             new Failure.Refused(
                 Code.NOT_ACCEPTABLE,
                 "Accept",
-                "%s has no npy type; application/octet-stream and application/json have it"
-                    .formatted(type.dtype().text())));
+                "%s has no npy type; application/octet-stream %s"
+                    .formatted(
+                        type.dtype().text(),
+                        type.dtype().isBlock() ? "has it" : "and application/json have it")));
   }
 }

@@ -1,6 +1,8 @@
 package dev.athanor.service.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -10,6 +12,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,7 +41,7 @@ class TensorJsonTest {
 
   /** Random bits, of which every pattern is a number of the type; a bool has one bit. */
   private static HostTensor random(DType dtype) {
-    var tensor = HostTensor.zeros(TensorType.of(dtype, 7, 11, 13));
+    var tensor = HostTensor.zeros(TensorType.of(dtype, 7, 11, 13L * dtype.blockElements()));
     var bytes = (byte[]) tensor.data().heapBase().orElseThrow();
     new Random(dtype.bytes()).nextBytes(bytes);
     if (dtype == DType.BOOL) {
@@ -71,13 +74,32 @@ class TensorJsonTest {
   }
 
   @ParameterizedTest
-  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "BF16")
+  @EnumSource
   void npyToo(DType dtype) throws IOException {
+    assumeTrue(Npy.header(TensorType.of(dtype, dtype.blockElements())).isPresent());
     var tensor = random(dtype);
     var file = new ByteArrayOutputStream();
     file.write(Npy.header(tensor.type()).orElseThrow());
     file.write((byte[]) tensor.data().heapBase().orElseThrow());
     assertSame(Npy.read(new ByteArrayInputStream(file.toByteArray()), LIMIT, "body"), tensor);
+  }
+
+  @Test
+  void blocksAreNoListsOfNumbers() throws IOException {
+    var zeros = write(random(DType.Q4_0), TensorWriter.Encoding.JSON);
+    assertThat(zeros).contains("\"base64\"").doesNotContain("\"data\"");
+    for (var text :
+        List.of(
+            "{\"dtype\":\"q4_0\",\"shape\":[32],\"data\":[1]}",
+            "{\"data\":[1],\"dtype\":\"q4_0\",\"shape\":[32]}")) {
+      assertThatThrownBy(() -> read(text))
+          .hasMessage(
+              "q4_0 is stored in blocks, which no list of numbers can say; send its bytes as base64");
+    }
+    assertThatThrownBy(() -> read("{\"dtype\":\"q4_k\",\"shape\":[2,128],\"base64\":\"\"}"))
+        .hasMessage(
+            "shape: q4_k is stored in blocks of 256 elements along the last dimension, which must be"
+                + " a multiple of it, got shape [2, 128]");
   }
 
   @Test

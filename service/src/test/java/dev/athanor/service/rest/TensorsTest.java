@@ -217,6 +217,37 @@ class TensorsTest extends RestTest {
   }
 
   @Test
+  void blocksTravelAsBytes() {
+    var bytes = new byte[2 * 18];
+    new java.util.Random(1).nextBytes(bytes);
+    var handle =
+        given()
+            .contentType("application/octet-stream")
+            .body(bytes)
+            .post("/tensors?dtype=q4_0&shape=2,32")
+            .then()
+            .statusCode(201)
+            .body("bytes", equalTo(36))
+            .extract()
+            .<String>path("handle");
+    var data = "/tensors/" + handle + "/data";
+    assertThat(given().accept("application/octet-stream").get(data).asByteArray()).isEqualTo(bytes);
+    problem(
+        given().accept("application/json").get(data),
+        406,
+        "not-acceptable",
+        "Accept",
+        "q4_0 is stored in blocks, which no list of numbers can say; application/octet-stream has"
+            + " it");
+    problem(
+        given().accept("application/x-npy").get(data),
+        406,
+        "not-acceptable",
+        "Accept",
+        "q4_0 has no npy type; application/octet-stream has it");
+  }
+
+  @Test
   void rangesAreSent() {
     var data = "/tensors/" + tensor(1, 2, 3) + "/data";
     var all = floats(1, 2, 3);

@@ -1,0 +1,156 @@
+package dev.athanor.ops.row;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+
+/** What brings rows to one size. */
+enum Norm {
+  /** (x − mean) / √(variance + epsilon). */
+  LAYER("layer-norm"),
+  /** x / √(mean of squares + epsilon). */
+  RMS("rms-norm");
+
+  private final String text;
+
+  Norm(String text) {
+    this.text = text;
+  }
+
+  /** The name of the op. */
+  String text() {
+    return text;
+  }
+
+  /** The name as part of a kernel's: {@code layer_norm}. */
+  String word() {
+    return text.replace('-', '_');
+  }
+
+  /** What is computed, for descriptions. */
+  String formula(String x) {
+    return this == LAYER
+        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta".formatted(x)
+        : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
+  }
+
+  /** The inputs that all rows share. */
+  List<Input> weights() {
+    var gamma =
+        new Input(
+            "gamma", "[N]", RowShape.DTYPES, false, "what is multiplied: of the dtype of x or f32");
+    var beta = new Input("beta", "[N]", RowShape.DTYPES, false, "what is added: as gamma");
+    return shifts() ? List.of(gamma, beta) : List.of(gamma);
+  }
+
+  /** The attribute that keeps constant rows from being divided by zero. */
+  Attribute epsilon() {
+    return Attribute.number(
+            "epsilon",
+            this == LAYER ? 1e-5 : 1e-6,
+            "what is added to the " + (this == LAYER ? "variance" : "mean of squares"))
+        .from(0, 1e30);
+  }
+
+  /**
+   * The dtype of the weights of some rows.
+   *
+   * @throws OpException where their shapes or dtypes are not right
+   */
+  DType weights(RowShape x, Map<String, TensorType> inputs) {
+    var gamma = x.weights(inputs, "gamma");
+    if (shifts() && x.weights(inputs, "beta") != gamma) {
+      throw new OpException.UnsupportedDType(
+          "beta",
+          "beta is %s but gamma is %s; they must be the same"
+              .formatted(RowShape.input(inputs, "beta").dtype().text(), gamma.text()));
+    }
+    return gamma;
+  }
+
+  /** Whether beta is added. */
+  boolean shifts() {
+    return this == LAYER;
+  }
+
+  /**
+   * How the values of a row become its norm.
+   *
+   * @param mean what is subtracted: the mean in several parts, which together have more digits
+   * @param scale what is multiplied by then
+   */
+  record Statistics(List<Real> mean, Real scale) {
+
+    /** The norm of a value of the row. */
+    Real apply(Real x) {
+      return mean.stream().reduce(x, Real::minus).times(scale);
+    }
+  }
+
+  /** The statistics of a row, whose values are zeros where it has none. */
+  Statistics of(Row row, Row.Data values, Real epsilon) {
+    var squares = row.variable(0);
+    var count = real(row.n);
+    if (this == RMS) {
+      values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
+      var mean = row.sum(squares).getFirst().over(count);
+      return new Statistics(List.of(), mean.plus(epsilon).rsqrt());
+    }
+    // Squares of differences from a number near the mean, so that nothing cancels; that number is
+    // the mean of what is read first, which is all of a row that fits. Its own rounding is what
+    // the sum of the differences tells: a constant row becomes exact zeros, however large.
+    var begin = row.variable(0);
+    values.forFirst((_, v) -> v.forEach(begin::add));
+    var origin = row.sum(begin).getFirst().over(real(row.atOnce()));
+    var differences = row.variable(0);
+    values.forEach((chunk, v) -> {
+      for (var each : chunk.orElse(0, v.stream().map(x -> x.minus(origin)).toList())) {
+        differences.add(each);
+        squares.addProduct(each, each);
+      }
+    });
+    var sums = row.sum(differences, squares);
+    var rest = sums.get(0).over(count);
+    var variance = sums.get(1).over(count).minus(rest.times(rest));
+    // a NaN stays one, which max would hide
+    var positive = variance.constant(0).where(variance.lt(0), variance);
+    return new Statistics(List.of(origin, rest), positive.plus(epsilon).rsqrt());
+  }
+
+  private static Real real(Int count) {
+    return count.real(Type.F32);
+  }
+
+  /**
+   * The norm of a row in float64.
+   *
+   * @param scale what differences from the mean were multiplied by
+   */
+  @SuppressWarnings("ArrayRecordComponent") // handed over, never compared
+  record Reference(double[] h, double scale) {}
+
+  /** The norm of n values from {@code first} on, in float64. */
+  Reference reference(double[] x, int first, int n, double epsilon) {
+    double mean = 0;
+    for (int j = 0; j < n && this == LAYER; j++) {
+      mean += x[first + j] / n;
+    }
+    double squares = 0;
+    for (int j = 0; j < n; j++) {
+      squares += (x[first + j] - mean) * (x[first + j] - mean) / n;
+    }
+    double scale = 1 / Math.sqrt(squares + epsilon);
+    var h = new double[n];
+    for (int j = 0; j < n; j++) {
+      h[j] = (x[first + j] - mean) * scale;
+    }
+    return new Reference(h, scale);
+  }
+}

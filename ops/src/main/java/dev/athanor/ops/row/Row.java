@@ -1,0 +1,208 @@
+package dev.athanor.ops.row;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
+import java.util.function.BinaryOperator;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** One row, as a team of threads computes it. Beyond the last row nothing is read or written. */
+final class Row {
+  private final KernelBuilder k;
+  private final RowTile tile;
+  private final Int count;
+
+  /** The number of the row. */
+  final Int index;
+
+  /** The elements of the row. */
+  final Int n;
+
+  Row(KernelBuilder k, RowTile tile, Int index, Int count, Int n) {
+    this.k = k;
+    this.tile = tile;
+    this.index = index;
+    this.count = count;
+    this.n = n;
+  }
+
+  /** Where the row begins in a tensor. */
+  GlobalPointer of(GlobalPointer tensor) {
+    return tensor.row(index, n);
+  }
+
+  /**
+   * Which elements belong together, in the hands of one thread.
+   *
+   * @param count how many groups a row has
+   * @param columns where the runs of the group of a given number begin
+   * @param run how many elements each run has, which one access moves
+   */
+  record Layout(Int count, Function<Int, List<Int>> columns, int run) {}
+
+  /** Elements as they follow each other. */
+  Layout inOrder() {
+    return new Layout(
+        n.div(tile.access()), group -> List.of(group.times(tile.access())), tile.access());
+  }
+
+  /**
+   * The values that the threads hold of the row.
+   *
+   * @param make reads them; in a tile that is not whole it is asked whenever they are gone through
+   */
+  Data read(Layout layout, Function<Chunk, List<Real>> make) {
+    if (!tile.whole()) {
+      return new Steps(layout, make);
+    }
+    var held = new ArrayList<Data.Held>();
+    for (int i = 0; i < tile.vectors(); i++) {
+      var chunk = chunk(layout, k.integer(0), i);
+      held.add(new Data.Held(chunk, make.apply(chunk)));
+    }
+    return new Registers(held);
+  }
+
+  /** Copies elements to the same place of another tensor. */
+  void copy(Layout layout, GlobalPointer from, GlobalPointer to) {
+    new Steps(layout, chunk -> chunk.load(from)).forEach((chunk, x) -> chunk.store(to, x));
+  }
+
+  private Chunk chunk(Layout layout, Int first, int number) {
+    var group =
+        first.plus(k.thread().rem(tile.team())).plus(k.integer(number * tile.team()));
+    // a row that is not there has no groups
+    var inside = group.lt(layout.count.where(index.lt(count), k.integer(0)));
+    return new Chunk(k, number, group, inside, layout.columns.apply(group), layout.run);
+  }
+
+  /** Combines values of all threads of the team, each by itself; all receive them. */
+  List<Real> reduce(List<Real> values, double neutral, BinaryOperator<Real> combine) {
+    return tile.team() <= KernelBuilder.WARP
+        ? values.stream().map(v -> k.reduceLanes(v, tile.team(), combine)).toList()
+        : k.reduceBlock(values, tile.team(), neutral, combine);
+  }
+
+  /** The sums of values of all threads. */
+  List<Real> sum(Real... values) {
+    return reduce(List.of(values), 0, Real::plus);
+  }
+
+  /** Values of a row, of which a thread has some. */
+  sealed interface Data {
+
+    /** Some values and where they belong. */
+    record Held(Chunk chunk, List<Real> values) {}
+
+    /** Goes through the values of a thread. */
+    void forEach(BiConsumer<Chunk, List<Real>> body);
+
+    /** Goes through those among the first elements of the row, {@link Row#atOnce} of them. */
+    void forFirst(BiConsumer<Chunk, List<Real>> body);
+
+    /** Other values in the place of these. */
+    Data map(BiFunction<Chunk, List<Real>, List<Real>> to);
+
+    /** These values, and behind those of each chunk the others of the same elements. */
+    Data and(Data others);
+
+    private static List<Real> join(List<Real> first, List<Real> second) {
+      return Stream.concat(first.stream(), second.stream()).toList();
+    }
+  }
+
+  /** How many elements {@link Data#forFirst} goes through, where they are in order. */
+  Int atOnce() {
+    return tile.whole() ? n : n.min(k.integer(tile.team() * tile.vectors() * tile.access()));
+  }
+
+  /** Values that stay in registers. */
+  private record Registers(List<Held> held) implements Data {
+
+    @Override
+    public void forEach(BiConsumer<Chunk, List<Real>> body) {
+      held.forEach(each -> body.accept(each.chunk(), each.values()));
+    }
+
+    @Override
+    public void forFirst(BiConsumer<Chunk, List<Real>> body) {
+      forEach(body);
+    }
+
+    @Override
+    public Data map(BiFunction<Chunk, List<Real>, List<Real>> to) {
+      return new Registers(
+          held.stream()
+              .map(each -> new Held(each.chunk(), to.apply(each.chunk(), each.values())))
+              .toList());
+    }
+
+    @Override
+    public Data and(Data others) {
+      var second = ((Registers) others).held;
+      return new Registers(
+          IntStream.range(0, held.size())
+              .mapToObj(i -> new Held(
+                  held.get(i).chunk(), Data.join(held.get(i).values(), second.get(i).values())))
+              .toList());
+    }
+  }
+
+  /** Values that are read when they are needed, as many at once as the tile says. */
+  private final class Steps implements Data {
+    private final Layout layout;
+    private final Function<Chunk, List<Real>> make;
+
+    Steps(Layout layout, Function<Chunk, List<Real>> make) {
+      this.layout = layout;
+      this.make = make;
+    }
+
+    @Override
+    public void forEach(BiConsumer<Chunk, List<Real>> body) {
+      k.loop(
+          k.integer(0),
+          layout.count,
+          tile.team() * tile.vectors(),
+          first -> step(first, body));
+    }
+
+    @Override
+    public void forFirst(BiConsumer<Chunk, List<Real>> body) {
+      step(k.integer(0), body);
+    }
+
+    private void step(Int first, BiConsumer<Chunk, List<Real>> body) {
+      var held = new ArrayList<Held>();
+      for (int i = 0; i < tile.vectors(); i++) {
+        var chunk = chunk(layout, first, i);
+        held.add(new Held(chunk, make.apply(chunk)));
+      }
+      held.forEach(each -> body.accept(each.chunk(), each.values()));
+    }
+
+    @Override
+    public Data map(BiFunction<Chunk, List<Real>, List<Real>> to) {
+      return new Steps(layout, chunk -> to.apply(chunk, make.apply(chunk)));
+    }
+
+    @Override
+    public Data and(Data others) {
+      var second = ((Steps) others).make;
+      return map((chunk, values) -> Data.join(values, second.apply(chunk)));
+    }
+  }
+
+  /** A variable that starts at a number. */
+  Real.Variable variable(double initial) {
+    return k.variable(k.real(Type.F32, initial));
+  }
+}

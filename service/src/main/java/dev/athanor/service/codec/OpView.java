@@ -1,0 +1,95 @@
+package dev.athanor.service.codec;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import com.fasterxml.jackson.annotation.JsonProperty;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** The description of an op as JSON has it, in answers and on the command line alike. */
+public record OpView(
+    String name,
+    String summary,
+    List<Input> inputs,
+    List<Attribute> attributes,
+    List<Output> outputs,
+    String formula,
+    String flops) {
+
+  /** The catalogue. */
+  public record Ops(List<OpView> ops) {
+
+    public static Ops of(Collection<OpDescription> ops) {
+      return new Ops(ops.stream().map(OpView::of).toList());
+    }
+  }
+
+  record Input(String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
+
+  record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
+
+  /** An attribute whose default has its own type; null where it has none. */
+  record Attribute(
+      String name,
+      String type,
+      @JsonProperty("default") @Nullable Object defaultValue,
+      @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> choices,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Number minimum,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Number maximum,
+      String meaning) {}
+
+  public static OpView of(OpDescription op) {
+    return new OpView(
+        op.name(),
+        op.summary(),
+        op.inputs().stream()
+            .map(i ->
+                new Input(
+                    i.name(),
+                    i.shape(),
+                    i.dtypes().stream().sorted().map(DType::text).toList(),
+                    i.optional(),
+                    i.meaning()))
+            .toList(),
+        op.attributes().stream().map(OpView::attribute).toList(),
+        op.outputs().stream()
+            .map(o -> new Output(o.name(), o.shape(), o.dtype(), o.optional(), o.meaning()))
+            .toList(),
+        op.formula(),
+        op.flops());
+  }
+
+  private static Attribute attribute(OpDescription.Attribute attribute) {
+    var text = attribute.defaultValue();
+    return new Attribute(
+        attribute.name(),
+        attribute.type().name().toLowerCase(Locale.ROOT),
+        text.isEmpty() ? null : typed(attribute.type(), text),
+        attribute.choices(),
+        bound(attribute, attribute.least()),
+        bound(attribute, attribute.greatest()),
+        attribute.meaning());
+  }
+
+  private static Object typed(OpDescription.AttributeType type, String text) {
+    return switch (type) {
+      case BOOLEAN -> Boolean.valueOf(text);
+      case INTEGER -> (long) Double.parseDouble(text);
+      case NUMBER -> Double.valueOf(text);
+      case CHOICE -> text;
+    };
+  }
+
+  private static @Nullable Number bound(OpDescription.Attribute attribute, double value) {
+    if (!Double.isFinite(value)) {
+      return null;
+    }
+    if (attribute.type() == OpDescription.AttributeType.INTEGER) {
+      return (long) value;
+    }
+    return value;
+  }
+}
