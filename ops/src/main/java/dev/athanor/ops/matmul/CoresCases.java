@@ -27,7 +27,8 @@ final class CoresCases {
     var cases = new ArrayList<Case>();
     int n = 0;
     for (var size : quick ? QUICK_SIZES : SIZES) {
-      for (int transposes = 0; transposes < 4; transposes++) {
+      // each size meets two of the four ways to transpose
+      for (int transposes : n % 4 == 0 ? new int[] {0, 3} : new int[] {1, 2}) {
         var attributes =
             Map.of(
                 "transposeA",

@@ -89,10 +89,10 @@ record ColumnGemv(
                   multiply(k, problem, weights, depth, column, firstRow, patch, sums);
                 }));
 
-    var parts = k.shared(Type.F32, WAYS, tile(), tile() + columns);
+    var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
     for (int r = 0; r < rows; r++) {
-      for (int c = 0; c < columns; c++) {
-        parts.store(way, inTile.plus(c), sums.get(r).get(c));
+      for (int c = 0; c < columns; c += 4) {
+        parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
       }
       k.barrier();
       store(k, problem, parts, firstRow.plus(r));
@@ -129,7 +129,7 @@ record ColumnGemv(
     }
     var scales = grouped ? weights.scales(problem.scales, group, column, columns) : List.<Real>of();
     for (int r = 0; r < rows; r++) {
-      var x = left(k, problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
+      var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
       for (int c = 0; c < columns; c++) {
         var sum = sums.get(r).get(c);
         Real dot = grouped ? k.real(Type.F32, 0) : sum;
@@ -145,7 +145,7 @@ record ColumnGemv(
     }
   }
 
-  private List<Real> left(KernelBuilder k, ProjectionParameters problem, Int row, Int depth) {
+  private List<Real> left(ProjectionParameters problem, Int row, Int depth) {
     var source = problem.a.row(row, problem.depth);
     var values = new ArrayList<Real>();
     int atOnce = whole ? 16 / in.bytes() : 1;

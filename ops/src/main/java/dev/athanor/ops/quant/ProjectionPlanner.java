@@ -130,6 +130,10 @@ final class ProjectionPlanner {
             split,
             stages,
             problem.projections().size());
+    if (split && problem.m() > MOST_ROWS) {
+      candidates.refuse(variant.name(), "so many rows have blocks enough without sharing columns");
+      return;
+    }
     int part = RowWeights.part(problem.packing(), length);
     int lanes = split ? RowGemv.THREADS : KernelBuilder.WARP;
     double steps = Math.ceil((double) problem.k() / (lanes * part));

@@ -82,7 +82,7 @@ final class WeightStaging implements Staging {
         var index = k.thread().plus(piece);
         // lanes go along what is contiguous in memory
         boolean along = packing instanceof Packing.AlongN;
-        var column = along ? index.rem(stage.extent()) : index.div(parts);
+        var column = along ? index.rem(stage.extent()) : spread(index.div(parts));
         var ofStage = along ? index.div(stage.extent()) : index.rem(parts);
         var last = problem.depth.div(part).plus(-1);
         var runs =
@@ -98,6 +98,22 @@ final class WeightStaging implements Staging {
       }
     }
     return () -> stores.forEach(Runnable::run);
+  }
+
+  /**
+   * The column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
+   * the first runs fill only every other such group of chunks of a row. Two columns whose numbers
+   * differ in just that bit are swizzled to where the other's gaps are, so these are written
+   * together.
+   */
+  private Int spread(Int column) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) / CHUNK : 0;
+    if (apart < 2 || apart > 4 || stage.element().bytes() != 2) {
+      return column;
+    }
+    int bit = Integer.numberOfTrailingZeros(apart);
+    var differ = column.xor(column.shr(bit)).and(1);
+    return column.xor(differ.times(1 | apart));
   }
 
   /** Some rows of K of eight columns. */

@@ -43,7 +43,7 @@ class CoresMatmulTest {
         Objects.requireNonNull(
             MATMUL.reference(inputs, Attributes.of(MATMUL.description(), Map.of())).get("c"));
     for (var plan : plans(inputs, Map.of())) {
-      var c = Runner.run(plan, inputs).get("c").toDoubles();
+      var c = Runner.run(plan, inputs, "c").toDoubles();
       for (int i = 0; i < c.length; i++) {
         assertThat(Math.abs(c[i] - exact[i])).as("%s at %d", plan.kernel(), i).isLessThan(1e-4);
       }
@@ -84,8 +84,8 @@ class CoresMatmulTest {
           var same = byName.get(plan.kernel());
           if (same != null) {
             compared++;
-            var whole = Runner.bytes(Runner.run(same, batched).get("c"));
-            var own = Runner.bytes(Runner.run(plan, single).get("c"));
+            var whole = Runner.bytes(Runner.run(same, batched, "c"));
+            var own = Runner.bytes(Runner.run(plan, single, "c"));
             int from = (i * 3 + j) * own.length;
             assertThat(Arrays.copyOfRange(whole, from, from + own.length))
                 .as(plan.kernel())
@@ -115,7 +115,7 @@ class CoresMatmulTest {
     }
     var inputs = Map.of("a", a, "b", b);
     for (var plan : plans(inputs, Map.of())) {
-      var c = Runner.run(plan, inputs).get("c").toDoubles();
+      var c = Runner.run(plan, inputs, "c").toDoubles();
       for (int i = 0; i < 64 * 64; i++) {
         assertThat(c[i]).as(plan.kernel()).isEqualTo(i / 64 * 1000 + i % 64);
       }
