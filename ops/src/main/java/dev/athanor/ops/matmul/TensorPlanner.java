@@ -13,8 +13,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from sm_80
- * on has.
+ * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
+ * sm_80 on has.
  */
 final class TensorPlanner {
 
@@ -68,8 +68,7 @@ final class TensorPlanner {
   /** Offers what the device can run, and says why it cannot run the rest. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
-      candidates.refuse(
-          "tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
+      candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
     boolean fp8 = problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
@@ -171,7 +170,11 @@ final class TensorPlanner {
       slots.add(Slot.of(perShare * tile.k()));
       steps.add(
           new Step(
-              first, new Dim3((int) blocks, shares, 1), tile.threads(), first.sharedBytes(), slots));
+              first,
+              new Dim3((int) blocks, shares, 1),
+              tile.threads(),
+              first.sharedBytes(),
+              slots));
       var rest = new ArrayList<Slot>();
       rest.add(new Slot.Workspace(0));
       rest.add(c(problem, start));

@@ -61,8 +61,8 @@ class ElementwiseProfileTest {
     var profile = profile("silu", Map.of("x", TensorType.of(dtype, 64, 128)), Map.of());
     long bytes = 64L * 128 * dtype.bytes();
     assertThat(profile.traffic()).isEqualTo(Map.of(Space.GLOBAL, new Traffic(bytes, bytes)));
-    assertThat(rows(profile, "ld.global")).allSatisfy(row ->
-        assertThat(row.instruction().opcode()).isEqualTo(load));
+    assertThat(rows(profile, "ld.global"))
+        .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo(load));
     assertThat(profile.divergentBranches()).isZero();
     movesWholeSectors(profile);
   }
@@ -88,13 +88,18 @@ class ElementwiseProfileTest {
             Map.of("x", TensorType.of(DType.F32, 8, 128), "bias", TensorType.of(DType.F32, 128)),
             Map.of("activation", "gelu"));
     movesWholeSectors(profile);
-    assertThat(rows(profile, "ld.global")).allSatisfy(row ->
-        assertThat(row.instruction().opcode()).isEqualTo("ld.global.v4.f32"));
+    assertThat(rows(profile, "ld.global"))
+        .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo("ld.global.v4.f32"));
   }
 
   @ParameterizedTest
   @CsvSource({
-    "U8, 128, 64", "F16, 64, 128", "F32, 64, 64", "F64, 32, 96", "F16, 96, 40", "F32, 68, 100"
+    "U8, 128, 64",
+    "F16, 64, 128",
+    "F32, 64, 64",
+    "F64, 32, 96",
+    "F16, 96, 40",
+    "F32, 68, 100"
   })
   void tilesAreTurnedWithoutConflicts(DType dtype, long rows, long columns) {
     var profile = profile("transpose", Map.of("x", TensorType.of(dtype, rows, columns)), Map.of());
@@ -133,7 +138,8 @@ class ElementwiseProfileTest {
     var profile =
         profile(
             "gather",
-            Map.of("table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
+            Map.of(
+                "table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
             Map.of());
     for (var row : rows(profile, "ld.global.v4.b32")) {
       assertThat(row.global().wasted()).isZero();

@@ -103,8 +103,7 @@ class ReduceTest {
     assertThat(kernel(4096, 16_384)).isEqualTo("reduce_sum_f32_block_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
     var tall =
-        Runs.plans(
-            "reduce", Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
+        Runs.plans("reduce", Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
     assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
     assertThat(tall.getFirst().workspaceBytes()).isPositive();
   }
