@@ -66,8 +66,10 @@ public final class MatmulInt8 implements Op {
   }
 
   static MatmulProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
-    var a = Objects.requireNonNull(inputs.get("a")).shape();
-    var b = Objects.requireNonNull(inputs.get("b")).shape();
+    var typeA = Objects.requireNonNull(inputs.get("a"));
+    var typeB = Objects.requireNonNull(inputs.get("b"));
+    var a = typeA.shape();
+    var b = typeB.shape();
     if (a.rank() != 2 || b.rank() != 2 || a.extent(1) != b.extent(0)) {
       throw new OpException.ShapeMismatch(
           "b", "a has shape %s and b %s; they must be [M, K] and [K, N]".formatted(a, b));
@@ -83,17 +85,18 @@ public final class MatmulInt8 implements Op {
         DType.I8,
         DType.I8,
         Batch.of(Shape.of(), Shape.of()),
-        MatmulProblem.extent("a", inputs.get("a"), 0),
-        MatmulProblem.extent("b", inputs.get("b"), 1),
+        MatmulProblem.extent("a", typeA, 0),
+        MatmulProblem.extent("b", typeB, 1),
         (int) a.extent(1),
         false,
         false,
         false,
-        new Epilogue(scale(inputs, out), Optional.empty(), Activation.NONE, out),
+        new Epilogue(scale(inputs, a.extent(0), b.extent(1), out), Optional.empty(), Activation.NONE, out),
         1);
   }
 
-  private static Epilogue.Scale scale(Map<String, TensorType> inputs, DType out) {
+  private static Epilogue.Scale scale(
+      Map<String, TensorType> inputs, long m, long n, DType out) {
     boolean tensor = inputs.containsKey("scale");
     boolean rows = inputs.containsKey("aScale");
     boolean columns = inputs.containsKey("bScale");
@@ -109,8 +112,8 @@ public final class MatmulInt8 implements Op {
           "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
     }
     requireShape(inputs, "scale", Shape.of());
-    requireShape(inputs, "aScale", Shape.of(inputs.get("a").shape().extent(0)));
-    requireShape(inputs, "bScale", Shape.of(inputs.get("b").shape().extent(1)));
+    requireShape(inputs, "aScale", Shape.of(m));
+    requireShape(inputs, "bScale", Shape.of(n));
     return tensor
         ? Epilogue.Scale.TENSOR
         : rows ? Epilogue.Scale.ROWS_AND_COLUMNS : Epilogue.Scale.NONE;

@@ -27,7 +27,10 @@ final class TensorCases {
    *
    * @param tf32 whether they are rounded to tf32
    */
-  private record Factors(DType a, DType b, boolean tf32, int[]... sizes) {}
+  private record Factors(DType a, DType b, boolean tf32, List<Size> sizes) {}
+
+  /** M, N and K. */
+  private record Size(int m, int n, int k) {}
 
   private static final List<Factors> FACTORS =
       List.of(
@@ -35,45 +38,42 @@ final class TensorCases {
               DType.F16,
               DType.F16,
               false,
-              new int[][] {
-                {1, 1, 1},
-                {13, 1, 17},
-                {1, 13, 24},
-                {17, 19, 31},
-                {33, 32, 64},
-                {31, 66, 36},
-                {40, 72, 100},
-                {65, 63, 33},
-                {65, 130, 40},
-                {136, 24, 40},
-                {16, 48, 300},
-                {63, 17, 260}
-              }),
+              List.of(new Size(1, 1, 1),
+                new Size(13, 1, 17),
+                new Size(1, 13, 24),
+                new Size(17, 19, 31),
+                new Size(33, 32, 64),
+                new Size(31, 66, 36),
+                new Size(40, 72, 100),
+                new Size(65, 63, 33),
+                new Size(65, 130, 40),
+                new Size(136, 24, 40),
+                new Size(16, 48, 300),
+                new Size(63, 17, 260))),
           new Factors(
               DType.BF16,
               DType.BF16,
               false,
-              new int[][] {{17, 19, 31}, {33, 32, 64}, {31, 66, 36}, {65, 136, 24}, {16, 24, 300}}),
+              List.of(new Size(17, 19, 31), new Size(33, 32, 64), new Size(31, 66, 36), new Size(65, 136, 24), new Size(16, 24, 300))),
           new Factors(
               DType.F32,
               DType.F32,
               true,
-              new int[][] {{1, 13, 24}, {17, 19, 31}, {33, 32, 64}, {65, 130, 23}, {16, 24, 150}}),
+              List.of(new Size(1, 13, 24), new Size(17, 19, 31), new Size(33, 32, 64), new Size(65, 130, 23), new Size(16, 24, 150))),
           new Factors(
               DType.E4M3,
               DType.E4M3,
               false,
-              new int[][] {
-                {13, 1, 17},
-                {17, 19, 31},
-                {33, 32, 64},
-                {31, 66, 36},
-                {40, 72, 100},
-                {65, 130, 48},
-                {16, 24, 600}
-              }));
+              List.of(new Size(13, 1, 17),
+                new Size(17, 19, 31),
+                new Size(33, 32, 64),
+                new Size(31, 66, 36),
+                new Size(40, 72, 100),
+                new Size(65, 130, 48),
+                new Size(16, 24, 600))));
 
-  private static final int[][] QUICK_SIZES = {{17, 19, 31}, {33, 72, 64}, {16, 24, 300}};
+  private static final List<Size> QUICK_SIZES =
+      List.of(new Size(17, 19, 31), new Size(33, 72, 64), new Size(16, 24, 300));
 
   private TensorCases() {}
 
@@ -82,7 +82,7 @@ final class TensorCases {
     int turn = 0;
     for (int f = 0; f < FACTORS.size(); f++) {
       var sizes = quick ? QUICK_SIZES : FACTORS.get(f).sizes;
-      for (int s = 0; s < sizes.length; s++) {
+      for (int s = 0; s < sizes.size(); s++) {
         var factors = FACTORS.get(f);
         if (factors.a == DType.E4M3) {
           // the two formats of eight bits in every combination
@@ -90,7 +90,8 @@ final class TensorCases {
               new Factors(
                   turn % 2 == 0 ? DType.E4M3 : DType.E5M2,
                   turn / 2 % 2 == 0 ? DType.E4M3 : DType.E5M2,
-                  false);
+                  false,
+                  factors.sizes);
         }
         cases.add(
             make(
@@ -98,7 +99,7 @@ final class TensorCases {
                 factors,
                 Shape.of(),
                 Shape.of(),
-                sizes[s],
+                sizes.get(s),
                 attributes(factors, s + f, turn),
                 turn % 3 == 1));
         turn++;
@@ -106,8 +107,8 @@ final class TensorCases {
     }
     var f16 = FACTORS.getFirst();
     var plain = Map.<String, Object>of();
-    cases.add(make(random, f16, Shape.of(3), Shape.of(3), new int[] {5, 7, 9}, plain, false));
-    cases.add(make(random, f16, Shape.of(2, 1), Shape.of(3), new int[] {18, 6, 300}, plain, true));
+    cases.add(make(random, f16, Shape.of(3), Shape.of(3), new Size(5, 7, 9), plain, false));
+    cases.add(make(random, f16, Shape.of(2, 1), Shape.of(3), new Size(18, 6, 300), plain, true));
     for (var dtype : List.of(DType.F16, DType.BF16, DType.E5M2)) {
       cases.add(special(random, dtype));
     }
@@ -134,13 +135,13 @@ final class TensorCases {
       Factors factors,
       Shape batchA,
       Shape batchB,
-      int[] size,
+      Size size,
       Map<String, ?> given,
       boolean bias) {
     var attributes = Attributes.of(new Matmul().description(), given);
-    int m = size[0];
-    int n = size[1];
-    int k = size[2];
+    int m = size.m;
+    int n = size.n;
+    int k = size.k;
     boolean tA = attributes.flag("transposeA");
     boolean tB = attributes.flag("transposeB");
     var inputs = new HashMap<String, HostTensor>();

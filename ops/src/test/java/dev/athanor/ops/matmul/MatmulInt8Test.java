@@ -29,22 +29,27 @@ class MatmulInt8Test {
   private static final MatmulInt8 MATMUL = new MatmulInt8();
 
   /** What every element of a factor is. */
-  private enum Pattern {
-    IDENTITY((i, j) -> i == j ? 1 : 0),
-    ONES((_, _) -> 1),
-    ASCENDING((i, j) -> (i * 31 + j) % 256 - 128),
-    SIGNS((i, j) -> (i + j) % 2 == 0 ? 127 : -128),
-    LEAST((_, _) -> -128),
-    GREATEST((_, _) -> 127);
+  enum Pattern {
+    IDENTITY,
+    ONES,
+    ASCENDING,
+    SIGNS,
+    LEAST,
+    GREATEST;
 
-    private final IntBinaryOperator value;
-
-    Pattern(IntBinaryOperator value) {
-      this.value = value;
+    private int value(int i, int j) {
+      return switch (this) {
+        case IDENTITY -> i == j ? 1 : 0;
+        case ONES -> 1;
+        case ASCENDING -> (i * 31 + j) % 256 - 128;
+        case SIGNS -> (i + j) % 2 == 0 ? 127 : -128;
+        case LEAST -> -128;
+        case GREATEST -> 127;
+      };
     }
 
     HostTensor tensor(int rows, int columns) {
-      return filled(rows, columns, value);
+      return filled(rows, columns, this::value);
     }
   }
 
