@@ -15,9 +15,6 @@ import dev.athanor.ops.Variant;
 record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, int accessC)
     implements Variant {
 
-  /** Of a multiprocessor at once: while one is at a barrier or in its epilogue the other goes on. */
-  private static final int BLOCKS = 2;
-
   /** For instance {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */
   @Override
   public String name() {
@@ -28,7 +25,10 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
 
   @Override
   public Kernel build() {
+    // While one block is at a barrier or writes c a second one goes on; where accesses are narrow,
+    // the addresses of so many take the registers that it would have.
+    int blocks = Math.min(accessA, accessB) == CoresMatmul.VECTOR_BYTES ? 2 : 1;
     return KernelBuilder.build(
-        name(), tile.threads(), BLOCKS, k -> new CoresMatmul(k, this).write());
+        name(), tile.threads(), blocks, k -> new CoresMatmul(k, this).write());
   }
 }
