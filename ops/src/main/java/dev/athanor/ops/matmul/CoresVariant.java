@@ -25,10 +25,6 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
 
   @Override
   public Kernel build() {
-    // While one block is at a barrier or writes c a second one goes on; where accesses are narrow,
-    // the addresses of so many take the registers that it would have.
-    int blocks = Math.min(accessA, accessB) == CoresMatmul.VECTOR_BYTES ? 2 : 1;
-    return KernelBuilder.build(
-        name(), tile.threads(), blocks, k -> new CoresMatmul(k, this).write());
+    return KernelBuilder.build(name(), tile.threads(), k -> new CoresMatmul(k, this).write());
   }
 }
