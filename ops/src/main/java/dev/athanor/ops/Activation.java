@@ -1,7 +1,6 @@
 package dev.athanor.ops;
 
 import dev.athanor.engine.author.Real;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
@@ -32,20 +31,28 @@ public enum Activation {
       return x < 0 ? 0 : x;
     }
   },
-  /**
-   * x/2 · (1 + erf(x/√2)), with erf by Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7.
-   */
+  /** x/2 · (1 + erf(x/√2)). */
   GELU {
     @Override
     public Real apply(Real x) {
       var bounded = bound(x);
-      var z = bounded.abs().times(Math.sqrt(0.5));
-      var t = z.constant(1).over(z.fma(z.constant(0.3275911), z.constant(1)));
-      var polynomial = t.constant(1.061405429);
-      for (double a : new double[] {-1.453152027, 1.421413741, -0.284496736, 0.254829592}) {
-        polynomial = polynomial.fma(t, t.constant(a));
-      }
-      var tail = polynomial.times(t).times(z.times(z).negate().exp()).times(0.5);
+      var magnitude = bounded.abs();
+      // The tail erfc(|x|/√2)/2 is exp(-x²/2) times a smooth function, which a polynomial in
+      // t = 1/(1 + 0.3·|x|), of least relative error on 0 <= |x| <= 14, gives to 1.5e-7.
+      var t = magnitude.fma(x.constant(0.3), x.constant(1)).reciprocalApproximate();
+      var smooth =
+          polynomial(
+              t,
+              0.119629298,
+              0.120753971,
+              0.0999133862,
+              0.12856201,
+              -0.0536844331,
+              0.206354429,
+              -0.157203654,
+              0.0356749188);
+      var bell = bounded.times(bounded).times(-0.5 * LOG2_E).exp2();
+      var tail = smooth.times(t).times(bell);
       // of -|x| the product needs the small tail itself, not 1 minus something near 1
       return bounded.times(tail.where(x.lt(0), tail.constant(1).minus(tail)));
     }
@@ -60,15 +67,28 @@ public enum Activation {
     @Override
     public Real apply(Real x) {
       var bounded = bound(x);
-      var cube = bounded.times(bounded).fma(bounded.constant(0.044715), bounded.constant(1));
-      return overOnePlusExp(bounded, bounded.times(cube).times(-2 * Math.sqrt(2 / Math.PI)));
+      double slope = 2 * Math.sqrt(2 / Math.PI) * LOG2_E;
+      var square = bounded.times(bounded);
+      var perX = square.fma(x.constant(0.044715 * slope), x.constant(slope));
+      return bounded.times(logistic(bounded.times(perX)));
     }
 
     @Override
     public double apply(double x) {
-      return x == Double.NEGATIVE_INFINITY
-          ? -0.0
-          : x / (1 + Math.exp(-2 * Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x)));
+      return overOnePlusExp(x, -2 * Math.sqrt(2 / Math.PI) * (x + 0.044715 * x * x * x));
+    }
+  },
+  /** x·sigmoid(1.702·x). */
+  GELU_SIGMOID {
+    @Override
+    public Real apply(Real x) {
+      var bounded = bound(x);
+      return bounded.times(logistic(bounded.times(1.702 * LOG2_E)));
+    }
+
+    @Override
+    public double apply(double x) {
+      return overOnePlusExp(x, -1.702 * x);
     }
   },
   /** x·sigmoid(x). */
@@ -76,14 +96,49 @@ public enum Activation {
     @Override
     public Real apply(Real x) {
       var bounded = bound(x);
-      return overOnePlusExp(bounded, bounded.negate());
+      return bounded.times(logistic(bounded.times(LOG2_E)));
     }
 
     @Override
     public double apply(double x) {
-      return x == Double.NEGATIVE_INFINITY ? -0.0 : x / (1 + Math.exp(-x));
+      return overOnePlusExp(x, -x);
+    }
+  },
+  TANH {
+    @Override
+    public Real apply(Real x) {
+      var magnitude = x.abs();
+      var e = magnitude.times(-2 * LOG2_E).exp2();
+      var far = x.constant(1).minus(e).times(e.plus(1).reciprocalApproximate());
+      // 1 - e cancels near 0; there tanh(x)/x is a polynomial in x², to 1.5e-7
+      var square = x.times(x);
+      var near =
+          x.times(polynomial(square, 1, -0.333332875, 0.133284659, -0.0531469132, 0.0172961237));
+      return near.where(magnitude.lt(0.55), far.negate().where(x.lt(0), far));
+    }
+
+    @Override
+    public double apply(double x) {
+      return Math.tanh(x);
+    }
+  },
+  /** 1/(1 + e^-x). */
+  SIGMOID {
+    @Override
+    public Real apply(Real x) {
+      return logistic(x.times(LOG2_E));
+    }
+
+    @Override
+    public double apply(double x) {
+      return 1 / (1 + Math.exp(-x));
     }
   };
+
+  /** Those that a matrix product applies to its result. */
+  public static final List<Activation> EPILOGUES = List.of(NONE, RELU, GELU, GELU_TANH, SILU);
+
+  private static final double LOG2_E = 1 / Math.log(2);
 
   /** The name in requests: {@code gelu-tanh}. */
   public String text() {
@@ -94,8 +149,9 @@ public enum Activation {
     return valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
   }
 
-  public static List<String> names() {
-    return Arrays.stream(values()).map(Activation::text).toList();
+  /** The names in requests of some of them. */
+  public static List<String> names(List<Activation> some) {
+    return some.stream().map(Activation::text).toList();
   }
 
   /** Writes the function of an f32. */
@@ -104,13 +160,32 @@ public enum Activation {
   /** The function in float64. */
   public abstract double apply(double x);
 
-  /** Where all of these functions are 0 in f32 already, so that -infinity times 0 never happens. */
+  /** Where x times its sigmoid is 0 in f32 already, so that -infinity times 0 never happens. */
   private static Real bound(Real x) {
     return x.constant(-128).where(x.lt(-128), x);
   }
 
-  private static Real overOnePlusExp(Real x, Real exponent) {
-    return x.over(exponent.exp().plus(1));
+  /**
+   * 1/(1 + 2^-a). The power is that of -|a|, so that it never overflows, and the tail below 0 keeps
+   * its relative precision.
+   */
+  private static Real logistic(Real a) {
+    var power = a.abs().negate().exp2();
+    var upper = power.plus(1).reciprocalApproximate();
+    return power.times(upper).where(a.lt(0), upper);
+  }
+
+  /** The coefficients are those of 1, x, x² and so on. */
+  private static Real polynomial(Real x, double... coefficients) {
+    var sum = x.constant(coefficients[coefficients.length - 1]);
+    for (int i = coefficients.length - 2; i >= 0; i--) {
+      sum = sum.fma(x, x.constant(coefficients[i]));
+    }
+    return sum;
+  }
+
+  private static double overOnePlusExp(double x, double exponent) {
+    return x == Double.NEGATIVE_INFINITY ? -0.0 : x / (1 + Math.exp(exponent));
   }
 
   /**

@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
  * The formats of GGML in which a block of weights shares its scales, and NF4, whose table is that
  * of QLoRA (arXiv 2305.14314, appendix E).
  */
-final class Blocks {
+public final class Blocks {
 
   private static final ValueLayout.OfShort SHORT =
       ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -20,7 +20,7 @@ final class Blocks {
       ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   /** The quantiles of the normal distribution that NF4's indices stand for. */
-  static final float[] NF4_TABLE = {
+  private static final float[] NF4_TABLE = {
     -1.0f, -0.6961928f, -0.52507305f, -0.3949175f,
     -0.28444138f, -0.18477343f, -0.091050036f, 0.0f,
     0.0795803f, 0.1609302f, 0.2461123f, 0.33791524f,
@@ -28,6 +28,21 @@ final class Blocks {
   };
 
   private Blocks() {}
+
+  /** Where the floating-point scales of a block begin: f32 for NF4, f16 for all others. */
+  static int[] scales(DType format) {
+    return switch (format) {
+      case Q4_0, Q5_0, Q8_0, NF4 -> new int[] {0};
+      case Q4_1, Q4_K, Q5_K -> new int[] {0, 2};
+      case Q6_K -> new int[] {208};
+      default -> throw new IllegalArgumentException(format.text() + " is no block format");
+    };
+  }
+
+  /** The number that an index of NF4, from 0 to 15, stands for before it is scaled. */
+  public static double nf4(int index) {
+    return NF4_TABLE[index];
+  }
 
   /** Element {@code i} of a block. */
   static double read(DType format, MemorySegment block, int i) {

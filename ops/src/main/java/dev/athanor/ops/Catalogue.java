@@ -30,8 +30,13 @@ public final class Catalogue {
 
   /** All ops that the class path has. */
   public static Catalogue load() {
+    return load(Catalogue.class.getClassLoader());
+  }
+
+  /** All ops whose providers a class loader and its parents have. */
+  public static Catalogue load(ClassLoader classes) {
     return new Catalogue(
-        ServiceLoader.load(OpProvider.class).stream()
+        ServiceLoader.load(OpProvider.class, classes).stream()
             .flatMap(provider -> provider.get().ops().stream())
             .toList());
   }

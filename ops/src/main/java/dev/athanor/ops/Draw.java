@@ -8,10 +8,48 @@ public final class Draw {
 
   private static final int SPECIALS_EVERY = 7;
 
+  /**
+   * Large tensors repeat what they begin with, since drawing takes longer than most ops. The period
+   * is prime, so that rows of no length are alike.
+   */
+  private static final long PERIOD = 1_048_573;
+
   private final RandomGenerator random;
 
   public Draw(RandomGenerator random) {
     this.random = random;
+  }
+
+  /**
+   * Normal numbers of floating-point types, blocks that are finite, any bytes and words where these
+   * are quantised numbers (i8, u32), and zeros and ones of the other integers.
+   */
+  public HostTensor usual(TensorType type) {
+    if (type.dtype().isBlock()) {
+      return blocks(type);
+    }
+    return switch (type.dtype()) {
+      case I8, U32 -> bytes(type);
+      case E4M3, E5M2 -> uniform(-1, 1, type);
+      default -> type.dtype().isFloat() ? normal(0, 1, type) : integers(0, 1, type);
+    };
+  }
+
+  /** Blocks of random bits whose scales are about 1/64. */
+  public HostTensor blocks(TensorType type) {
+    var tensor = bytes(type);
+    int bytes = type.dtype().bytes();
+    for (long block = 0; block < type.bytes() / bytes; block++) {
+      var data = tensor.data().asSlice(block * bytes, bytes);
+      for (int at : Blocks.scales(type.dtype())) {
+        if (type.dtype() == DType.NF4) {
+          DType.F32.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        } else {
+          DType.F16.write(data.asSlice(at), 0, random.nextDouble(0.01, 0.02));
+        }
+      }
+    }
+    return tensor;
   }
 
   /** Standard normal numbers. */
@@ -21,29 +59,19 @@ public final class Draw {
 
   /** Normal numbers. */
   public HostTensor normal(double mean, double deviation, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().write(tensor.data(), i, random.nextGaussian(mean, deviation));
-    }
-    return tensor;
+    return fill(
+        type, (data, i) -> type.dtype().write(data, i, random.nextGaussian(mean, deviation)));
   }
 
   /** Numbers from {@code least} to below {@code bound}. */
   public HostTensor uniform(double least, double bound, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().write(tensor.data(), i, random.nextDouble(least, bound));
-    }
-    return tensor;
+    return fill(type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
   }
 
   /** Integers from {@code least} to {@code greatest}. */
   public HostTensor integers(long least, long greatest, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().writeLong(tensor.data(), i, random.nextLong(least, greatest + 1));
-    }
-    return tensor;
+    return fill(
+        type, (data, i) -> type.dtype().writeLong(data, i, random.nextLong(least, greatest + 1)));
   }
 
   /**
@@ -69,6 +97,24 @@ public final class Draw {
       if (dtype != DType.E4M3 || !Double.isInfinite(value)) {
         dtype.write(tensor.data(), at, value);
       }
+    }
+    return tensor;
+  }
+
+  private interface Element {
+    void draw(MemorySegment data, long index);
+  }
+
+  private static HostTensor fill(TensorType type, Element element) {
+    var tensor = HostTensor.zeros(type);
+    long elements = type.shape().elements();
+    long drawn = Math.min(elements, PERIOD);
+    for (long i = 0; i < drawn; i++) {
+      element.draw(tensor.data(), i);
+    }
+    long period = drawn * type.dtype().bytes();
+    for (long at = period; at < type.bytes(); at += period) {
+      MemorySegment.copy(tensor.data(), 0, tensor.data(), at, Math.min(period, type.bytes() - at));
     }
     return tensor;
   }

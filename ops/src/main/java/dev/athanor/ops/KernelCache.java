@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.ptx.Module;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
@@ -37,13 +38,17 @@ public final class KernelCache {
       onLookup.accept(LoadedKernel.Origin.HIT);
       return ready;
     }
-    return loaded.computeIfAbsent(
-        variant,
-        _ -> {
-          var kernel = variant.build();
-          var now = device.load(Module.of(kernel), kernel.name());
-          onLookup.accept(now.origin());
-          return now;
-        });
+    var origin = new AtomicReference<>(LoadedKernel.Origin.HIT);
+    var kernel =
+        loaded.computeIfAbsent(
+            variant,
+            _ -> {
+              var built = variant.build();
+              var now = device.load(Module.of(built), built.name());
+              origin.set(now.origin());
+              return now;
+            });
+    onLookup.accept(origin.get());
+    return kernel;
   }
 }

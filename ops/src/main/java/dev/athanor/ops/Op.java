@@ -1,10 +1,12 @@
 package dev.athanor.ops;
 
 import dev.athanor.engine.device.Capability;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 
 /** An operation on tensors. An {@link OpProvider} brings it. */
 public interface Op {
@@ -33,6 +35,41 @@ public interface Op {
    * possible: what kernels are checked against.
    */
   Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes);
+
+  /**
+   * Inputs of the given types with which the op can be timed, tuned and sampled: normally
+   * distributed numbers, and zeros and ones where integers are taken. An op for which those are no
+   * sense, since they are indices or lengths, draws its own.
+   */
+  default Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) -> drawn.put(name, draw.usual(type)));
+    return drawn;
+  }
+
+  /**
+   * Some elements of an output in float64. An op whose whole reference is dear overrides this; the
+   * others compute it all.
+   *
+   * @param elements row-major indices
+   */
+  default double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var all = Objects.requireNonNull(reference(inputs, attributes).get(output), output);
+    return LongStream.of(elements).mapToDouble(i -> all[Math.toIntExact(i)]).toArray();
+  }
+
+  /**
+   * How far an output may be off where inputs are as {@link #draw} has them: what is usual for its
+   * dtype, unless the op knows better.
+   *
+   * @param dtype of the output
+   */
+  default Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Tolerance.usual(dtype);
+  }
 
   /**
    * Cases that exercise every variant of the op, awkward sizes among them.

@@ -34,6 +34,18 @@ public record Tolerance(Metric metric, double limit, DType dtype) {
     return new Tolerance(Metric.ROUNDINGS, limit, dtype);
   }
 
+  /** What is usual for results of a dtype, relative to their size; integers are exact. */
+  public static Tolerance usual(DType dtype) {
+    return switch (dtype) {
+      case F64 -> relative(1e-12);
+      case F32 -> relative(1e-4);
+      case F16 -> relative(2e-3);
+      case BF16 -> relative(1e-2);
+      case E4M3, E5M2 -> relative(0.1);
+      default -> exact();
+    };
+  }
+
   public static Tolerance relative(double limit) {
     return new Tolerance(Metric.RELATIVE, limit);
   }

@@ -95,6 +95,12 @@ class ActivationTest {
     "GELU_TANH, -2, -0.04540230591222998",
     "SILU, 2, 1.7615941559557649",
     "SILU, -2, -0.2384058440442351",
+    "GELU_SIGMOID, 1, 0.8457957659328212",
+    "TANH, 0.5, 0.46211715726000975",
+    "TANH, -44.25, -1",
+    "SIGMOID, 2, 0.8807970779778823",
+    "SIGMOID, -40, 4.248354255291589e-18",
+    "GELU_TANH, 10, 10",
     "RELU, -3, 0",
     "RELU, 3, 3",
     "NONE, -3, -3"
@@ -105,7 +111,11 @@ class ActivationTest {
 
   @Test
   void namesAreFound() {
-    for (var name : Activation.names()) {
+    var names = Activation.names(List.of(Activation.values()));
+    assertThat(names)
+        .containsExactly(
+            "none", "relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "tanh", "sigmoid");
+    for (var name : names) {
       assertThat(Activation.of(name).text()).isEqualTo(name);
     }
   }

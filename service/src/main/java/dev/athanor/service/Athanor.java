@@ -8,6 +8,9 @@ import dev.athanor.service.cli.EmulateCommand;
 import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
+import dev.athanor.service.cli.RunCommand;
+import dev.athanor.service.cli.ShowcaseCommand;
+import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
 import java.nio.file.Files;
@@ -39,6 +42,9 @@ import picocli.CommandLine.Spec;
       OpsCommand.class,
       ProfileCommand.class,
       PtxCommand.class,
+      RunCommand.class,
+      ShowcaseCommand.class,
+      TuneCommand.class,
       VerifyCommand.class,
       VersionCommand.class
     },
@@ -73,10 +79,18 @@ public final class Athanor {
               names = "--config",
               description = "a YAML or properties file; what the options say wins over it",
               paramLabel = "FILE")
-          @Nullable Path config) {
+          @Nullable Path config,
+      @Option(
+              names = "--plugins",
+              description = "a folder whose jars bring further ops",
+              paramLabel = "DIR")
+          @Nullable Path plugins) {
     var arguments = new ArrayList<String>();
     if (config != null && !Files.isReadable(config)) {
       throw misuse("--config: there is no readable file " + config);
+    }
+    if (plugins != null && !Files.isDirectory(plugins)) {
+      throw misuse("--plugins: there is no folder " + plugins);
     }
     if (port != null && (port < 0 || port > 65_535)) {
       throw misuse("--port: " + port + " is no port; ports are 0 to 65535");
@@ -88,6 +102,7 @@ public final class Athanor {
     add(arguments, "server.port", port);
     add(arguments, "server.address", address);
     add(arguments, "athanor.device", device);
+    add(arguments, "athanor.plugins", plugins);
     add(
         arguments,
         "spring.config.additional-location",

@@ -54,11 +54,14 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
+  /** Only what tuning found is kept as JSON. */
   @Test
   void opsSeeNothingButTheEngine() {
     classes()
         .that()
         .resideInAPackage(OPS)
+        .and()
+        .resideOutsideOfPackage("dev.athanor.ops.tune..")
         .should()
         .onlyDependOnClassesThat()
         .resideInAnyPackage(OPS, ENGINE, "java..", "org.jspecify.annotations")

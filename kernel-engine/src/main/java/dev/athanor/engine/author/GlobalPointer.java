@@ -42,6 +42,12 @@ public final class GlobalPointer {
     return advance(elements.register());
   }
 
+  /** This address where the condition holds, else {@code other}. */
+  public GlobalPointer where(Predicate condition, GlobalPointer other) {
+    return new GlobalPointer(
+        k, element, k.pure(Type.B64, "selp.b64", address, other.address, condition.register));
+  }
+
   private GlobalPointer advance(Register elements) {
     int shift = Integer.numberOfTrailingZeros(element.bytes());
     var bytes = shift == 0 ? elements : k.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));

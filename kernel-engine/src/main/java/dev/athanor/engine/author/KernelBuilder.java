@@ -61,11 +61,21 @@ public final class KernelBuilder {
    * @param author writes the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
+    // asking for one block only, the assembler spills nothing to make room for more
+    return build(name, maxThreads, 1, author);
+  }
+
+  /**
+   * Builds a kernel of which a multiprocessor should hold several blocks.
+   *
+   * @param minBlocks how many; the assembler keeps to the registers that so many leave to each
+   */
+  public static Kernel build(
+      String name, int maxThreads, int minBlocks, Consumer<KernelBuilder> author) {
     var k = new KernelBuilder();
     author.accept(k);
     k.emit("ret");
-    // asking for one block only, the assembler spills nothing to make room for more
-    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
+    return new Kernel(name, k.parameters, k.shared, maxThreads, minBlocks, k.scope.statements);
   }
 
   // what a kernel is given
@@ -177,6 +187,11 @@ public final class KernelBuilder {
   /** Waits for all threads of the block; what they wrote to memory before is seen after. */
   public void barrier() {
     emit("bar.sync", Immediate.of(0));
+  }
+
+  /** Waits for all lanes of the warp; what they wrote to memory before is seen after. */
+  public void warpBarrier() {
+    emit("bar.warp.sync", Immediate.of(-1));
   }
 
   /** Makes a group of the asynchronous copies that this thread has issued since the last group. */

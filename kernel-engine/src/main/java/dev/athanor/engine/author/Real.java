@@ -76,6 +76,11 @@ public class Real extends Value {
     return result("rcp.rn", operand());
   }
 
+  /** 1 over this f32, to 1 unit in the last place. */
+  public Real reciprocalApproximate() {
+    return result("rcp.approx", operand());
+  }
+
   /** The logarithm of this f32 to base 2, to an absolute 2^-22 near 1. */
   public Real log2() {
     return result("lg2.approx", operand());

@@ -133,7 +133,12 @@ public final class SharedTile {
    * Swizzle#of}.
    */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns) {
-    var otherSwizzle = Swizzle.of(otherColumns * type.bytes());
+    return at(offset, type, otherRows, otherColumns, Swizzle.of(otherColumns * type.bytes()));
+  }
+
+  /** A matrix from byte {@code offset} of this one on, swizzled as is said. */
+  public SharedTile at(
+      Int offset, Type type, int otherRows, int otherColumns, Swizzle otherSwizzle) {
     return new SharedTile(
         k, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
   }
@@ -158,8 +163,12 @@ public final class SharedTile {
     // what is a multiple of the period, or of a chunk, needs no computing on the device
     var inPeriod = new Int(k, row.base, row.constant % swizzle.period());
     int whole = column.constant / elements;
-    var chunk = column.plus(-whole * elements).div(elements).plus(whole);
+    // the exchange stays within so many chunks, so what is beyond is only added
+    int near = whole % ((swizzle.mask() + 1) * swizzle.run());
+    var chunk = column.plus(-whole * elements).div(elements).plus(near);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
-    return start.plus(chunk.xor(step).times(Swizzle.CHUNK));
+    return start
+        .plus(chunk.xor(step.times(swizzle.run())).times(Swizzle.CHUNK))
+        .plus((whole - near) * Swizzle.CHUNK);
   }
 }

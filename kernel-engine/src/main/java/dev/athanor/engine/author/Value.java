@@ -52,6 +52,15 @@ public class Value {
     };
   }
 
+  /** This integer, extended to 64 bits by its sign or by zeros as its type says. */
+  public Wide wide() {
+    if (operand instanceof Operand.Register register && type.registerClass() == RegisterClass.B64) {
+      return new Wide(k, register);
+    }
+    var extended = type == Type.U32 || type == Type.U16 || type == Type.U8 ? "u64" : "s64";
+    return new Wide(k, k.result(Type.S64, "cvt.%s.%s".formatted(extended, type.word()), operand));
+  }
+
   /** The bits of this value of at most 32 bits, zeros above them. */
   public Int bits() {
     return switch (type.registerClass()) {

@@ -59,6 +59,19 @@ public final class Wide {
     return new Predicate(k, k.pure(Type.PRED, "setp.lt.s64", register, b.register));
   }
 
+  public Predicate ne(Wide b) {
+    return new Predicate(k, k.pure(Type.PRED, "setp.ne.s64", register, b.register));
+  }
+
+  public Predicate ge(Wide b) {
+    return new Predicate(k, k.pure(Type.PRED, "setp.ge.s64", register, b.register));
+  }
+
+  /** This as a value that can be stored: s64. */
+  public Value value() {
+    return new Value(k, Type.S64, register);
+  }
+
   /** The lower 32 bits: this number where it fits them. */
   public Int narrow() {
     return new Int(k, k.pure(Type.U32, "cvt.u32.u64", register), 0);

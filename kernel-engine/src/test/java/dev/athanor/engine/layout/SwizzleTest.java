@@ -6,12 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.HashSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class SwizzleTest {
 
   @ParameterizedTest
-  @ValueSource(ints = {16, 32, 64, 128, 256, 512})
+  @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
   void eightRowsAtOneChunkLieInDifferentBanks(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     for (int chunk = 0; chunk < rowBytes / Swizzle.CHUNK; chunk++) {
@@ -26,7 +27,7 @@ class SwizzleTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {16, 32, 64, 128, 256, 512})
+  @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
   void everyRowKeepsItsChunksAndBeginsAgainAfterThePeriod(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     int chunks = rowBytes / Swizzle.CHUNK;
@@ -42,10 +43,42 @@ class SwizzleTest {
     }
   }
 
+  /** 128 bytes of runs, each in another row. */
+  @ParameterizedTest
+  @CsvSource({"64, 32", "128, 32", "128, 64", "256, 32", "256, 64", "512, 32"})
+  void rowsAtOneRunLieInDifferentBanks(int rowBytes, int runBytes) {
+    var swizzle = Swizzle.of(rowBytes, runBytes);
+    int run = runBytes / Swizzle.CHUNK;
+    int rows = 8 / run;
+    for (int chunk = 0; chunk < rowBytes / Swizzle.CHUNK; chunk += run) {
+      for (int first = 0; first < 64; first += rows) {
+        var banks = new HashSet<Integer>();
+        for (int row = first; row < first + rows; row++) {
+          for (int i = 0; i < run; i++) {
+            int place = swizzle.place(row, chunk + i);
+            assertThat(place / run)
+                .as("a run stays whole")
+                .isEqualTo(swizzle.place(row, chunk) / run);
+            assertThat(place).isBetween(0, rowBytes / Swizzle.CHUNK - 1);
+            banks.add((row * rowBytes / Swizzle.CHUNK + place) % 8);
+          }
+        }
+        assertThat(banks).as("rows from %d at chunk %d", first, chunk).hasSize(8);
+      }
+    }
+  }
+
   @Test
-  void refusesRowsThatAreNoPowerOfTwo() {
+  void refusesRunsThatDoNotFitTheRow() {
+    assertThatThrownBy(() -> Swizzle.of(64, 128))
+        .hasMessage(
+            "runs of 128 bytes cannot be swizzled; their length is a power of two from 16 to that of the row, 64");
+  }
+
+  @Test
+  void refusesRowsThatDoNotFillTheBanks() {
     assertThatThrownBy(() -> Swizzle.of(80))
         .hasMessage(
-            "rows of 80 bytes cannot be swizzled; their length is a power of two, 16 or more");
+            "rows of 80 bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
   }
 }

@@ -1,4 +1,4 @@
-/** Matrix products. */
+/** Attention: forward, backward, and over a cache of keys and values. */
 @NullMarked
 package dev.athanor.ops.attention;
 

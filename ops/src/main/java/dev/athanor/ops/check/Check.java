@@ -47,6 +47,8 @@ public record Check(
     UNWRITTEN,
     /** It wrote beyond the end of an output. */
     OVERRUN,
+    /** A second run gave other bits. */
+    NOT_REPEATED,
     /** It changed an input. */
     INPUT_CHANGED,
     /** The device stopped it, or refused it. */

@@ -2,6 +2,7 @@ package dev.athanor.ops.check;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
@@ -28,6 +29,7 @@ public final class Verification {
 
   private final Device device;
   private final KernelCache kernels;
+  private final boolean repeated;
   private final List<Trial> trials = new ArrayList<>();
   private final List<Skipped> skipped = new ArrayList<>();
 
@@ -58,6 +60,8 @@ public final class Verification {
   public Verification(
       Device device, Collection<? extends Op> ops, boolean quick, long seed, OptionalInt only) {
     this.device = device;
+    // on the emulator, where time is short, the full cases run once
+    repeated = quick || !(device instanceof EmulatedDevice);
     kernels = new KernelCache(device);
     for (var op : ops) {
       var cases = op.cases(new SplittableRandom(seed), quick);
@@ -193,11 +197,33 @@ public final class Verification {
       plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
       bench.stream().synchronize();
       var outcome = Outcome.RIGHT;
+      var first = new LinkedHashMap<String, HostTensor>();
       for (var name : plan.outputs().keySet()) {
-        outcome = outcome.and(judge(trial, bench.read(name), name, reference));
+        var written = bench.read(name);
+        first.put(name, written.tensor());
+        outcome = outcome.and(judge(trial, written, name, reference));
       }
-      return outcome.and(inputs(trial, bench));
+      outcome = outcome.and(inputs(trial, bench));
+      return repeated && outcome.failure.isEmpty()
+          ? outcome.and(again(plan, bench, first))
+          : outcome;
     }
+  }
+
+  /** Runs a plan a second time, on what the first run left: it must give the same bits. */
+  private Outcome again(Plan plan, Guarded bench, Map<String, HostTensor> first) {
+    plan.enqueue(kernels, bench.stream(), bench.bindings(plan.workspaceBytes()));
+    bench.stream().synchronize();
+    for (var output : first.entrySet()) {
+      var second = bench.read(output.getKey()).tensor();
+      long at = second.data().mismatch(output.getValue().data());
+      if (at >= 0) {
+        return failed(
+            Check.Kind.NOT_REPEATED,
+            "a second run gave another %s, from byte %d on".formatted(output.getKey(), at));
+      }
+    }
+    return Outcome.RIGHT;
   }
 
   private static Outcome inputs(Trial trial, Guarded bench) {

@@ -1,14 +1,263 @@
 package dev.athanor.ops.elementwise;
 
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpProvider;
+import dev.athanor.ops.elementwise.ElementwiseOp.Shapes;
+import dev.athanor.ops.elementwise.Formula.Combination;
+import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** What is computed element by element, and what only moves, picks or sums elements. */
 public final class ElementwiseOps implements OpProvider {
 
+  /** What f32 computes with. */
+  private static final Set<DType> SINGLE = EnumSet.of(DType.F32, DType.F16, DType.BF16);
+
+  /** What f32 or f64 computes with. */
+  static final Set<DType> FLOATS = EnumSet.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
+  /** All whose elements stand alone. */
+  static final Set<DType> ELEMENTS =
+      Arrays.stream(DType.values())
+          .filter(dtype -> !dtype.isBlock())
+          .collect(Collectors.toUnmodifiableSet());
+
+  private static final Attribute FORM =
+      Attribute.choice(
+          "form",
+          "erf",
+          List.of("erf", "tanh", "sigmoid"),
+          "erf: x/2·(1 + erf(x/√2)); tanh: x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))); sigmoid:"
+              + " x·sigmoid(1.702·x)");
+
   @Override
   public List<Op> ops() {
-    return List.of();
+    return List.of(
+        activation("relu", "max(x, 0)", Activation.RELU, 1),
+        new ElementwiseOp(
+            description(
+                "gelu",
+                "Applies the Gaussian error linear unit to each element.",
+                List.of(one("x", "[…]", SINGLE, "the numbers")),
+                List.of(FORM),
+                "y = x·Φ(x), or an approximation of it by the attribute form",
+                8),
+            attributes -> new Formula(Combination.ONE, gelu(attributes)),
+            Shapes.EQUAL,
+            8),
+        activation("silu", "x / (1 + e^-x)", Activation.SILU, 4),
+        activation("tanh", "tanh(x)", Activation.TANH, 5),
+        activation("sigmoid", "1 / (1 + e^-x)", Activation.SIGMOID, 3),
+        gate("swiglu", "silu(gate)·up", List.of(), _ -> Activation.SILU, 5),
+        gate("geglu", "gelu(gate)·up", List.of(FORM), ElementwiseOps::gelu, 9),
+        biasActivation(),
+        pair("add", "Adds", "a + b", Combination.SUM),
+        pair("mul", "Multiplies", "a·b", Combination.PRODUCT),
+        scale(),
+        cast(),
+        new TransposeOp(),
+        new GatherOp(),
+        reduce(),
+        argmax());
+  }
+
+  private static Activation gelu(Attributes attributes) {
+    return switch (attributes.choice("form")) {
+      case "tanh" -> Activation.GELU_TANH;
+      case "sigmoid" -> Activation.GELU_SIGMOID;
+      default -> Activation.GELU;
+    };
+  }
+
+  private static ElementwiseOp activation(
+      String name, String formula, Activation activation, int flops) {
+    return new ElementwiseOp(
+        description(
+            name,
+            "Applies %s to each element.".formatted(name),
+            List.of(one("x", "[…]", SINGLE, "the numbers")),
+            List.of(),
+            "y = " + formula,
+            flops),
+        _ -> new Formula(Combination.ONE, activation),
+        Shapes.EQUAL,
+        flops);
+  }
+
+  private static ElementwiseOp gate(
+      String name,
+      String formula,
+      List<Attribute> attributes,
+      Function<Attributes, Activation> activation,
+      int flops) {
+    return new ElementwiseOp(
+        description(
+            name,
+            "Applies an activation to a gate and multiplies by it, in one pass.",
+            List.of(
+                one("gate", "[…]", SINGLE, "what the activation is of"),
+                one("up", "[…]", SINGLE, "what is multiplied; the shape and dtype of gate")),
+            attributes,
+            "y = " + formula,
+            flops),
+        given -> new Formula(Combination.GATE, activation.apply(given)),
+        Shapes.EQUAL,
+        flops);
+  }
+
+  private static ElementwiseOp biasActivation() {
+    return new ElementwiseOp(
+        description(
+            "bias-activation",
+            "Adds a bias to every row and applies an activation, in one pass.",
+            List.of(
+                one("x", "[…, N]", SINGLE, "the rows"),
+                one("bias", "[N]", SINGLE, "added to every row; the dtype of x")),
+            List.of(
+                Attribute.choice(
+                    "activation",
+                    "none",
+                    Activation.names(List.of(Activation.values())),
+                    "the function of the sum")),
+            "y = activation(x + bias)",
+            9),
+        given -> new Formula(Combination.SUM, Activation.of(given.choice("activation"))),
+        Shapes.ROW,
+        9);
+  }
+
+  private static ElementwiseOp pair(
+      String name, String verb, String formula, Combination combination) {
+    return new ElementwiseOp(
+        description(
+            name,
+            verb + " two tensors, which broadcast as numpy has it.",
+            List.of(
+                one("a", "[…]", FLOATS, "the one operand"),
+                one("b", "[…]", FLOATS, "the other; the dtype of a")),
+            List.of(),
+            "y = " + formula + ", rounded once",
+            1),
+        _ -> new Formula(combination, Activation.NONE),
+        Shapes.BROADCAST,
+        1);
+  }
+
+  private static ElementwiseOp scale() {
+    return new ElementwiseOp(
+        description(
+            "scale",
+            "Multiplies each element by a number.",
+            List.of(one("x", "[…]", FLOATS, "the numbers")),
+            List.of(
+                Attribute.number(
+                    ElementwiseOp.FACTOR,
+                    1,
+                    "what each is multiplied by, rounded to f32 unless x is f64")),
+            "y = factor·x",
+            1),
+        _ -> new Formula(Combination.PRODUCT, Activation.NONE),
+        Shapes.EQUAL,
+        1);
+  }
+
+  private static ElementwiseOp cast() {
+    return new ElementwiseOp(
+        new OpDescription(
+            "cast",
+            "Converts each element to another dtype.",
+            List.of(one("x", "[…]", ELEMENTS, "the numbers")),
+            List.of(
+                Attribute.choice(
+                    ElementwiseOp.TO,
+                    "",
+                    ELEMENTS.stream().sorted().map(DType::text).toList(),
+                    "the dtype of y")),
+            List.of(Output.of("y", "[…]", "to", "the numbers of x in another dtype")),
+            "y = x rounded once to the nearest number of the dtype, of two the even one. What is"
+                + " beyond the greatest number becomes an infinity, or the greatest number where"
+                + " the dtype has no infinity (e4m3 and integers). To an integer a NaN becomes 0; to"
+                + " a bool all but 0 becomes 1",
+            "0"),
+        _ -> Formula.IDENTITY,
+        Shapes.EQUAL,
+        0);
+  }
+
+  private static ReduceOp reduce() {
+    return new ReduceOp(
+        new OpDescription(
+            "reduce",
+            "Makes one number of all along a dimension.",
+            List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
+            List.of(
+                Attribute.choice(
+                    "kind",
+                    "sum",
+                    Stream.of(Reduction.SUM, Reduction.MEAN, Reduction.MAX, Reduction.MIN)
+                        .map(Reduction::text)
+                        .toList(),
+                    "what is made of them"),
+                axis()),
+            List.of(Output.of("y", "[…, …]", "that of x", "without the dimension")),
+            "y = the sum (rounded once), mean, greatest or least of x along the axis; the greatest"
+                + " and the least are NaN where a number is. Equal calls give equal bits",
+            "1 an element of x"),
+        given -> Reduction.of(given.choice("kind")));
+  }
+
+  private static ReduceOp argmax() {
+    return new ReduceOp(
+        new OpDescription(
+            "argmax",
+            "Finds the greatest number along a dimension.",
+            List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
+            List.of(
+                axis(),
+                Attribute.choice(ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
+            List.of(Output.of("y", "[…, …]", "outDtype", "indices, without the dimension")),
+            "y = the index of the greatest number along the axis, the first of equal ones; a NaN"
+                + " counts as greater than all numbers",
+            "1 an element of x"),
+        _ -> Reduction.ARGMAX);
+  }
+
+  private static Attribute axis() {
+    return Attribute.integer(
+        ReduceOp.AXIS, -1, "the dimension that goes; negative ones count from the end");
+  }
+
+  private static Input one(String name, String shape, Set<DType> dtypes, String meaning) {
+    return new Input(name, shape, dtypes, false, meaning);
+  }
+
+  private static OpDescription description(
+      String name,
+      String summary,
+      List<Input> inputs,
+      List<Attribute> attributes,
+      String formula,
+      int flops) {
+    var first = inputs.getFirst();
+    return new OpDescription(
+        name,
+        summary,
+        inputs,
+        attributes,
+        List.of(Output.of("y", first.shape(), "that of " + first.name(), "the result")),
+        formula,
+        flops + " an element");
   }
 }

@@ -1,4 +1,4 @@
-/** Matrix products. */
+/** Elementwise functions, and what moves, picks or sums elements. */
 @NullMarked
 package dev.athanor.ops.elementwise;
 

@@ -4,7 +4,6 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
@@ -12,119 +11,203 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A product of f32 matrices, one multiply-add a lane. A block stages tiles of a and b in shared
- * memory, both with K as the row; a thread keeps its part of c in registers, in groups of {@link
- * #GROUP} rows and columns that lie apart so that the lanes of a warp read neighbouring groups.
+ * A product of f32 or f64 matrices. Shared memory has two stages of a and b, both with K as the
+ * row: while one is multiplied the next is on its way through registers to the other, so that a
+ * stage takes one barrier. The part of c that a thread has stays in its registers.
  */
 final class CoresMatmul {
 
-  /** Elements of one vector access to shared memory. */
-  private static final int GROUP = 4;
+  /** Bytes of the widest access. */
+  static final int VECTOR_BYTES = 16;
+
+  private static final int SECTOR_BYTES = 32;
+
+  /**
+   * Elements by which a row of a stage is longer than it has to be. With rows 4 elements apart in
+   * the banks, a matrix that is turned on its way is stored without conflicts: see {@link
+   * Loader#place}.
+   */
+  private static final int PADDING = 4;
 
   private final KernelBuilder k;
-  private final Tile tile;
-  private final MatmulKernels.Parameters problem;
-  private final MatmulVariant variant;
+  private final CoresVariant variant;
+  private final CoresTile tile;
+  private final ProductParameters problem;
+  private final Type type;
 
-  CoresMatmul(KernelBuilder k, MatmulVariant variant, MatmulKernels.Parameters problem) {
+  private final Loader a;
+  private final Loader b;
+  private final SharedTile stages;
+
+  CoresMatmul(KernelBuilder k, CoresVariant variant) {
     this.k = k;
     this.variant = variant;
     this.tile = variant.tile();
-    this.problem = problem;
+    this.type = variant.product().type();
+    this.problem = new ProductParameters(k, variant.product(), tile.m(), tile.n());
+    a =
+        new Loader(
+            problem.a,
+            problem.lda,
+            variant.product().transposeA(),
+            variant.accessA() / type.bytes(),
+            problem.row,
+            problem.m,
+            tile.m(),
+            0);
+    b =
+        new Loader(
+            problem.b,
+            problem.ldb,
+            !variant.product().transposeB(),
+            variant.accessB() / type.bytes(),
+            problem.column,
+            problem.n,
+            tile.n(),
+            a.bytes());
+    stages = k.shared(Type.B8, 2, stageBytes(), stageBytes());
+  }
+
+  private int stageBytes() {
+    return a.bytes() + b.bytes();
   }
 
   void write() {
-    // a pitch that is one group longer spreads a column over the banks while it is stored
-    var a = k.shared(Type.F32, tile.k(), tile.m(), tile.m() + GROUP);
-    var b = k.shared(Type.F32, tile.k(), tile.n(), tile.n() + GROUP);
-    int threadsAcross = tile.n() / tile.threadN();
-    var threadRow = k.thread().div(threadsAcross);
-    var threadColumn = k.thread().rem(threadsAcross);
-    var sums = new ArrayList<List<Real.Variable>>();
-    for (int i = 0; i < tile.threadM(); i++) {
-      var row = new ArrayList<Real.Variable>();
-      for (int j = 0; j < tile.threadN(); j++) {
-        row.add(k.variable(k.real(Type.F32, 0)));
-      }
-      sums.add(row);
-    }
-
+    var part = CoresPart.of(k, variant, problem);
+    a.store(k.integer(0), a.load(k.integer(0)));
+    b.store(k.integer(0), b.load(k.integer(0)));
+    k.barrier();
+    var current = k.variable(k.integer(0));
     k.loop(
         k.integer(0),
         problem.depth,
         tile.k(),
         depth -> {
-          stage(a, problem.a, problem.lda, variant.transposeA(), problem.row, problem.m, depth);
-          stage(b, problem.b, problem.ldb, !variant.transposeB(), problem.column, problem.n, depth);
+          var nextA = a.load(depth.plus(tile.k()));
+          var nextB = b.load(depth.plus(tile.k()));
+          part.multiply(a.stage(current), b.stage(current));
+          var other = current.xor(k.integer(stageBytes()));
+          a.store(other, nextA);
+          b.store(other, nextB);
           k.barrier();
-          for (int i = 0; i < tile.k(); i++) {
-            var column = read(a, i, threadRow, tile.threadM());
-            var row = read(b, i, threadColumn, tile.threadN());
-            for (int y = 0; y < column.size(); y++) {
-              for (int x = 0; x < row.size(); x++) {
-                sums.get(y).get(x).addProduct(column.get(y), row.get(x));
-              }
-            }
-          }
-          k.barrier();
+          current.set(other);
         });
+    part.store();
+  }
 
-    for (int x = 0; x < tile.threadN(); x++) {
-      var column = problem.column.plus(offset(threadColumn, x, tile.n(), tile.threadN()));
-      var bias = problem.bias(column);
-      for (int y = 0; y < tile.threadM(); y++) {
-        var row = problem.row.plus(offset(threadRow, y, tile.m(), tile.threadM()));
-        var inside = row.lt(problem.m).and(column.lt(problem.n));
-        var result = problem.finish(sums.get(y).get(x), bias);
-        problem.c.row(row, problem.n).storeWhere(inside, column, result);
+  /** Brings a matrix to shared memory, in chunks. */
+  private final class Loader {
+    private final GlobalPointer from;
+    private final Int ld;
+    private final boolean kIsRow;
+    private final int elements;
+    private final Int first;
+    private final Int limit;
+    private final int extent;
+    private final int offset;
+
+    /**
+     * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are
+     *     turned
+     * @param elements of a chunk
+     * @param first the first row or column of c that the tile belongs to
+     * @param limit how many there are
+     * @param extent how many the tile has
+     * @param offset in a stage, in bytes
+     */
+    Loader(
+        GlobalPointer from,
+        Int ld,
+        boolean kIsRow,
+        int elements,
+        Int first,
+        Int limit,
+        int extent,
+        int offset) {
+      this.from = from;
+      this.ld = ld;
+      this.kIsRow = kIsRow;
+      this.elements = elements;
+      this.first = first;
+      this.limit = limit;
+      this.extent = extent;
+      this.offset = offset;
+    }
+
+    private int pitch() {
+      return extent + PADDING;
+    }
+
+    int bytes() {
+      return tile.k() * pitch() * type.bytes();
+    }
+
+    SharedTile stage(Int at) {
+      return stages.at(at.plus(offset), type, tile.k(), extent, pitch());
+    }
+
+    /** How far along K and along c a chunk lies in the tile. */
+    private record Place(Int alongK, Int alongC) {}
+
+    /**
+     * Where chunk {@code round · threads + thread} is. Of a matrix whose rows go along K, a warp's
+     * chunks are neighbours. Of a turned one as many neighbours as fill a sector are of one row,
+     * and the next are of the next row: in the banks those rows' elements are neighbours, and a
+     * sector's fill the gaps between them.
+     */
+    private Place place(int round) {
+      if (kIsRow) {
+        int across = extent / elements;
+        return new Place(
+            k.thread().div(across).plus(round * tile.threads() / across),
+            k.thread().rem(across).times(elements));
+      }
+      int sector = SECTOR_BYTES / type.bytes();
+      int lanes = sector / elements;
+      int rows = tile.threads() / lanes;
+      var row = k.thread().div(lanes);
+      int done = round * rows;
+      return new Place(
+          row.div(extent)
+              .plus(done / extent)
+              .times(sector)
+              .plus(k.thread().rem(lanes).times(elements)),
+          row.rem(extent).plus(done % extent));
+    }
+
+    private int rounds() {
+      return tile.k() * extent / elements / tile.threads();
+    }
+
+    /** Loads a thread's chunks of the stage from {@code depth} on, zeros where the matrix ends. */
+    List<List<Value>> load(Int depth) {
+      var chunks = new ArrayList<List<Value>>();
+      for (int round = 0; round < rounds(); round++) {
+        var place = place(round);
+        var inC = first.plus(place.alongC);
+        var inK = depth.plus(place.alongK);
+        Predicate inside = inC.lt(limit).and(inK.lt(problem.depth));
+        chunks.add(
+            kIsRow
+                ? from.row(inK, ld).loadWhere(inside, elements, inC)
+                : from.row(inC, ld).loadWhere(inside, elements, inK));
+      }
+      return chunks;
+    }
+
+    void store(Int at, List<List<Value>> chunks) {
+      var to = stage(at);
+      for (int round = 0; round < chunks.size(); round++) {
+        var place = place(round);
+        var chunk = chunks.get(round);
+        if (kIsRow) {
+          to.store(place.alongK, place.alongC, chunk);
+        } else {
+          for (int i = 0; i < elements; i++) {
+            to.store(place.alongK.plus(i), place.alongC, chunk.get(i));
+          }
+        }
       }
     }
-  }
-
-  /**
-   * Brings a stage to shared memory, zeros where the matrix ends.
-   *
-   * @param kIsRow whether rows of the stored matrix go along K, as in the tile; else they are
-   *     turned
-   * @param first the first row or column of c that the tile belongs to
-   * @param limit how many there are
-   */
-  private void stage(
-      SharedTile to, GlobalPointer from, Int ld, boolean kIsRow, Int first, Int limit, Int depth) {
-    int across = kIsRow ? to.columns() : to.rows();
-    int rowsAtOnce = tile.threads() / across;
-    var fast = k.thread().rem(across);
-    for (int slow = 0; slow < to.columns() * to.rows() / across; slow += rowsAtOnce) {
-      var slowIndex = k.thread().div(across).plus(slow);
-      var alongK = kIsRow ? slowIndex : fast;
-      var alongC = kIsRow ? fast : slowIndex;
-      var inC = first.plus(alongC);
-      var inK = depth.plus(alongK);
-      Predicate inside = inC.lt(limit).and(inK.lt(problem.depth));
-      Value value =
-          kIsRow
-              ? from.row(inK, ld).loadWhere(inside, inC)
-              : from.row(inC, ld).loadWhere(inside, inK);
-      to.store(alongK, alongC, value);
-    }
-  }
-
-  /** A thread's part of a row of a stage. */
-  private List<Real> read(SharedTile stage, int row, Int thread, int count) {
-    var values = new ArrayList<Real>();
-    for (int i = 0; i < count; i += GROUP) {
-      stage
-          .load(GROUP, k.integer(row), offset(thread, i, stage.columns(), count))
-          .forEach(v -> values.add(v.widen()));
-    }
-    return values;
-  }
-
-  /**
-   * Where element {@code i} of a thread is in a tile: groups of neighbours, as far apart as all
-   * threads' groups reach.
-   */
-  private static Int offset(Int thread, int i, int extent, int count) {
-    return thread.times(GROUP).plus(i / GROUP * (extent / (count / GROUP)) + i % GROUP);
   }
 }

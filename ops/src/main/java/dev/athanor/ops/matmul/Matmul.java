@@ -21,7 +21,14 @@ import java.util.random.RandomGenerator;
 /** The product of two matrices, with bias and activation. */
 public final class Matmul implements Op {
 
-  private static final Set<DType> DTYPES = Set.of(DType.F32, DType.F16, DType.BF16);
+  private static final Set<DType> DTYPES =
+      Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
+
+  /** What can be added: a number of eight bits is no bias. */
+  private static final Set<DType> BIASES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
+  /** How far a product with factors rounded to tf32 may be off, relative to it. */
+  static final double TF32_TOLERANCE = 1e-3;
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -35,19 +42,33 @@ public final class Matmul implements Op {
                   DTYPES,
                   false,
                   "the right matrices; leading dimensions broadcast"),
-              new Input("bias", "[N]", DTYPES, true, "added to every row")),
+              new Input(
+                  "bias",
+                  "[N]",
+                  BIASES,
+                  true,
+                  "added to every row; of the dtype of a, or of c where a has numbers of eight bits")),
           List.of(
               Attribute.flag("transposeA", "a is stored as […, K, M]"),
               Attribute.flag("transposeB", "b is stored as […, N, K]"),
               Attribute.number("alpha", 1, "what the product is multiplied by"),
-              Attribute.choice("activation", "none", Activation.names(), "the function of the sum"),
+              Attribute.choice(
+                  "activation",
+                  "none",
+                  Activation.names(Activation.EPILOGUES),
+                  "the function of the sum"),
               Attribute.choice(
                   "outDtype",
                   "",
-                  List.of("f32", "f16", "bf16"),
-                  "the dtype of c; that of a when left out, and f32 can give only f32")),
+                  List.of("f64", "f32", "f16", "bf16"),
+                  "the dtype of c; left out that of a, or f32 for numbers of eight bits; f64 and f32 give only themselves"),
+              Attribute.choice(
+                  "precision",
+                  "ieee",
+                  List.of("ieee", "tf32"),
+                  "tf32 rounds factors of f32 to 11 bits, for tensor cores")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32",
+          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; b is e4m3 or e5m2 where a is one of them",
           "2·M·N·K a product");
 
   @Override
@@ -67,6 +88,22 @@ public final class Matmul implements Op {
   }
 
   @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    return MatmulReference.compute(inputs, attributes, elements);
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    var problem = MatmulProblem.of(inputs, attributes);
+    double limit =
+        problem.tf32() ? TF32_TOLERANCE : tolerance(problem.dtype(), problem.k()).limit();
+    boolean narrower = dtype.bytes() < 4 && dtype != problem.dtype();
+    return Tolerance.relative(narrower ? Math.max(limit, Tolerance.usual(dtype).limit()) : limit);
+  }
+
+  @Override
   public List<Case> cases(RandomGenerator random, boolean quick) {
     return MatmulCases.of(random, quick);
   }
@@ -81,9 +118,12 @@ public final class Matmul implements Op {
     return new Tolerance(
         Tolerance.Metric.RELATIVE,
         switch (dtype) {
+          case F64 -> 1e-15 * Math.sqrt(k);
           case F32 -> 1e-6 * Math.sqrt(k);
           case F16 -> 2e-3;
           case BF16 -> 1e-2;
+          // exact products, sums in f32 that tensor cores cut off instead of rounding
+          case E4M3, E5M2 -> 1e-3;
           default -> throw new IllegalArgumentException(dtype.text());
         });
   }

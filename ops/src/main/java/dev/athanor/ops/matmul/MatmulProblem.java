@@ -7,26 +7,28 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A matrix product, its shapes checked: {@code c = activation(alpha · a·b + bias)}.
  *
- * @param dtype of a and b
- * @param outDType of c
- * @param bias whether there is one
+ * @param dtype of a
+ * @param dtypeB of b, another one only for numbers of eight bits
+ * @param tf32 whether f32 may be rounded to tf32
+ * @param alpha as the kernels have it: rounded to f32 but for f64
  */
 record MatmulProblem(
     DType dtype,
-    DType outDType,
+    DType dtypeB,
     Batch batch,
     int m,
     int n,
     int k,
     boolean transposeA,
     boolean transposeB,
-    boolean bias,
-    Activation activation,
-    float alpha) {
+    boolean tf32,
+    Epilogue epilogue,
+    double alpha) {
 
   static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -55,7 +57,7 @@ record MatmulProblem(
                   transposeB ? " transposed" : "",
                   depthOfB));
     }
-    if (a.dtype() != b.dtype()) {
+    if (a.dtype() != b.dtype() && !(isFp8(a.dtype()) && isFp8(b.dtype()))) {
       throw new OpException.UnsupportedDType(
           "b",
           "a is %s but b is %s; they must be the same"
@@ -65,35 +67,61 @@ record MatmulProblem(
       throw new OpException.ShapeMismatch(
           "bias", "bias has shape %s; it must be [N] = [%d]".formatted(bias.shape(), n));
     }
-    if (bias != null && bias.dtype() != a.dtype()) {
+    var out = outDType(a.dtype(), attributes.choice("outDtype"));
+    var likeBias = isFp8(a.dtype()) ? out : a.dtype();
+    if (bias != null && bias.dtype() != likeBias) {
       throw new OpException.UnsupportedDType(
           "bias",
-          "bias is %s but a is %s; they must be the same"
-              .formatted(bias.dtype().text(), a.dtype().text()));
+          "bias is %s but %s is %s; they must be the same"
+              .formatted(bias.dtype().text(), isFp8(a.dtype()) ? "c" : "a", likeBias.text()));
     }
+    boolean tf32 = attributes.choice("precision").equals("tf32");
+    if (tf32 && a.dtype() != DType.F32) {
+      throw new OpException.UnsupportedDType(
+          "precision",
+          "precision tf32 is for a and b of f32, they are %s".formatted(a.dtype().text()));
+    }
+    var activation = Activation.of(attributes.choice("activation"));
+    if (a.dtype() == DType.F64 && activation != Activation.NONE && activation != Activation.RELU) {
+      throw new OpException.UnsupportedDType(
+          "activation",
+          "activation %s is a function of f32; a product of f64 takes none or relu"
+              .formatted(activation.text()));
+    }
+    double alpha = attributes.number("alpha");
     return new MatmulProblem(
         a.dtype(),
-        outDType(a.dtype(), attributes.choice("outDtype")),
+        b.dtype(),
         Batch.of(a.shape().leading(2), b.shape().leading(2)),
         m,
         n,
         k,
         transposeA,
         transposeB,
-        bias != null,
-        Activation.of(attributes.choice("activation")),
-        (float) attributes.number("alpha"));
+        tf32,
+        new Epilogue(
+            Epilogue.Scale.ALPHA,
+            Optional.ofNullable(bias).map(TensorType::dtype),
+            activation,
+            out),
+        a.dtype() == DType.F64 ? alpha : (float) alpha);
   }
 
-  private static DType outDType(DType dtype, String asked) {
+  private static boolean isFp8(DType dtype) {
+    return dtype == DType.E4M3 || dtype == DType.E5M2;
+  }
+
+  static DType outDType(DType dtype, String asked) {
     if (asked.isEmpty()) {
-      return dtype;
+      return isFp8(dtype) ? DType.F32 : dtype;
     }
     var out = DType.of(asked).orElseThrow(() -> new IllegalArgumentException("no dtype " + asked));
-    if (out != dtype && dtype.bytes() != 2) {
+    if (out != dtype && (dtype.bytes() > 2 || out == DType.F64)) {
       throw new OpException.UnsupportedDType(
           "outDtype",
-          "a product of %s is %s, got outDtype %s".formatted(dtype.text(), dtype.text(), asked));
+          "a product of %s is %s, got outDtype %s"
+              .formatted(
+                  dtype.text(), dtype.bytes() > 2 ? dtype.text() : "f16, bf16 or f32", asked));
     }
     return out;
   }
@@ -107,7 +135,7 @@ record MatmulProblem(
     }
   }
 
-  private static int extent(String name, TensorType tensor, int index) {
+  static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
     if (extent > Integer.MAX_VALUE - 1024) {
       throw new OpException.TooLarge(
@@ -127,8 +155,37 @@ record MatmulProblem(
     return transposeB ? k : n;
   }
 
+  Operand a() {
+    return Operand.of(dtype, transposeA, leadingDimensionA());
+  }
+
+  Operand b() {
+    return Operand.of(dtypeB, transposeB, leadingDimensionB());
+  }
+
+  /** Whether tensor cores multiply such elements as exactly as is asked for. */
+  boolean onTensorCores() {
+    return switch (dtype) {
+      case F16, BF16, E4M3, E5M2, I8 -> true;
+      case F32 -> tf32;
+      default -> false;
+    };
+  }
+
+  DType outDType() {
+    return epilogue.out();
+  }
+
+  boolean bias() {
+    return epilogue.bias().isPresent();
+  }
+
+  Activation activation() {
+    return epilogue.activation();
+  }
+
   TensorType output() {
-    return new TensorType(outDType, batch.shape().with(m, n));
+    return new TensorType(outDType(), batch.shape().with(m, n));
   }
 
   /** How many products there are. */
@@ -138,8 +195,9 @@ record MatmulProblem(
 
   Plan.Cost cost() {
     double products = products();
-    double read = products * ((double) m * k + (double) k * n) + (bias ? n : 0);
-    return new Plan.Cost(
-        2 * products * m * n * k, read * dtype.bytes() + products * m * n * outDType.bytes());
+    double read =
+        products * ((double) m * k * dtype.bytes() + (double) k * n * dtypeB.bytes())
+            + epilogue.bias().map(bias -> n * (double) bias.bytes()).orElse(0.0);
+    return new Plan.Cost(2 * products * m * n * k, read + products * m * n * outDType().bytes());
   }
 }

@@ -9,6 +9,12 @@ public final class QuantOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return List.of();
+    return List.of(
+        new Dequantize(),
+        new QuantizeInt8(),
+        new MatmulGguf(),
+        new MatmulInt4(),
+        new QkvProject(false),
+        new QkvProject(true));
   }
 }

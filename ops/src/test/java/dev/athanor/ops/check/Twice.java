@@ -45,6 +45,8 @@ record Twice(List<Flaw> variants) implements Op {
     OVERRUN,
     /** x is written too. */
     CHANGES_INPUT,
+    /** One element is a little more where the right one stood before. */
+    NOT_REPEATED,
     /** An element far away is written. */
     FAULT,
     /** A block larger than the kernel takes. */
@@ -123,6 +125,10 @@ record Twice(List<Flaw> variants) implements Op {
       switch (flaw) {
         case WRONG_ELEMENT -> twice = twice.where(i.eq(k.integer(7)).not(), value.times(3));
         case UNWRITTEN -> inside = inside.and(i.rem(3).eq(k.integer(1)).not());
+        case NOT_REPEATED -> {
+          var before = to.loadWhere(i.eq(9), i).widen();
+          twice = twice.plus(1e-6).where(before.eq(twice), twice);
+        }
         case CHANGES_INPUT -> from.storeWhere(inside, i, twice);
         case FAULT -> at = i.plus(k.integer(1 << 28));
         default -> {}

@@ -101,6 +101,13 @@ class VerificationTest {
   }
 
   @Test
+  void aSecondRunThatDiffersIsSeen() {
+    var failure = failure(Flaw.NOT_REPEATED);
+    assertThat(failure.kind()).isEqualTo(Kind.NOT_REPEATED);
+    assertThat(failure.sentence()).matches("a second run gave another y, from byte 3[6-9] on");
+  }
+
+  @Test
   void aFaultIsAFailureAndTheChecksGoOn() {
     var checks = checks(Twice.with(Flaw.FAULT, Flaw.NONE), true);
     var failure = checks.getFirst().failure().orElseThrow();

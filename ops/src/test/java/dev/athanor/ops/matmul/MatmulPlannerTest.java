@@ -23,10 +23,12 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn",
-    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn",
-    "F16, 4096, 4096, 4096, matmul_f16_128x128x32x3_nn_a16_b16_c2",
-    "BF16, 64, 64, 64, matmul_bf16_32x32x32x3_nn_a16_b16_c2"
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x8_nn_a16_b16_c16",
+    "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
+    "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
+    "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
+    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split4",
+    "F16, 64, 64, 16384, matmul_f16_32x64x32x4_nn_a16_b16_split64"
   })
   void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
     var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
@@ -38,11 +40,11 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "8, 8, a16_b16_c2",
-    "12, 8, a8_b16_c2",
-    "8, 6, a16_b4_c2",
-    "7, 5, a2_b2_c1",
-    "1, 1, a2_b2_c1"
+    "8, 8, a16_b16_f16_c16",
+    "12, 8, a8_b16_f16_c16",
+    "8, 6, a16_b4_f16_c4",
+    "7, 5, a2_b2_f16_c2",
+    "1, 2, a2_b4_f16_c4"
   })
   void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
     assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())
@@ -51,15 +53,15 @@ class MatmulPlannerTest {
 
   @Test
   void saysWhyEachCandidateFell() {
-    var small = TestDevices.of(Target.SM_80, 108, 40_000);
+    var small = TestDevices.of(Target.SM_80, 108, 50_000);
     var plan = MATMUL.plan(inputs(DType.F16, 4096, 4096, 64), attributes(Map.of()), small);
     assertThat(plan.explain())
         .startsWith(plan.kernel())
-        .contains("* matmul_f16_64x64x32x3_nn_a16_b16_c2: 38 waves of blocks")
+        .contains("* matmul_f16_128x128x32x3_nn_a16_b16_f16_c16: about ")
         .contains(
-            "  matmul_f16_128x128x32x3_nn_a16_b16_c2: it needs 49152 bytes of shared memory, a block"
-                + " on test device has 40000")
-        .contains("  CORES 128x128x16: f16 is computed by TENSOR");
+            "  matmul_f16_128x256x32x4_nn_a16_b16_f16_c16: it needs 98304 bytes of shared memory, a block"
+                + " on test device has 50000")
+        .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
   }
 
   @Test
@@ -79,7 +81,40 @@ class MatmulPlannerTest {
         .isInstanceOf(OpException.UnsupportedOnDevice.class)
         .hasMessage(
             "test device (sm_75) cannot compute this product of f32: it needs sm_80, the device is sm_75;"
-                + " f32 is computed by CORES");
+                + " f32 is multiplied by CUDA cores");
+  }
+
+  @Test
+  void numbersOfEightBitsNeedSm89() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.E5M2, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.SM_86, 84, 101_376)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_86) cannot compute this product of e5m2: ")
+        .hasMessageContaining("it needs sm_89, the device is sm_86");
+  }
+
+  @Test
+  void whatDoesNotSuitTheDtypeIsRefused() {
+    refused(
+        inputs(DType.F16, 2, 2, 2),
+        Map.of("precision", "tf32"),
+        OpException.UnsupportedDType.class,
+        "precision tf32 is for a and b of f32, they are f16");
+    var withBias = inputs(DType.E4M3, 2, 2, 2);
+    withBias.put("bias", TensorType.of(DType.F32, 2));
+    refused(
+        withBias,
+        Map.of("outDtype", "f16"),
+        OpException.UnsupportedDType.class,
+        "bias is f32 but c is f16; they must be the same");
+    refused(
+        Map.of("a", TensorType.of(DType.E4M3, 2, 3), "b", TensorType.of(DType.F16, 3, 5)),
+        Map.of(),
+        OpException.UnsupportedDType.class,
+        "a is e4m3 but b is f16; they must be the same");
   }
 
   @Test
@@ -117,6 +152,16 @@ class MatmulPlannerTest {
         Map.of("outDtype", "f16"),
         OpException.UnsupportedDType.class,
         "a product of f32 is f32, got outDtype f16");
+    refused(
+        Map.of("a", TensorType.of(DType.BF16, 2, 3), "b", TensorType.of(DType.BF16, 3, 5)),
+        Map.of("outDtype", "f64"),
+        OpException.UnsupportedDType.class,
+        "a product of bf16 is f16, bf16 or f32, got outDtype f64");
+    refused(
+        Map.of("a", TensorType.of(DType.F64, 2, 3), "b", TensorType.of(DType.F64, 3, 5)),
+        Map.of("activation", "gelu-tanh"),
+        OpException.UnsupportedDType.class,
+        "activation gelu-tanh is a function of f32; a product of f64 takes none or relu");
     refused(
         Map.of("a", TensorType.of(DType.F32, 1L << 31, 1), "b", TensorType.of(DType.F32, 1, 1)),
         Map.of(),

@@ -1,14 +1,18 @@
 package dev.athanor.service.cli;
 
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.DType;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.bench.Baseline;
+import dev.athanor.ops.bench.Ceilings;
 import dev.athanor.ops.bench.Effort;
-import dev.athanor.ops.bench.MatmulBench;
-import dev.athanor.ops.bench.MatmulBench.Row;
-import dev.athanor.ops.bench.Workload;
+import dev.athanor.ops.bench.OpBench;
+import dev.athanor.ops.bench.OpBench.Row;
+import dev.athanor.ops.bench.Suites;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
@@ -16,7 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -39,23 +43,8 @@ import picocli.CommandLine.Spec;
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class BenchCommand implements Callable<Integer> {
 
-  private static final Pattern SHAPE = Pattern.compile("(\\d{1,9}),(\\d{1,9}),(\\d{1,9})");
-  private static final List<String> DTYPES = List.of("f32", "f16", "bf16");
-  private static final List<String> TRANSPOSES = List.of("nn", "nt", "tn", "tt");
-
-  private static final List<String> SMALL = List.of("256,256,256", "512,512,512");
-
-  /** Squares, and what language models multiply: a token, a few, and many by their weights. */
-  private static final List<String> LARGE =
-      List.of(
-          "512,512,512",
-          "1024,1024,1024",
-          "2048,2048,2048",
-          "4096,4096,4096",
-          "8192,8192,8192",
-          "1,4096,4096",
-          "16,4096,4096",
-          "4096,11008,4096");
+  /** Enough that a block at the edge of a grid is not all there is. */
+  private static final long PREDICTED_BLOCKS = 4;
 
   private final Catalogue catalogue;
 
@@ -63,31 +52,19 @@ public final class BenchCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
-  @Parameters(arity = "0..*", paramLabel = "OP", description = "what is measured: matmul")
+  @Parameters(
+      arity = "0..*",
+      paramLabel = "OP",
+      description = "what is measured; all ops that have a suite when left out")
   private List<String> names = new ArrayList<>();
 
   @Option(
-      names = "--shape",
-      arity = "1..*",
-      paramLabel = "M,N,K",
+      names = "--problem",
+      paramLabel = "PROBLEM",
       description =
-          "products of [M, K] and [K, N]; by default 256 and 512 cubed on the emulator, and on a GPU"
-              + " squares from 512 to 8192 and shapes of language models")
-  private List<String> shapes = new ArrayList<>();
-
-  @Option(
-      names = "--dtype",
-      split = ",",
-      paramLabel = "DTYPE",
-      description = "f32, f16, bf16; default: all")
-  private List<String> dtypes = DTYPES;
-
-  @Option(
-      names = "--transpose",
-      split = ",",
-      paramLabel = "AB",
-      description = "which of a and b are stored transposed: nn, nt, tn, tt; default: nn")
-  private List<String> transposes = List.of("nn");
+          "a problem of the one OP instead of its suite, such as"
+              + " \"a=f16[64,32] b=f16[32,16] alpha=2\"; may be given again")
+  private List<String> problems = new ArrayList<>();
 
   @Option(
       names = "--all-variants",
@@ -120,9 +97,16 @@ public final class BenchCommand implements Callable<Integer> {
   private @Nullable String baseline;
 
   @Option(
+      names = "--predict",
+      paramLabel = "GPU",
+      description =
+          "measures nothing: bounds from below the times on this GPU by what the emulator counts")
+  private @Nullable String predict;
+
+  @Option(
       names = "--seed",
       defaultValue = "1",
-      description = "what matrices are drawn from; default: ${DEFAULT-VALUE}")
+      description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
   private long seed;
 
   @Option(names = "--json", paramLabel = "FILE", description = "writes all results to this file")
@@ -141,24 +125,20 @@ public final class BenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    for (var name : names) {
-      if (!name.equals("matmul")) {
-        throw misuse("there is no benchmark \"%s\"; benchmarks are matmul".formatted(name));
-      }
+    if (baseline != null && !baseline.equals("cublas")) {
+      throw misuse("--baseline %s: it takes cublas".formatted(baseline));
     }
-    among("--dtype", dtypes, DTYPES);
-    among("--transpose", transposes, TRANSPOSES);
-    if (baseline != null) {
-      among("--baseline", List.of(baseline), List.of("cublas"));
-    }
-    workloads(shapes); // before a device is opened
+    var ops = ops();
+    problems(ops, false); // before a device is opened
     effort(true);
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    if (predict != null) {
+      return predict(ops, predict);
+    }
     var opened = device.open();
     try (var target = opened.device()) {
       boolean emulated = target.capability().id().startsWith("emulator");
-      var workloads = workloads(shapes.isEmpty() ? emulated ? SMALL : LARGE : shapes);
       var effort = effort(emulated);
       var machine = Machine.of(opened);
       var other = openBaseline(target);
@@ -166,10 +146,12 @@ public final class BenchCommand implements Callable<Integer> {
       var out = spec.commandLine().getOut();
       out.println(machine);
       out.flush();
+      var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
       var rows = new ArrayList<Row>();
-      var lost = measure(target, effort, other, workloads, rows);
+      var lost = measure(target, effort, other, problems(ops, !emulated), rows);
       var report =
-          BenchReport.of(machine, date, other.map(Baseline::name), effort, seed, lost, rows);
+          BenchReport.of(
+              machine, date, other.map(Baseline::name), ceilings, effort, seed, lost, rows);
       out.println();
       report.table().text().forEach(out::println);
       out.println();
@@ -183,22 +165,81 @@ public final class BenchCommand implements Callable<Integer> {
     }
   }
 
+  private int predict(List<Op> ops, String name) throws IOException {
+    var gpu =
+        Gpu.named(name)
+            .orElseThrow(() ->
+                misuse(
+                    "--predict %s: GPUs are %s"
+                        .formatted(
+                            name,
+                            Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+    var wanted = problems(ops, true);
+    var rows = new ArrayList<PredictReport.Row>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      for (var problem : wanted) {
+        progress.at(
+            rows.size() + 1,
+            wanted.size(),
+            problem.op().description().name() + " " + problem.text());
+        rows.add(PredictReport.Row.of(problem, gpu, PREDICTED_BLOCKS));
+      }
+    }
+    var report = new PredictReport(Build.current(), gpu.name(), PREDICTED_BLOCKS, rows);
+    var out = spec.commandLine().getOut();
+    report.markdown().forEach(out::println);
+    out.flush();
+    if (json != null) {
+      ResultFile.write(json, List.of(ResultFile.json(report)));
+    }
+    ResultFile.write(markdown, report.markdown());
+    return CommandLine.ExitCode.OK;
+  }
+
+  private List<Op> ops() {
+    if (names.isEmpty()) {
+      return List.copyOf(catalogue.all());
+    }
+    var ops = new ArrayList<Op>();
+    for (var name : names) {
+      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpsCommand.unknown(name))));
+    }
+    return ops;
+  }
+
+  private List<Problem> problems(List<Op> ops, boolean large) {
+    if (problems.isEmpty()) {
+      var all = ops.stream().flatMap(op -> Suites.of(op, large).stream()).toList();
+      if (all.isEmpty()) {
+        throw misuse(
+            "%s has no suite; say what to measure with --problem"
+                .formatted(String.join(", ", names)));
+      }
+      return all;
+    }
+    if (ops.size() != 1) {
+      throw misuse("--problem is of one op, got %d".formatted(ops.size()));
+    }
+    try {
+      return problems.stream().map(text -> Problem.parse(ops.getFirst(), text)).toList();
+    } catch (IllegalArgumentException | OpException e) {
+      throw misuse("--problem: " + e.getMessage());
+    }
+  }
+
   /** Adds what was measured to {@code rows}; says why not all was, where the device was lost. */
   private Optional<String> measure(
       Device target,
       Effort effort,
       Optional<Baseline> other,
-      List<Workload> workloads,
+      List<Problem> wanted,
       List<Row> rows) {
-    var matmul =
-        catalogue
-            .find("matmul")
-            .orElseThrow(() -> new IllegalStateException("the catalogue has no matmul"));
-    try (var bench = new MatmulBench(target, matmul, effort, other);
+    try (var bench = new OpBench(target, effort, other);
         var progress = new Progress(spec.commandLine().getErr())) {
-      for (int i = 0; i < workloads.size(); i++) {
-        progress.at(i + 1, workloads.size(), workloads.get(i).toString());
-        bench.run(workloads.get(i), allVariants, seed, rows::add);
+      for (int i = 0; i < wanted.size(); i++) {
+        var problem = wanted.get(i);
+        progress.at(i + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
+        bench.run(problem, allVariants, seed, rows::add);
       }
       return Optional.empty();
     } catch (DeviceException.Lost e) {
@@ -225,39 +266,6 @@ public final class BenchCommand implements Callable<Integer> {
           minMillis != null ? minMillis : emulated ? 0 : 200);
     } catch (IllegalArgumentException e) {
       throw misuse("--warmup, --repeat, --min-time: " + e.getMessage());
-    }
-  }
-
-  private List<Workload> workloads(List<String> wanted) {
-    var all = new ArrayList<Workload>();
-    for (var dtype : dtypes) {
-      for (var transpose : transposes) {
-        for (var shape : wanted) {
-          var extents = SHAPE.matcher(shape);
-          if (!extents.matches() || shape.matches("(.*,)?0+(,.*)?")) {
-            throw misuse(
-                "--shape %s: a shape is M,N,K, three integers of at least 1, such as 512,512,512"
-                    .formatted(shape));
-          }
-          all.add(
-              new Workload(
-                  DType.of(dtype).orElseThrow(),
-                  transpose.charAt(0) == 't',
-                  transpose.charAt(1) == 't',
-                  Integer.parseInt(extents.group(1)),
-                  Integer.parseInt(extents.group(2)),
-                  Integer.parseInt(extents.group(3))));
-        }
-      }
-    }
-    return all;
-  }
-
-  private void among(String option, List<String> given, List<String> right) {
-    for (var each : given) {
-      if (!right.contains(each)) {
-        throw misuse("%s %s: it takes %s".formatted(option, each, String.join(", ", right)));
-      }
     }
   }
 

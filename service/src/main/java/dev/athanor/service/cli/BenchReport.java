@@ -1,18 +1,22 @@
 package dev.athanor.service.cli;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.bench.Ceilings;
 import dev.athanor.ops.bench.Effort;
-import dev.athanor.ops.bench.MatmulBench;
+import dev.athanor.ops.bench.OpBench;
 import dev.athanor.ops.bench.Samples;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
- * What {@code athanor bench matmul} measured.
+ * What {@code athanor bench} measured.
  *
  * @param baseline its name and version
+ * @param ceilings what the device can do at most; absent on the emulator
  * @param lost why not everything was measured, where the device was lost
  * @param ratios ours to theirs, over all rows
  */
@@ -21,6 +25,7 @@ record BenchReport(
     Machine device,
     Instant date,
     Optional<String> baseline,
+    Optional<Ceilings> ceilings,
     Effort effort,
     long seed,
     boolean ok,
@@ -29,20 +34,17 @@ record BenchReport(
     Optional<Ratios> ratios) {
 
   /**
-   * A product on a kernel variant. Times are microseconds.
+   * A problem on a kernel variant. Times are microseconds.
    *
-   * @param error of sampled elements of c: ‖c − ref‖ / ‖ref‖
+   * @param error of sampled elements of the outputs
    * @param teraflops from the median
-   * @param gigabytesPerSecond each input read once and c written once, from the median
+   * @param gigabytesPerSecond each input read once and each output written once, from the median
+   * @param ofCeiling the least time that the device could take, over the median
    * @param ratio of the medians, ours to theirs: below 1 ours is faster
    */
   record Row(
       String op,
-      String dtype,
-      String transpose,
-      int m,
-      int n,
-      int k,
+      String problem,
       String kernel,
       int bufferSets,
       double error,
@@ -50,20 +52,19 @@ record BenchReport(
       Optional<Samples> micros,
       Optional<Double> teraflops,
       Optional<Double> gigabytesPerSecond,
+      Optional<Double> ofCeiling,
       Optional<Samples> baselineMicros,
       Optional<Double> ratio,
       Optional<String> failure) {
 
-    static Row of(MatmulBench.Row row) {
-      var work = row.workload();
+    static Row of(OpBench.Row row, Optional<Ceilings> ceilings) {
+      var problem = row.problem();
       var median = row.ours().map(Samples::median);
+      var first = problem.op().description().inputs().getFirst().name();
+      var type = problem.inputs().get(first);
       return new Row(
-          "matmul",
-          work.dtype().text(),
-          work.transposes(),
-          work.m(),
-          work.n(),
-          work.k(),
+          problem.op().description().name(),
+          problem.text(),
           row.kernel(),
           row.sets(),
           row.error(),
@@ -71,6 +72,10 @@ record BenchReport(
           row.ours(),
           median.map(micros -> row.cost().flops() / micros / 1e6),
           median.map(micros -> row.cost().bytes() / micros / 1e3),
+          type == null
+              ? Optional.empty()
+              : ceilings.flatMap(most ->
+                  median.map(micros -> most.leastMicros(row.cost(), type.dtype()) / micros)),
           row.theirs(),
           row.ratio(),
           row.failure());
@@ -94,16 +99,18 @@ record BenchReport(
       Machine device,
       Instant date,
       Optional<String> baseline,
+      Optional<Ceilings> ceilings,
       Effort effort,
       long seed,
       Optional<String> lost,
-      List<MatmulBench.Row> measured) {
-    var rows = measured.stream().map(Row::of).toList();
+      List<OpBench.Row> measured) {
+    var rows = measured.stream().map(row -> Row.of(row, ceilings)).toList();
     return new BenchReport(
         Build.current(),
         device,
         date,
         baseline,
+        ceilings,
         effort,
         seed,
         lost.isEmpty() && rows.stream().allMatch(row -> row.failure.isEmpty()),
@@ -116,18 +123,10 @@ record BenchReport(
   Table table() {
     var headings =
         new ArrayList<>(
-            List.of(
-                "dtype",
-                "ab",
-                "M",
-                "N",
-                "K",
-                "kernel",
-                "median µs",
-                "min",
-                "max",
-                "TFLOP/s",
-                "GB/s"));
+            List.of("op", "problem", "kernel", "median µs", "min", "max", "TFLOP/s", "GB/s"));
+    if (ceilings.isPresent()) {
+      headings.add("of ceiling");
+    }
     if (baseline.isPresent()) {
       headings.addAll(List.of("baseline µs", "ratio"));
     }
@@ -137,17 +136,17 @@ record BenchReport(
       var cells =
           new ArrayList<>(
               List.of(
-                  row.dtype,
-                  row.transpose,
-                  Integer.toString(row.m),
-                  Integer.toString(row.n),
-                  Integer.toString(row.k),
+                  row.op,
+                  row.problem,
                   row.kernel,
                   number(row.micros.map(Samples::median)),
                   number(row.micros.map(Samples::min)),
                   number(row.micros.map(Samples::max)),
                   number(row.teraflops),
                   number(row.gigabytesPerSecond)));
+      if (ceilings.isPresent()) {
+        cells.add(row.ofCeiling.map(share -> "%.0f%%".formatted(100 * share)).orElse(""));
+      }
       if (baseline.isPresent()) {
         cells.add(number(row.baselineMicros.map(Samples::median)));
         cells.add(row.ratio.map("%.3f"::formatted).orElse(""));
@@ -172,11 +171,20 @@ record BenchReport(
   List<String> notes() {
     var notes = new ArrayList<String>();
     for (var row : rows) {
-      row.failure.ifPresent(failure ->
-          notes.add(
-              "FAILED %s %s %dx%dx%d: %s"
-                  .formatted(row.dtype, row.transpose, row.m, row.n, row.k, failure)));
+      row.failure.ifPresent(
+          failure -> notes.add("FAILED %s %s: %s".formatted(row.op, row.problem, failure)));
     }
+    ceilings.ifPresent(most ->
+        notes.add(
+            "the device copies %.0f GB/s, read and written together, and multiplies %s"
+                .formatted(
+                    most.bytesPerSecond() / 1e9,
+                    most.flops().entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .map(each ->
+                            "%s %.0f TFLOP/s"
+                                .formatted(each.getKey().text(), each.getValue() / 1e12))
+                        .collect(Collectors.joining(", ")))));
     lost.ifPresent(reason -> notes.add("the measurement ended early: " + reason));
     baseline.ifPresent(name ->
         ratios.ifPresent(r ->
@@ -193,7 +201,7 @@ record BenchReport(
   /** The report for people, to be kept. */
   List<String> markdown() {
     var lines = new ArrayList<String>();
-    lines.add("# athanor %s bench matmul".formatted(athanor.version()));
+    lines.add("# athanor %s bench".formatted(athanor.version()));
     lines.add("");
     lines.add("%s, on %s.".formatted(date, device));
     lines.add("");

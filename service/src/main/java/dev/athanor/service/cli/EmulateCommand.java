@@ -20,12 +20,9 @@ import dev.athanor.engine.ptx.PtxSyntaxException;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.cli.KernelArgument.Tensor;
-import dev.athanor.service.codec.Npy;
-import java.io.BufferedOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -326,21 +323,16 @@ public final class EmulateCommand implements Callable<Integer> {
           var data = MemorySegment.ofArray(new byte[Math.toIntExact(type.bytes())]);
           stream.download(buffer, 0, data);
           stream.synchronize();
-          save(tensor.target().get(), new HostTensor(type, data));
+          try {
+            TensorFile.write(tensor.target().get(), new HostTensor(type, data));
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
           outputs.add(new Output(tensor.target().get().toString(), type.toString()));
         }
       }
     }
     return outputs;
-  }
-
-  private static void save(Path file, HostTensor tensor) {
-    try (var out = new BufferedOutputStream(Files.newOutputStream(file))) {
-      out.write(Npy.header(tensor.type()).orElseThrow());
-      out.write(tensor.data().toArray(ValueLayout.JAVA_BYTE));
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
   }
 
   private ParameterException refused(String sentence, @Nullable Throwable cause) {

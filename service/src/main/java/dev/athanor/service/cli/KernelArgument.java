@@ -15,7 +15,6 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.failure.Failure;
-import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
@@ -66,10 +65,10 @@ sealed interface KernelArgument {
     var parts = text.split(":", 4);
     try {
       return switch (parts[0]) {
-        case "in" -> new Tensor(read(file(text, parts)), Optional.empty());
+        case "in" -> new Tensor(TensorFile.read(file(text, parts)), Optional.empty());
         case "inout" -> {
           var file = file(text, parts);
-          yield new Tensor(read(file), Optional.of(writable(file)));
+          yield new Tensor(TensorFile.read(file), Optional.of(TensorFile.writable(file)));
         }
         case "out" -> {
           if (parts.length != 4) {
@@ -79,7 +78,8 @@ sealed interface KernelArgument {
           if (Npy.header(type).isEmpty()) {
             throw new IllegalArgumentException("npy files hold no " + parts[2]);
           }
-          yield new Tensor(HostTensor.zeros(type), Optional.of(writable(Path.of(parts[1]))));
+          yield new Tensor(
+              HostTensor.zeros(type), Optional.of(TensorFile.writable(Path.of(parts[1]))));
         }
         case "zeros" ->
             new Tensor(
@@ -178,20 +178,6 @@ sealed interface KernelArgument {
       throw new IllegalArgumentException("there is no readable file of that name");
     }
     return Path.of(text.substring(parts[0].length() + 1));
-  }
-
-  private static Path writable(Path file) {
-    var folder = file.toAbsolutePath().getParent();
-    if (folder == null || !Files.isWritable(Files.exists(file) ? file : folder)) {
-      throw new IllegalArgumentException("%s cannot be written".formatted(file));
-    }
-    return file;
-  }
-
-  private static HostTensor read(Path file) throws IOException {
-    try (var in = new BufferedInputStream(Files.newInputStream(file))) {
-      return Npy.read(in, Integer.MAX_VALUE, file.toString());
-    }
   }
 
   private static DType dtype(String text) {

@@ -7,13 +7,13 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import picocli.CommandLine.Model.CommandSpec;
@@ -61,17 +61,29 @@ final class OpArguments {
    * @throws ParameterException when there is no such op or it does not take the arguments
    */
   List<? extends Plan> plans(Catalogue catalogue, Capability capability) {
-    Op op =
-        catalogue
-            .find(name)
-            .orElseThrow(() ->
-                refused(
-                    "there is no op \"%s\"; ops are %s"
-                        .formatted(
-                            name,
-                            catalogue.all().stream()
-                                .map(o -> o.description().name())
-                                .collect(Collectors.joining(", ")))));
+    return plans(problem(catalogue), capability);
+  }
+
+  /**
+   * The ways in which a device can compute a problem.
+   *
+   * @throws ParameterException when the op does not take it
+   */
+  List<? extends Plan> plans(Problem problem, Capability capability) {
+    try {
+      return problem.plans(capability);
+    } catch (OpException e) {
+      throw refused(String.valueOf(e.getMessage()));
+    }
+  }
+
+  /**
+   * The op with its arguments, their names and dtypes checked.
+   *
+   * @throws ParameterException when there is no such op or it does not take the arguments
+   */
+  Problem problem(Catalogue catalogue) {
+    Op op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(name)));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
         throw refused(
@@ -81,7 +93,7 @@ final class OpArguments {
     var types = types();
     try {
       Catalogue.checkInputs(op.description(), types);
-      return op.plans(types, Attributes.of(op.description(), attributes), capability);
+      return new Problem(op, types, Attributes.of(op.description(), attributes));
     } catch (OpException e) {
       throw refused(String.valueOf(e.getMessage()));
     }

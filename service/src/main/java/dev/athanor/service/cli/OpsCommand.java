@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -63,17 +62,12 @@ public final class OpsCommand implements Callable<Integer> {
   private Op find(Catalogue catalogue, String wanted) {
     return catalogue
         .find(wanted)
-        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(catalogue, wanted)));
+        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(wanted)));
   }
 
   /** The sentence for a name that no op has. */
-  static String unknown(Catalogue catalogue, String wanted) {
-    return "there is no op \"%s\"; ops are %s"
-        .formatted(
-            wanted,
-            catalogue.all().stream()
-                .map(op -> op.description().name())
-                .collect(Collectors.joining(", ")));
+  static String unknown(String wanted) {
+    return "there is no op \"%s\"; athanor ops lists them".formatted(wanted);
   }
 
   private static List<String> dtypes(Set<DType> dtypes) {

@@ -213,9 +213,7 @@ public final class VerifyCommand implements Callable<Integer> {
     return new LinkedHashSet<>(names)
         .stream()
             .map(name ->
-                catalogue
-                    .find(name)
-                    .orElseThrow(() -> misuse("--op: " + OpsCommand.unknown(catalogue, name))))
+                catalogue.find(name).orElseThrow(() -> misuse("--op: " + OpsCommand.unknown(name))))
             .toList();
   }
 

@@ -14,6 +14,7 @@ import org.springframework.validation.annotation.Validated;
  * What can be configured under {@code athanor}.
  *
  * @param device auto, emulator, cuda, or cuda:N
+ * @param plugins a folder whose jars bring further ops; none when empty
  * @param replica marks the handles of this process among several; random when empty
  */
 @Validated
@@ -27,6 +28,8 @@ public record AthanorProperties(
     @Pattern(regexp = "[a-z0-9]{0,16}", message = "must be up to 16 lower-case letters and digits")
         @DefaultValue("")
         String replica,
+    @DefaultValue("") String plugins,
     @Valid @NotNull @DefaultValue RunSettings run,
+    @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
     @Valid @NotNull @DefaultValue RestSettings rest) {}

@@ -4,6 +4,11 @@ import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.bench.Effort;
+import dev.athanor.ops.tune.BackgroundTuner;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.Tuner;
+import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.RestSettings;
@@ -18,16 +23,20 @@ import dev.athanor.service.tensor.CreationKeys;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
+import java.nio.file.Path;
 import java.time.Clock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.ApplicationRunner;
 import org.springframework.boot.actuate.info.InfoContributor;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 
@@ -39,14 +48,23 @@ class DeviceConfiguration {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceConfiguration.class);
 
+  /** Few samples of a millisecond or so in all, since requests may come any time. */
+  private static final Effort BACKGROUND_EFFORT = new Effort(2, 5, 1);
+
   @Bean
   Clock clock() {
     return Clock.systemUTC();
   }
 
   @Bean
-  Catalogue catalogue() {
-    return Catalogue.load();
+  Catalogue catalogue(AthanorProperties properties) {
+    var folder = properties.plugins();
+    if (folder.isEmpty()) {
+      return Catalogue.load();
+    }
+    var catalogue = Catalogue.load(Plugins.of(Path.of(folder)));
+    LOG.info("{} ops, with those of the jars in {}", catalogue.all().size(), folder);
+    return catalogue;
   }
 
   @Bean
@@ -109,21 +127,48 @@ class DeviceConfiguration {
   }
 
   @Bean
+  TuningCache tuningCache(AthanorProperties properties) {
+    var file = properties.tuning().cache();
+    return TuningCache.open(file.isEmpty() ? TuningCache.standardFile() : Path.of(file));
+  }
+
+  @Bean
   OpRunner opRunner(
       Device device,
+      TuningCache tuned,
+      ObjectProvider<BackgroundTuner> tuner,
       DeviceMemory memory,
       TensorStore store,
       StreamPool streams,
       Metrics metrics,
       AthanorProperties properties) {
     return new OpRunner(
-        device.capability(),
+        new Planner(device.capability(), tuned),
+        problem -> tuner.ifAvailable(background -> background.offer(problem)),
         new KernelCache(device, metrics::kernelLoad),
         memory,
         store,
         streams,
         metrics,
         properties.run().plans());
+  }
+
+  /** Made when it is first asked for, which the runner that it needs does. */
+  @Bean(destroyMethod = "close")
+  @Lazy
+  @ConditionalOnBooleanProperty("athanor.tuning.background")
+  BackgroundTuner backgroundTuner(
+      Device device,
+      TuningCache tuned,
+      StreamPool streams,
+      ObjectProvider<OpRunner> runner,
+      Clock clock) {
+    return new BackgroundTuner(
+        new Tuner(device, tuned, BACKGROUND_EFFORT, clock),
+        tuned,
+        device.capability(),
+        () -> streams.busy() == 0 && streams.waiting() == 0,
+        _ -> runner.getObject().forgetPlans());
   }
 
   @Bean

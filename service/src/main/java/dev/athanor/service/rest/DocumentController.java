@@ -1,8 +1,8 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
 import java.nio.charset.StandardCharsets;
-import org.springframework.core.io.ClassPathResource;
-import org.springframework.core.io.Resource;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
 import org.springframework.web.bind.annotation.GetMapping;
@@ -15,8 +15,16 @@ class DocumentController {
   private static final MediaType YAML =
       new MediaType("application", "yaml", StandardCharsets.UTF_8);
 
+  private final byte[] document;
+
+  DocumentController(Catalogue catalogue) {
+    document =
+        OpenApiDocument.of(catalogue.all().stream().map(Op::description).toList())
+            .getBytes(StandardCharsets.UTF_8);
+  }
+
   @GetMapping("/openapi.yaml")
-  ResponseEntity<Resource> openApi() {
-    return ResponseEntity.ok().contentType(YAML).body(new ClassPathResource("openapi.yaml"));
+  ResponseEntity<byte[]> openApi() {
+    return ResponseEntity.ok().contentType(YAML).body(document);
   }
 }

@@ -1,6 +1,5 @@
 package dev.athanor.service.run;
 
-import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
@@ -8,7 +7,9 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
@@ -19,6 +20,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.function.Consumer;
 
 /**
  * The one way to run an op: resolves its inputs, plans, takes what it needs, waits its turn, runs,
@@ -31,7 +33,8 @@ public final class OpRunner {
 
   private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
 
-  private final Capability capability;
+  private final Planner planner;
+  private final Consumer<Problem> onPlan;
   private final KernelCache kernels;
   private final DeviceMemory memory;
   private final TensorStore store;
@@ -39,15 +42,23 @@ public final class OpRunner {
   private final Metrics metrics;
   private final Map<PlanKey, Plan> plans;
 
+  /**
+   * A runner on a device.
+   *
+   * @param onPlan is told of every problem that is planned anew
+   * @param mostPlans how many plans are kept
+   */
   public OpRunner(
-      Capability capability,
+      Planner planner,
+      Consumer<Problem> onPlan,
       KernelCache kernels,
       DeviceMemory memory,
       TensorStore store,
       StreamPool streams,
       Metrics metrics,
       int mostPlans) {
-    this.capability = capability;
+    this.planner = planner;
+    this.onPlan = onPlan;
     this.kernels = kernels;
     this.memory = memory;
     this.store = store;
@@ -61,6 +72,11 @@ public final class OpRunner {
                 return size() > mostPlans;
               }
             });
+  }
+
+  /** Has all problems planned anew, since there is a winner that was not known. */
+  public void forgetPlans() {
+    plans.clear();
   }
 
   /**
@@ -112,7 +128,12 @@ public final class OpRunner {
       var plan =
           plans.computeIfAbsent(
               new PlanKey(op.name(), Map.copyOf(types), attributes),
-              _ -> call.op().plan(types, attributes, capability));
+              _ -> {
+                var problem = new Problem(call.op(), types, attributes);
+                var chosen = planner.plan(problem);
+                onPlan.accept(problem);
+                return chosen;
+              });
       job.plan(plan, types.get(op.inputs().getFirst().name()));
       for (var output : op.outputs()) {
         var type = plan.outputs().get(output.name());

@@ -5,11 +5,15 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.cuda.CudaDriver;
 import dev.athanor.engine.ptx.Parser;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,7 +39,9 @@ class CommandLineTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "version"})
+      strings = {
+        "", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "tune", "version"
+      })
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
     assertThat(run.status()).isZero();
@@ -51,31 +57,32 @@ class CommandLineTest {
           serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
-          ptx frob | athanor ptx: there is no op "frob"; ops are matmul
+          ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
           ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
-          profile frob | athanor profile: there is no op "frob"; ops are matmul
+          profile frob | athanor profile: there is no op "frob"; athanor ops lists them
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn, matmul_f32_64x64x16_nn, matmul_f32_128x128x16_nn
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
-          verify --op frob | athanor verify: --op: there is no op "frob"; ops are matmul
+          verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
           verify --suite everything | athanor verify: Invalid value for option '--suite': expected one of [ops, isa, all] (case-sensitive) but was 'everything'
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
           verify --seed one | athanor verify: Invalid value for option '--seed': 'one' is not a long
           verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 45
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
-          ops frob | athanor ops: there is no op "frob"; ops are matmul
-          bench frob | athanor bench: there is no benchmark "frob"; benchmarks are matmul
-          bench matmul --shape 4,4 | athanor bench: --shape 4,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
-          bench matmul --shape 4,0,4 | athanor bench: --shape 4,0,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
-          bench matmul --shape 4,4,4 4,x,4 | athanor bench: --shape 4,x,4: a shape is M,N,K, three integers of at least 1, such as 512,512,512
-          bench matmul --dtype f32,i8 | athanor bench: --dtype i8: it takes f32, f16, bf16
-          bench matmul --transpose nx | athanor bench: --transpose nx: it takes nn, nt, tn, tt
+          ops frob | athanor ops: there is no op "frob"; athanor ops lists them
+          run frob | athanor run: there is no op "frob"; athanor ops lists them
+          run matmul --in a=/no/such.npy | athanor run: --in a=/no/such.npy: there is no readable file /no/such.npy
+          run matmul --out d=x.npy | athanor run: --out d: matmul has no output "d"
+          run matmul | athanor run: input "a" […, M, K] is missing; matmul takes a, b, bias
+          tune matmul --shape a=4,4 | athanor tune: input "b" […, K, N] is missing; matmul takes a, b, bias
+          tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          bench frob | athanor bench: there is no op "frob"; athanor ops lists them
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           bench matmul --baseline torch | athanor bench: --baseline torch: it takes cublas
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
@@ -234,6 +241,175 @@ class CommandLineTest {
     assertThat(Files.readString(markdown)).contains("| op | kernel |", "| matmul | matmul_f32_");
   }
 
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          a=f32[4,4] | input "b" […, K, N] is missing; matmul takes a, b, bias
+          a=f32[4,4] b=f32[4,4] beta=2 | matmul has no attribute "beta"; its attributes are transposeA,
+          a=f32[4,x] b=f32[4,4] | "f32[4,x]" is no tensor type; one is written f16[4096,4096]
+          a=f12[4,4] b=f32[4,4] | "f12[4,4]" has no known dtype; dtypes are f64,
+          a | "a" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2
+          """)
+  void aProblemThatIsNoneIsRefused(String problem, String sentence) {
+    var run = athanor("bench", "matmul", "--problem", problem);
+    assertThat(run.err()).startsWith("athanor bench: --problem: " + sentence);
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void theShowcaseIsRight() {
+    var run = athanor("showcase", "--device", "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .containsPattern("(?m)^SiLU gate +swiglu .* ok$")
+        .containsPattern("(?m)^flash attention +attention .* ok$")
+        .doesNotContain("FAILED");
+    assertThat(run.status()).isZero();
+  }
+
+  @Test
+  void anOpRunsOnFiles() throws Exception {
+    var a = folder.resolve("a.npy");
+    TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
+    var b = folder.resolve("b.bin");
+    Files.write(b, new byte[] {0, 0, (byte) 0x80, 0x3F, 0, 0, 0, 0x40}); // 1 and 2
+    var c = folder.resolve("c.npy");
+    var run =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + a,
+            "--in",
+            "b=" + b + ":f32[2,1]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .containsPattern("matmul: matmul_f32_\\S+, [0-9.]+ µs")
+        .contains("c f32[2,1], written to " + c);
+    assertThat(TensorFile.read(c).toDoubles()).containsExactly(5, 11);
+    var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
+    assertThat(refused.err())
+        .startsWith(
+            "athanor run: --in b=%s:f32[3,1]: f32[3, 1] takes 12 bytes, %s has 8".formatted(b, b));
+    assertThat(refused.status()).isEqualTo(2);
+    var bf16 =
+        athanor(
+            "run",
+            "matmul",
+            "--in",
+            "a=" + b + ":bf16[2,2]",
+            "--in",
+            "b=" + b + ":bf16[2,2]",
+            "--out",
+            "c=" + c,
+            "--device",
+            "emulator");
+    assertThat(bf16.err())
+        .startsWith(
+            "athanor run: --out c: npy files hold no bf16; under another name than %s its bytes are written"
+                .formatted(c));
+    assertThat(
+            athanor(
+                    "run",
+                    "matmul",
+                    "--in",
+                    "a=" + b + ":bf16[2,2]",
+                    "--in",
+                    "b=" + b + ":bf16[2,2]",
+                    "--out",
+                    "c=" + folder.resolve("c.bin"),
+                    "--device",
+                    "emulator",
+                    "--json")
+                .status())
+        .isZero();
+    assertThat(Files.size(folder.resolve("c.bin"))).isEqualTo(8);
+  }
+
+  @Test
+  void theFastestVariantIsKept() throws Exception {
+    var cache = folder.resolve("tuning.json");
+    var arguments =
+        new String[] {
+          "tune",
+          "matmul",
+          "--shape",
+          "a=5,6",
+          "--shape",
+          "b=6,7",
+          "--device",
+          "emulator",
+          "--repeat",
+          "1",
+          "--cache",
+          cache.toString()
+        };
+    var run = athanor(arguments);
+    assertThat(run.out())
+        .contains("matmul a=f32[5,6] b=f32[6,7]")
+        .containsPattern("(?m)^\\* +matmul_f32_\\S+ .* ok$")
+        .contains("kept in " + cache + " for a=f32[8/1,8/2] b=f32[8/2,8/1]");
+    assertThat(run.status()).isZero();
+    var winner = read(cache).get("winners").get(0);
+    assertThat(winner.get("problem").stringValue()).isEqualTo("a=f32[5,6] b=f32[6,7]");
+    assertThat(winner.get("kernel").stringValue()).startsWith("matmul_f32_");
+
+    var again =
+        athanor(Stream.concat(Stream.of(arguments), Stream.of("--json")).toArray(String[]::new));
+    var report = JSON.readTree(again.out());
+    assertThat(report.get("variants")).hasSizeGreaterThan(1);
+    assertThat(report.get("winner").get("key").get("op").stringValue()).isEqualTo("matmul");
+  }
+
+  @Test
+  void aTimeOnAGpuThatIsNotHereIsPredicted() throws Exception {
+    var json = folder.resolve("predicted.json");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "softmax",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+    run =
+        athanor(
+            "bench",
+            "matmul",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .contains("# Predicted: athanor ", " on RTX 4090", "No GPU was at hand.")
+        .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
+    var row = read(json).get("rows").get(0);
+    // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
+    assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
+    assertThat(athanor("bench", "matmul", "--predict", "B200").err())
+        .startsWith("athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4");
+  }
+
+  @Test
+  void aProblemIsOfOneOp() {
+    var run = athanor("bench", "matmul", "matmul", "--problem", "a=f32[4,4] b=f32[4,4]");
+    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+  }
+
   @Test
   void productsAreTimedOnTheEmulator() throws Exception {
     var json = folder.resolve("bench.json");
@@ -244,13 +420,10 @@ class CommandLineTest {
             "matmul",
             "--device",
             "emulator",
-            "--shape",
-            "5,6,7",
-            "8,8,8",
-            "--dtype",
-            "f32,f16",
-            "--transpose",
-            "nt",
+            "--problem",
+            "a=f32[5,7] b=f32[6,7] transposeB=true",
+            "--problem",
+            "b=f16[8,8] a=f16[8,8]",
             "--repeat",
             "2",
             "--json",
@@ -258,18 +431,20 @@ class CommandLineTest {
             "--markdown",
             markdown.toString());
     assertThat(run.out())
-        .containsPattern("(?m)^f32 +nt +5 +6 +7 +matmul_f32_\\S+ .* ok$")
-        .contains("ok: 4 rows, 0 failed");
+        .containsPattern(
+            "(?m)^matmul +a=f32\\[5,7] b=f32\\[6,7] transposeB=true +matmul_f32_\\S+ .* ok$")
+        .contains("ok: 2 rows, 0 failed");
     assertThat(run.status()).isZero();
     var report = read(json);
     assertThat(report.get("ok").booleanValue()).isTrue();
-    assertThat(report.get("rows")).hasSize(4);
+    assertThat(report.get("rows")).hasSize(2);
     var row = report.get("rows").get(0);
     assertThat(row.get("micros").get("median").doubleValue()).isPositive();
     assertThat(row.get("micros").get("count").intValue()).isEqualTo(2);
     assertThat(row.get("teraflops").doubleValue())
         .isEqualTo(2 * 5 * 6 * 7 / row.get("micros").get("median").doubleValue() / 1e6);
     assertThat(row.get("ratio").isNull()).isTrue();
-    assertThat(Files.readString(markdown)).contains("| f16 | nt | 8 | 8 | 8 | matmul_f16_");
+    assertThat(Files.readString(markdown))
+        .contains("| matmul | a=f16[8,8] b=f16[8,8] | matmul_f16_");
   }
 }

@@ -24,6 +24,11 @@ final class OpenApi {
     }
   }
 
+  /** A document from its text. */
+  OpenApi(String text) {
+    document = new Yaml().load(text);
+  }
+
   /** {@code GET /ops/{op}} for every operation. */
   Map<String, Map<?, ?>> operations() {
     var operations = new TreeMap<String, Map<?, ?>>();

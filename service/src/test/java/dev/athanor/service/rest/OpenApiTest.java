@@ -6,6 +6,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.service.failure.Failure;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -51,6 +52,47 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
+  void everyOpHasAPathOfItsOwn() {
+    var served =
+        new OpenApi(given().get("/openapi.yaml").then().statusCode(200).extract().asString());
+    var operations = served.operations();
+    assertThat(operations.keySet())
+        .containsAll(DOCUMENT.operations().keySet())
+        .contains("POST /ops/identity", "GET /ops/identity", "POST /ops/concat");
+    assertThat(operations.values().stream().map(each -> each.get("operationId")))
+        .doesNotHaveDuplicates();
+    var run = OpenApi.map(operations.get("POST /ops/identity"));
+    assertThat(run.get("description")).isEqualTo("y = x");
+    var schema =
+        OpenApi.map(
+                OpenApi.map(OpenApi.map(OpenApi.map(run.get("requestBody")).get("content")))
+                    .get("application/json"))
+            .get("schema");
+    var tensor = Map.of("handle", "t_1");
+    assertThat(
+            served.violations(
+                schema,
+                Map.of(
+                    "inputs", Map.of("x", tensor),
+                    "attributes", Map.of("gate", true, "factor", 2.5, "mode", "a"),
+                    "outputs", Map.of("y", Map.of("as", "handle"))),
+                "request"))
+        .isEmpty();
+    assertThat(
+            served.violations(
+                schema,
+                Map.of(
+                    "inputs", Map.of("z", tensor),
+                    "attributes", Map.of("gate", 1, "mode", "c")),
+                "request"))
+        .containsExactlyInAnyOrder(
+            "request.inputs lacks x",
+            "request.inputs has z, which is not described",
+            "request.attributes.gate is no [boolean]: 1",
+            "request.attributes.mode is none of [a, b]: c");
+  }
+
+  @Test
   void operationsHaveIdsAndEveryReferenceLeadsSomewhere() {
     var ids = new TreeSet<>();
     DOCUMENT
@@ -68,8 +110,7 @@ class OpenApiTest extends RestTest {
   @Test
   void itHasEveryCodeAndDtype() {
     var schemas =
-        OpenApi.map(
-            OpenApi.map(DOCUMENT.resolve(java.util.Map.of("$ref", "#/components"))).get("schemas"));
+        OpenApi.map(OpenApi.map(DOCUMENT.resolve(Map.of("$ref", "#/components"))).get("schemas"));
     var types =
         OpenApi.map(OpenApi.map(OpenApi.map(schemas.get("Problem")).get("properties")).get("type"));
     assertThat(types.get("enum"))

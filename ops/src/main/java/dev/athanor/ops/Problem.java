@@ -1,0 +1,80 @@
+package dev.athanor.ops;
+
+import dev.athanor.engine.device.Capability;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.random.RandomGenerator;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/** An op with the types of its inputs and its attributes: what a plan is made for. */
+public record Problem(Op op, Map<String, TensorType> inputs, Attributes attributes) {
+
+  private static final Pattern TERM = Pattern.compile("(\\w+)=(\\S+)");
+
+  public Problem {
+    inputs = Map.copyOf(inputs);
+  }
+
+  /**
+   * Reads {@code a=f16[64,32] b=f16[32,16] transposeB=false}: inputs with their types and
+   * attributes with their values, in any order.
+   *
+   * @throws IllegalArgumentException for text of another form
+   * @throws OpException when the op does not take these inputs or attributes
+   */
+  public static Problem parse(Op op, String text) {
+    var inputs = new LinkedHashMap<String, TensorType>();
+    var attributes = new LinkedHashMap<String, String>();
+    for (var term : text.strip().split("\\s+", -1)) {
+      var parts = TERM.matcher(term);
+      if (!parts.matches()) {
+        throw new IllegalArgumentException(
+            "\"%s\" is neither an input such as a=f16[64,32] nor an attribute such as alpha=2"
+                .formatted(term));
+      }
+      if (parts.group(2).endsWith("]")) {
+        inputs.put(parts.group(1), TensorType.parse(parts.group(2)));
+      } else {
+        attributes.put(parts.group(1), parts.group(2));
+      }
+    }
+    var description = op.description();
+    Catalogue.checkInputs(description, inputs);
+    return new Problem(op, inputs, Attributes.of(description, attributes));
+  }
+
+  /** The ways in which a device can compute it, the one that should be fastest first. */
+  public List<? extends Plan> plans(Capability device) {
+    return op.plans(inputs, attributes, device);
+  }
+
+  /** Inputs that it can be timed and checked with. */
+  public Map<String, HostTensor> draw(RandomGenerator random) {
+    return op.draw(inputs, attributes, new Draw(random));
+  }
+
+  /**
+   * The inputs in the order of the description, and the attributes that are not at their default.
+   */
+  public String text() {
+    var description = op.description();
+    var defaults = Attributes.of(description, Map.of()).values();
+    var given = new TreeMap<>(attributes.values());
+    given.entrySet().removeIf(each -> each.getValue().equals(defaults.get(each.getKey())));
+    var terms =
+        description.inputs().stream()
+            .flatMap(input ->
+                inputs.entrySet().stream().filter(each -> each.getKey().equals(input.name())))
+            .map(each -> each.getKey() + "=" + each.getValue().text())
+            .collect(Collectors.toList());
+    given.forEach((name, value) ->
+        terms.add(
+            name
+                + "="
+                + (value instanceof Double d && d == Math.rint(d) ? "" + d.longValue() : value)));
+    return String.join(" ", terms);
+  }
+}

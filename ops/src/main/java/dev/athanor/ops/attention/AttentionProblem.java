@@ -1,0 +1,235 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * Attention of queries to keys, its shapes checked.
+ *
+ * @param dtype of q, k, v and out
+ * @param heads of q
+ * @param sharedHeads of k and v; each serves {@code heads / sharedHeads} neighbouring heads of q
+ * @param queries of a head
+ * @param keys of a head
+ * @param d elements of a query and of a key
+ * @param dv elements of a value
+ * @param scale what products of queries and keys are multiplied by
+ * @param cap 0 where scores are not capped
+ * @param window 0 where there is none
+ * @param leading the dimensions of q before its last two
+ */
+record AttentionProblem(
+    DType dtype,
+    int batch,
+    int heads,
+    int sharedHeads,
+    int queries,
+    int keys,
+    int d,
+    int dv,
+    Score score,
+    double scale,
+    double cap,
+    int window,
+    Shape leading) {
+
+  private static final double LEAST_SCALE = 1e-6;
+  private static final double GREATEST_SCALE = 1e6;
+
+  /** The attributes of {@link #of}. */
+  static List<Attribute> attributes() {
+    return List.of(
+        Attribute.flag(
+            "causal", "hides keys behind the query; the last query stands at the last key"),
+        scaleAttribute(),
+        windowAttribute(),
+        Attribute.number("softcap", 0, "scores s become softcap·tanh(s/softcap); 0 leaves them")
+            .from(0, GREATEST_SCALE));
+  }
+
+  static Attribute scaleAttribute() {
+    return Attribute.number("scale", "what q·kᵀ is multiplied by; 1/√D when left out")
+        .from(LEAST_SCALE, GREATEST_SCALE);
+  }
+
+  static Attribute windowAttribute() {
+    return Attribute.integer(
+            "window",
+            0,
+            "the query at position p sees keys j > p − window only, p being i + Sk − Sq; 0 is no window")
+        .from(0, Integer.MAX_VALUE);
+  }
+
+  static AttentionProblem of(Map<String, TensorType> inputs, Attributes attributes) {
+    var q = input(inputs, "q");
+    var k = input(inputs, "k");
+    var v = input(inputs, "v");
+    int rank = q.shape().rank();
+    if (rank < 2 || rank > 4) {
+      throw new OpException.ShapeMismatch(
+          "q",
+          "input \"q\" has shape %s; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] of one head"
+              .formatted(q.shape()));
+    }
+    sameAsQ("k", k, q);
+    sameAsQ("v", v, q);
+    int d = columns("q", q);
+    int dv = columns("v", v);
+    equal("k", k, "D", extent("k", k, -1), "q", q, d);
+    int keys = extent("k", k, -2);
+    equal("v", v, "Sk", extent("v", v, -2), "k", k, keys);
+    int batch = rank < 3 ? 1 : extent("q", q, 0);
+    int heads = rank < 4 ? 1 : extent("q", q, 1);
+    int sharedHeads = rank < 4 ? 1 : extent("k", k, 1);
+    if (rank >= 3) {
+      equal("k", k, "B", extent("k", k, 0), "q", q, batch);
+      equal("v", v, "B", extent("v", v, 0), "q", q, batch);
+    }
+    if (rank == 4) {
+      equal("v", v, "Hkv", extent("v", v, 1), "k", k, sharedHeads);
+      wholeGroups("k", k, sharedHeads, q, heads);
+    }
+    double cap = attributes.number("softcap");
+    if (cap > 0 && cap < LEAST_SCALE) {
+      throw new OpException.InvalidAttribute(
+          "softcap",
+          "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(LEAST_SCALE, cap));
+    }
+    int window = (int) attributes.integer("window");
+    return new AttentionProblem(
+        q.dtype(),
+        batch,
+        heads,
+        sharedHeads,
+        extent("q", q, -2),
+        keys,
+        d,
+        dv,
+        new Score(attributes.flag("causal"), window > 0, cap > 0),
+        scale(attributes, d),
+        cap,
+        window,
+        q.shape().leading(2));
+  }
+
+  static double scale(Attributes attributes, int d) {
+    return attributes.has("scale") ? attributes.number("scale") : 1 / Math.sqrt(d);
+  }
+
+  static TensorType input(Map<String, TensorType> inputs, String name) {
+    return Objects.requireNonNull(inputs.get(name), name);
+  }
+
+  /** An extent that kernels can count. */
+  static int extent(String name, TensorType tensor, int index) {
+    long extent = tensor.shape().extent(index);
+    if (extent > Integer.MAX_VALUE - 1024) {
+      throw new OpException.TooLarge(
+          name,
+          "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
+              .formatted(name, tensor.shape()));
+    }
+    return (int) extent;
+  }
+
+  /** The elements of a query, a key or a value. */
+  static int columns(String name, TensorType tensor) {
+    long extent = tensor.shape().extent(-1);
+    if (extent > FlashVariant.MOST_COLUMNS) {
+      throw new OpException.TooLarge(
+          name,
+          "input \"%s\" has shape %s, so heads of %d elements; %d are the most"
+              .formatted(name, tensor.shape(), extent, FlashVariant.MOST_COLUMNS));
+    }
+    return (int) extent;
+  }
+
+  static void equal(
+      String name,
+      TensorType tensor,
+      String letter,
+      int extent,
+      String otherName,
+      TensorType other,
+      int wanted) {
+    if (extent != wanted) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "%s %s has %s = %d but %s %s has %s = %d; they must be equal"
+              .formatted(
+                  name, tensor.shape(), letter, extent, otherName, other.shape(), letter, wanted));
+    }
+  }
+
+  static void wholeGroups(
+      String name, TensorType tensor, int sharedHeads, TensorType q, int heads) {
+    if (heads % sharedHeads != 0) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "q %s has %d heads and %s %s has %d; the first must be a multiple of the second"
+              .formatted(q.shape(), heads, name, tensor.shape(), sharedHeads));
+    }
+  }
+
+  static void sameDType(String name, TensorType tensor, TensorType q) {
+    if (tensor.dtype() != q.dtype()) {
+      throw new OpException.UnsupportedDType(
+          name,
+          "q is %s but %s is %s; they must be the same"
+              .formatted(q.dtype().text(), name, tensor.dtype().text()));
+    }
+  }
+
+  static void sameAsQ(String name, TensorType tensor, TensorType q) {
+    sameDType(name, tensor, q);
+    if (tensor.shape().rank() != q.shape().rank()) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "q has shape %s but %s has shape %s; they must have as many dimensions"
+              .formatted(q.shape(), name, tensor.shape()));
+    }
+  }
+
+  /** Queries, keys or values. */
+  TensorType type(Shape leadingDimensions, int rows, int columns) {
+    return new TensorType(dtype, leadingDimensions.with(rows, columns));
+  }
+
+  TensorType out() {
+    return type(leading, queries, dv);
+  }
+
+  TensorType lse() {
+    return new TensorType(DType.F32, leading.with(queries));
+  }
+
+  /** Queries and keys that see each other, of all heads. */
+  double pairs() {
+    double pairs = 0;
+    if (!score.hides()) {
+      pairs = (double) queries * keys;
+    } else {
+      for (int i = 0; i < queries; i++) {
+        pairs += Math.max(0, to(i) - from(i));
+      }
+    }
+    return pairs * batch * heads;
+  }
+
+  /** The first key that a query sees. */
+  int from(int query) {
+    return score.window() ? (int) Math.max(0, (long) query + keys - queries - window + 1) : 0;
+  }
+
+  /** The key behind the last that a query sees. */
+  int to(int query) {
+    return score.causal() ? Math.clamp((long) query + keys - queries + 1, 0, keys) : keys;
+  }
+}

@@ -1,0 +1,171 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Products of f32, one multiply-add a lane. 16 neighbouring lanes hold some rows; of scores a lane
+ * has every 16th column, of sums groups of 4 columns, 64 apart. Weights go through shared memory,
+ * to the lanes of the same rows only.
+ */
+final class CoresEngine extends Engine {
+
+  private static final int LANES = 16;
+  private static final int GROUP = 4;
+
+  /** How far a loop on the device goes at once along a depth. */
+  private static final int STEP = 16;
+
+  private final Int lane;
+  private final Int row;
+  private final int rows;
+  private @Nullable SharedTile weights;
+
+  CoresEngine(KernelBuilder k, Tile tile, Type type) {
+    super(k, tile, type);
+    rows = tile.warpRows() / 2;
+    lane = k.thread().rem(LANES);
+    row = k.thread().div(LANES).times(rows);
+  }
+
+  static int weightBytes(Tile tile) {
+    return tile.rows() * (tile.columns() + GROUP) * 4;
+  }
+
+  /**
+   * Rows hold whole groups of all lanes, and one more group: then the rows that neighbouring lanes
+   * read lie in different banks.
+   */
+  static int pitch(int columns) {
+    return Math.ceilDiv(columns, LANES * GROUP) * (LANES * GROUP) + GROUP;
+  }
+
+  @Override
+  SharedTile tile(SharedTile shared, int offset, int tileRows, int columns) {
+    int pitch = pitch(columns);
+    return shared.at(k.integer(offset), type, tileRows, pitch - GROUP, pitch);
+  }
+
+  @Override
+  void own(SharedTile shared, int offset) {
+    weights =
+        shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), tile.columns() + GROUP);
+  }
+
+  @Override
+  int lanesOfRow() {
+    return LANES;
+  }
+
+  @Override
+  int neighbours() {
+    return GROUP;
+  }
+
+  @Override
+  Left keep(SharedTile left, int columns, int most) {
+    return new Left(left, columns, List.of());
+  }
+
+  private List<Integer> ownRows() {
+    var all = new ArrayList<Integer>();
+    for (int i = 0; i < rows; i++) {
+      all.add(i);
+    }
+    return all;
+  }
+
+  @Override
+  Part scores(int columns) {
+    var places = new ArrayList<Integer>();
+    for (int column = 0; column < columns; column += LANES) {
+      places.add(column);
+    }
+    return zeros(row, ownRows(), lane, places);
+  }
+
+  @Override
+  Part sums(int columns) {
+    var places = new ArrayList<Integer>();
+    for (int column = 0; column < columns; column += LANES * GROUP) {
+      for (int i = 0; i < GROUP; i++) {
+        places.add(column + i);
+      }
+    }
+    return zeros(row, ownRows(), lane.times(GROUP), places);
+  }
+
+  private static List<Real> read(SharedTile tile, Int row, Int column) {
+    return tile.load(GROUP, row, column).stream().map(Value::widen).toList();
+  }
+
+  @Override
+  void dot(Part scores, Left left, SharedTile right) {
+    k.loop(
+        k.integer(0),
+        k.integer(left.columns()),
+        STEP,
+        depth -> {
+          for (int at = 0; at < STEP; at += GROUP) {
+            var column = depth.plus(at);
+            var of = scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
+            for (int r = 0; r < rows; r++) {
+              var own = read(left.tile(), row.plus(r), column);
+              for (int c = 0; c < of.size(); c++) {
+                for (int i = 0; i < GROUP; i++) {
+                  scores.sums().get(r).get(c).addProduct(own.get(i), of.get(c).get(i));
+                }
+              }
+            }
+          }
+        });
+  }
+
+  @Override
+  void addWeighted(Part sums, Part given, SharedTile right, Int column) {
+    var exchange = Objects.requireNonNull(weights);
+    // the lanes of these rows have read what was here before
+    k.warpBarrier();
+    for (int r = 0; r < rows; r++) {
+      for (int c = 0; c < given.columns().size(); c++) {
+        exchange.store(row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
+      }
+    }
+    k.warpBarrier();
+    k.loop(
+        k.integer(0),
+        k.integer(given.columns().size() * LANES),
+        STEP,
+        first -> {
+          for (int at = 0; at < STEP; at += GROUP) {
+            var from = first.plus(at);
+            var own = new ArrayList<List<Real>>();
+            for (int r = 0; r < rows; r++) {
+              own.add(read(exchange, row.plus(r), from));
+            }
+            for (int i = 0; i < GROUP; i++) {
+              for (int c = 0; c < sums.columns().size(); c += GROUP) {
+                var values =
+                    read(
+                        right,
+                        from.plus(i),
+                        column.plus(sums.column()).plus(sums.columns().get(c)));
+                for (int r = 0; r < rows; r++) {
+                  for (int j = 0; j < GROUP; j++) {
+                    sums.sums().get(r).get(c + j).addProduct(own.get(r).get(i), values.get(j));
+                  }
+                }
+              }
+            }
+          }
+        });
+  }
+}

@@ -1,0 +1,172 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BinaryOperator;
+
+/**
+ * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
+ * it knows: rows with rows, and weights in registers with rows.
+ */
+abstract class Engine {
+
+  final KernelBuilder k;
+  final Tile tile;
+  final Type type;
+
+  Engine(KernelBuilder k, Tile tile, Type type) {
+    this.k = k;
+    this.tile = tile;
+    this.type = type;
+  }
+
+  static Engine of(KernelBuilder k, Tile tile, Type type) {
+    return switch (tile.unit()) {
+      case CORES -> new CoresEngine(k, tile, type);
+      case TENSOR -> new TensorEngine(k, tile, type);
+    };
+  }
+
+  /** The bytes that the engine needs for itself, at the end of shared memory. */
+  static int ownBytes(Tile tile) {
+    return tile.unit() == Tile.Unit.CORES ? CoresEngine.weightBytes(tile) : 0;
+  }
+
+  /** The elements from one row of a tile in shared memory to the next. */
+  static int pitch(Tile.Unit unit, int columns) {
+    return unit == Tile.Unit.CORES ? CoresEngine.pitch(columns) : TensorEngine.pitch(columns);
+  }
+
+  /** A tile of so many columns that {@link #dot} and {@link #addWeighted} read. */
+  abstract SharedTile tile(SharedTile shared, int offset, int rows, int columns);
+
+  /** Where {@link #ownBytes} are. */
+  abstract void own(SharedTile shared, int offset);
+
+  /** The left factor of {@link #dot}, a tile of as many rows as the block has. */
+  record Left(SharedTile tile, int columns, List<List<Value>> fragments) {
+    Left {
+      fragments = List.copyOf(fragments);
+    }
+  }
+
+  /**
+   * A left factor that is in shared memory by now and is used many times.
+   *
+   * @param most columns whose fragments may stay in registers; with more they are read at each use
+   */
+  abstract Left keep(SharedTile left, int columns, int most);
+
+  /** Zeros for {@link #dot}. */
+  abstract Part scores(int columns);
+
+  /** Zeros for {@link #addWeighted}. */
+  abstract Part sums(int columns);
+
+  /** {@code scores += left · rightᵀ}, over the columns of left. */
+  abstract void dot(Part scores, Left left, SharedTile right);
+
+  /**
+   * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
+   * the sums have. The weights are rounded to the type of the tiles.
+   */
+  abstract void addWeighted(Part sums, Part weights, SharedTile right, Int column);
+
+  /** How many neighbouring lanes hold a row of {@link #scores} and of {@link #sums}. */
+  abstract int lanesOfRow();
+
+  /** Neighbours in a row of {@link #sums} that a thread holds. */
+  abstract int neighbours();
+
+  /** Combines what the lanes of a row have. */
+  Real reduceRow(Real value, BinaryOperator<Real> combine) {
+    return k.reduceLanes(value, lanesOfRow(), combine);
+  }
+
+  /** Whether this thread is the one that speaks for its rows. */
+  Predicate speaks() {
+    return k.thread().rem(lanesOfRow()).eq(0);
+  }
+
+  /** Zeros. */
+  Part zeros(Int row, List<Integer> rows, Int column, List<Integer> columns) {
+    var sums = new ArrayList<List<Real.Variable>>();
+    for (int r = 0; r < rows.size(); r++) {
+      var line = new ArrayList<Real.Variable>();
+      for (int c = 0; c < columns.size(); c++) {
+        line.add(k.variable(k.real(Type.F32, 0)));
+      }
+      sums.add(line);
+    }
+    return new Part(row, rows, column, columns, sums);
+  }
+
+  /**
+   * Writes sums to global memory, those of 16 bits by way of shared memory, so that whole sectors
+   * are written. All threads must come here, and none may need what is there.
+   *
+   * @param width columns of the block's sums
+   * @param offset where in shared memory the tile may lie
+   * @param copy as the rows of {@code out} allow
+   * @param out where the block's row 0 and column 0 of the sums go
+   * @param ld elements from one row to the next
+   * @param rows how many rows there are
+   * @param columns how many columns there are
+   */
+  void write(
+      Part sums,
+      int width,
+      SharedTile shared,
+      int offset,
+      RowCopy copy,
+      GlobalPointer out,
+      Int ld,
+      Int rows,
+      Int columns) {
+    if (out.element().bytes() == 2) {
+      var staging = tile(shared, offset, tile.rows(), width);
+      for (int r = 0; r < sums.rows().size(); r++) {
+        for (int c = 0; c < sums.columns().size(); c += neighbours()) {
+          var column = sums.column().plus(sums.columns().get(c));
+          staging.store(sums.row(r), column, neighbours(sums, r, c, out.element()));
+        }
+      }
+      k.barrier();
+      copy.drain(staging, out, ld, rows, columns);
+      return;
+    }
+    boolean together = copy.access() >= neighbours() * type.bytes();
+    for (int r = 0; r < sums.rows().size(); r++) {
+      var row = sums.row(r);
+      var target = out.row(row, ld).plus(sums.column().wide());
+      var left = columns.minus(sums.column());
+      var inside = row.lt(rows);
+      for (int c = 0; c < sums.columns().size(); c += neighbours()) {
+        int at = sums.columns().get(c);
+        var values = neighbours(sums, r, c, out.element());
+        if (together) {
+          target.storeWhere(inside.and(left.gt(k.integer(at))), k.integer(at), values);
+        } else {
+          for (int i = 0; i < values.size(); i++) {
+            target.storeWhere(
+                inside.and(left.gt(k.integer(at + i))), k.integer(at + i), values.get(i));
+          }
+        }
+      }
+    }
+  }
+
+  private List<Value> neighbours(Part sums, int row, int column, Type as) {
+    return sums.sums().get(row).subList(column, column + neighbours()).stream()
+        .map(sum -> sum.to(as))
+        .toList();
+  }
+}

@@ -1,0 +1,280 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Wide;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.attention.Score.Range;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+
+/**
+ * Writes the kernel of {@code softmax(score(q·kᵀ))·v} after FlashAttention-2 (Dao, 2023): a block
+ * keeps some queries and goes over their keys tile by tile, with the greatest score and the sum of
+ * exponentials of each row so far; when a greater score comes the sums are scaled down. Keys are
+ * copied while values are multiplied, and values while keys are.
+ *
+ * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
+ * [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of {@code heads}
+ * in each batch there are {@code rows} queries; {@code group} heads share a head of k and v. A
+ * kernel that splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code
+ * lse[splits, batch, heads, rows]} the logarithm to base 2.
+ *
+ * <p>The grid has one dimension: the tiles of queries of the first head, of the next, then the next
+ * batch, then the next split.
+ */
+final class FlashKernel {
+
+  private final KernelBuilder k;
+  private final FlashVariant variant;
+  private final Tile tile;
+  private final Engine engine;
+
+  private FlashKernel(KernelBuilder k, FlashVariant variant) {
+    this.k = k;
+    this.variant = variant;
+    tile = variant.tile();
+    engine = Engine.of(k, tile, FlashVariant.type(variant.dtype()));
+  }
+
+  static Kernel build(FlashVariant variant) {
+    return KernelBuilder.build(
+        variant.name(), variant.tile().threads(), k -> new FlashKernel(k, variant).write());
+  }
+
+  /** The parameters, and what of the problem is this block's. */
+  private final class Block {
+    final Type type = engine.type;
+    final GlobalPointer q = k.pointer("q", type);
+    final GlobalPointer keys = k.pointer("k", type);
+    final GlobalPointer values = k.pointer("v", type);
+    final GlobalPointer out = k.pointer("out", variant.split() ? Type.F32 : type);
+    final GlobalPointer lse = k.pointer("lse", Type.F32);
+    final boolean cached = variant.store() != Store.DENSE;
+    final boolean paged = variant.store() == Store.PAGED;
+    // where there are none the pointers stand for themselves, and nobody reads them
+    final GlobalPointer lengths = cached ? k.pointer("lengths", Type.S32) : lse;
+    final GlobalPointer table = paged ? k.pointer("table", Type.S32) : lse;
+    final Int rows = k.integer("rows");
+    final Int capacity = k.integer("keys");
+    final Int heads = k.integer("heads");
+    final Int group = k.integer("group");
+    final Int d = k.integer("d");
+    final Int dv = k.integer("dv");
+    final Int splits;
+    final Score.Device score;
+    final Int firstRow;
+    final Int batch;
+    final Int split;
+
+    /** Counts the heads of all batches. */
+    final Int head;
+
+    /** Counts them over all splits. */
+    final Int part;
+
+    final RowCopy.Rows keyRows;
+    final RowCopy.Rows valueRows;
+
+    Block() {
+      var batches = variant.split() ? k.integer("batches") : null;
+      splits = variant.split() ? k.integer("splits") : k.integer(1);
+      var tiles = rows.plus(tile.rows() - 1).div(tile.rows());
+      part = k.block().div(tiles);
+      var index = k.block().minus(part.times(tiles));
+      // the last queries see the most keys: they begin first
+      firstRow =
+          (variant.score().causal() ? tiles.minus(index).plus(-1) : index).times(tile.rows());
+      var batchOfSplit = part.div(heads);
+      var slot = part.minus(batchOfSplit.times(heads));
+      split = batches == null ? k.integer(0) : batchOfSplit.div(batches);
+      batch = batches == null ? batchOfSplit : batchOfSplit.minus(split.times(batches));
+      head = batch.times(heads).plus(slot);
+      var sharedHeads = heads.div(group);
+      var sharedHead = slot.div(group);
+      var present =
+          cached ? lengths.load(batch).integer().max(k.integer(0)).min(capacity) : capacity;
+      score = variant.score().new Device(k, rows, present);
+      if (paged) {
+        var pages =
+            new Pages(
+                table,
+                batch,
+                sharedHead,
+                sharedHeads,
+                present.plus(-1).max(k.integer(0)),
+                k.integer("maxBlocks"),
+                k.integer("blocks"),
+                k.integer("blockSize"));
+        keyRows = pages.rows(keys, d);
+        valueRows = pages.rows(values, dv);
+      } else {
+        var matrix = batch.times(sharedHeads).plus(sharedHead);
+        keyRows = RowCopy.Rows.of(keys.matrix(matrix, stride(capacity, d)), d);
+        valueRows = RowCopy.Rows.of(values.matrix(matrix, stride(capacity, dv)), dv);
+      }
+    }
+
+    /** The keys that the query of a row sees. */
+    Range visible(Int row) {
+      // in a cache all rows are heads of the one newest query
+      return score.keysOf(cached ? score.keys().plus(-1) : score.position(row));
+    }
+  }
+
+  private Wide stride(Int rows, Int columns) {
+    return rows.wide().times(columns);
+  }
+
+  private void write() {
+    var block = new Block();
+    var copy = new RowCopy(k, tile.threads(), variant.access());
+    var copyV = new RowCopy(k, tile.threads(), variant.accessV());
+    var shared = k.dynamicShared();
+    var queries = engine.tile(shared, 0, tile.rows(), variant.d());
+    var keys = engine.tile(shared, variant.keysAt(), tile.columns(), variant.d());
+    var values = engine.tile(shared, variant.valuesAt(), tile.columns(), variant.dv());
+    engine.own(shared, variant.ownAt());
+
+    var first = block.visible(block.firstRow);
+    var last = block.visible(block.firstRow.plus(tile.rows()).min(block.rows).plus(-1));
+    var bounds = part(block, first, last);
+    var limit = block.score.keys();
+
+    var q = RowCopy.Rows.of(block.q.matrix(block.head, stride(block.rows, block.d)), block.d);
+    copy.fill(queries, q, block.firstRow, block.rows, block.d);
+    k.commitCopies();
+    copy.fill(keys, block.keyRows, bounds.start(), limit, block.d);
+    k.commitCopies();
+    k.awaitCopies(1);
+    k.barrier();
+    var left = engine.keep(queries, variant.d(), tile.warpRows() == 16 ? 128 : 32);
+    var sums = engine.sums(variant.dv());
+    var softmax = new Softmax(block, sums);
+
+    k.loop(
+        bounds.start(),
+        bounds.to(),
+        tile.columns(),
+        key -> {
+          k.awaitCopies(0);
+          k.barrier();
+          // the values before these were multiplied before the barrier
+          copyV.fill(values, block.valueRows, key, limit, block.dv);
+          k.commitCopies();
+          var scores = engine.scores(tile.columns());
+          engine.dot(scores, left, keys);
+          block.score.cap(scores);
+          // only a tile that is not whole for all rows is looked at key by key
+          var ragged = block.score.ragged(first, last, key, tile.columns());
+          k.when(ragged, () -> hide(block, scores, key));
+          softmax.add(scores);
+          k.awaitCopies(0);
+          k.barrier();
+          copy.fill(keys, block.keyRows, key.plus(tile.columns()), limit, block.d);
+          k.commitCopies();
+          engine.addWeighted(sums, scores, values, k.integer(0));
+        });
+    k.awaitCopies(0);
+    k.barrier();
+
+    softmax.finish();
+    var rows = block.rows.minus(block.firstRow);
+    var place = stride(block.rows, block.dv).times(block.part);
+    var out = block.out.plus(place).row(block.firstRow, block.dv);
+    engine.write(sums, variant.dv(), shared, 0, copyV, out, block.dv, rows, block.dv);
+  }
+
+  /** The keys of the block: whole tiles, from one that the first row sees to what the last sees. */
+  private Range part(Block block, Range first, Range last) {
+    int columns = tile.columns();
+    var all = block.score.tiles(first, last, columns);
+    if (!variant.split()) {
+      return all;
+    }
+    var from = all.start();
+    var tiles = last.to().minus(from).max(k.integer(0)).plus(columns - 1).div(columns);
+    var each = tiles.plus(block.splits).plus(-1).div(block.splits).times(columns);
+    var start = from.plus(block.split.times(each));
+    return new Range(start, start.plus(each).min(last.to()));
+  }
+
+  private void hide(Block block, Part scores, Int key) {
+    var ranges =
+        IntStream.range(0, scores.rows().size())
+            .mapToObj(r -> block.visible(block.firstRow.plus(scores.row(r))))
+            .toList();
+    block.score.hide(scores, ranges, key, k.real(Type.F32, Double.NEGATIVE_INFINITY));
+  }
+
+  /** The greatest score and the sum of exponentials of the rows that a thread has a part of. */
+  private final class Softmax {
+    private final Block block;
+    private final Part sums;
+    private final List<Real.Variable> greatest = new ArrayList<>();
+
+    /** Of this thread's columns only. */
+    private final List<Real.Variable> total = new ArrayList<>();
+
+    Softmax(Block block, Part sums) {
+      this.block = block;
+      this.sums = sums;
+      for (int r = 0; r < sums.rows().size(); r++) {
+        greatest.add(k.variable(k.real(Type.F32, Double.NEGATIVE_INFINITY)));
+        total.add(k.variable(k.real(Type.F32, 0)));
+      }
+    }
+
+    /** Makes weights of the scores of a tile, and scales down what was summed before. */
+    void add(Part scores) {
+      for (int r = 0; r < greatest.size(); r++) {
+        var line = scores.sums().get(r);
+        Real most = line.getFirst();
+        for (var score : line.subList(1, line.size())) {
+          most = most.max(score);
+        }
+        most = engine.reduceRow(most, Real::max).max(greatest.get(r));
+        // a row that sees nothing yet has no greatest score to subtract
+        var base =
+            variant.score().hides()
+                ? most.constant(0).where(most.eq(Double.NEGATIVE_INFINITY), most)
+                : most;
+        var shift = block.score.log2(base);
+        var shrink = block.score.exp2(greatest.get(r), shift);
+        greatest.get(r).set(most);
+        Real sum = total.get(r).times(shrink);
+        for (var score : line) {
+          score.set(block.score.exp2(score, shift));
+          sum = sum.plus(score);
+        }
+        total.get(r).set(sum);
+        sums.sums().get(r).forEach(s -> s.set(s.times(shrink)));
+      }
+    }
+
+    /** Divides the sums, and writes lse. */
+    void finish() {
+      var speaks = engine.speaks();
+      for (int r = 0; r < greatest.size(); r++) {
+        var sum = engine.reduceRow(total.get(r), Real::plus);
+        var nothing = sum.eq(0);
+        var inverse = sum.constant(0).where(nothing, sum.reciprocal());
+        sums.sums().get(r).forEach(s -> s.set(s.times(inverse)));
+        if (variant.logSumExp() || variant.split()) {
+          var log2 = block.score.log2(greatest.get(r)).plus(sum.log2());
+          var value = variant.split() ? log2 : log2.times(Math.log(2));
+          var row = block.firstRow.plus(sums.row(r));
+          block
+              .lse
+              .plus(block.rows.wide().times(block.part))
+              .storeWhere(speaks.and(row.lt(block.rows)), row, value);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,52 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.ptx.Type;
+
+/**
+ * The rows of a head in a cache of blocks {@code [blocks, heads, blockSize, D]}, which a table
+ * {@code [B, maxBlocks]} puts in order.
+ *
+ * @param last the last row that is there; rows beyond it are taken for it, so that no entry behind
+ *     those in use is read
+ */
+record Pages(
+    GlobalPointer table,
+    Int batch,
+    Int head,
+    Int heads,
+    Int last,
+    Int maxBlocks,
+    Int blocks,
+    Int blockSize) {
+
+  RowCopy.Rows rows(GlobalPointer pool, Int ld) {
+    return new RowCopy.Rows() {
+      @Override
+      public Type element() {
+        return pool.element();
+      }
+
+      @Override
+      public GlobalPointer at(Int row) {
+        var here = row.min(last);
+        var page = here.div(blockSize);
+        var entry = table.load(batch.times(maxBlocks).plus(page)).integer();
+        // an entry out of range must not lead out of the cache
+        var block = entry.max(Pages.this.zero()).min(blocks.plus(-1));
+        return pool.matrix(block.times(heads).plus(head), blockSize.wide().times(ld))
+            .row(here.minus(page.times(blockSize)), ld);
+      }
+
+      @Override
+      public GlobalPointer further(GlobalPointer pointer, Int row, Int column, int by) {
+        return at(row).plus(column.wide());
+      }
+    };
+  }
+
+  private Int zero() {
+    return head.times(0);
+  }
+}

@@ -1,0 +1,204 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which keys a query sees, and what its products with them become before the softmax. Query {@code
+ * i} of {@code Sq} stands at position {@code p = i + Sk − Sq} of {@code Sk} keys.
+ *
+ * @param causal whether keys {@code j > p} are hidden
+ * @param window whether keys {@code j ≤ p − window} are hidden
+ * @param softcap whether a score {@code s} becomes {@code cap·tanh(s/cap)}
+ */
+record Score(boolean causal, boolean window, boolean softcap) {
+
+  static final double LOG2_E = 1 / Math.log(2);
+
+  /** Whether a query may see none of the keys of a tile. */
+  boolean hides() {
+    return causal || window;
+  }
+
+  /** For the names of kernels: {@code _causal_window_softcap}. */
+  String suffix() {
+    return (causal ? "_causal" : "") + (window ? "_window" : "") + (softcap ? "_softcap" : "");
+  }
+
+  /** What the kernel's parameter {@code factor} is: what products are multiplied by first. */
+  float factor(double scale, double cap) {
+    return (float) (softcap ? scale / cap : scale * LOG2_E);
+  }
+
+  /** What the kernel's parameter {@code cap} is, in units of the base 2 logarithm. */
+  static float cap(double cap) {
+    return (float) (cap * LOG2_E);
+  }
+
+  /**
+   * The places {@code from ≤ i < to} of what is seen.
+   *
+   * @param from absent where it is 0; it may be negative
+   */
+  record Range(@Nullable Int from, Int to) {
+
+    /** From where on, at least 0. */
+    Int start() {
+      return Objects.requireNonNull(from);
+    }
+  }
+
+  /** The score in kernels, in units of the base 2 logarithm. */
+  final class Device {
+    private final KernelBuilder k;
+    private final Real factor;
+    private final Real cap;
+    private final Int window;
+    private final Int queries;
+    private final Int keys;
+
+    /** Reads the parameters {@code factor, cap, window}. */
+    Device(KernelBuilder k, Int queries, Int keys) {
+      this.k = k;
+      this.queries = queries;
+      this.keys = keys;
+      factor = k.real("factor", Type.F32);
+      cap = k.real("cap", Type.F32);
+      window = k.integer("window");
+    }
+
+    Int queries() {
+      return queries;
+    }
+
+    Int keys() {
+      return keys;
+    }
+
+    /** The keys that the query at a position sees. */
+    Range keysOf(Int position) {
+      return new Range(
+          window() ? position.minus(window).plus(1) : null,
+          causal() ? keys.min(position.plus(1)) : keys);
+    }
+
+    private boolean window() {
+      return Score.this.window;
+    }
+
+    private boolean causal() {
+      return Score.this.causal;
+    }
+
+    /** The position of a query among the keys. */
+    Int position(Int query) {
+      return query.plus(keys).minus(queries);
+    }
+
+    /** The queries that see a key. */
+    Range queriesOf(Int key) {
+      var query = key.minus(keys).plus(queries);
+      return new Range(
+          causal() ? query : null, window() ? queries.min(query.plus(window)) : queries);
+    }
+
+    /**
+     * The tiles of columns that a block of rows goes over: from one that its first row sees to what
+     * its last row sees.
+     */
+    Range tiles(Range first, Range last, int columns) {
+      var earliest = first.from;
+      return new Range(
+          earliest == null ? k.integer(0) : earliest.max(k.integer(0)).div(columns).times(columns),
+          last.to);
+    }
+
+    /** Whether some row of a block does not see all of the tile that begins at {@code at}. */
+    Predicate ragged(Range first, Range last, Int at, int columns) {
+      var whole = at.plus(columns).le(first.to);
+      var from = last.from;
+      return (from == null ? whole : whole.and(from.le(at))).not();
+    }
+
+    /** Makes scores of products, but for a factor that {@link #log2} brings. */
+    void cap(Part products) {
+      if (softcap()) {
+        for (var row : products.sums()) {
+          row.forEach(s -> s.set(tanh(s.times(factor)).times(cap)));
+        }
+      }
+    }
+
+    /** A score, of what {@link #cap} left. */
+    Real log2(Real capped) {
+      return softcap() ? capped : capped.times(factor);
+    }
+
+    /** {@code 2^(score − shift)}. */
+    Real exp2(Real capped, Real shift) {
+      return (softcap() ? capped.minus(shift) : capped.fma(factor, shift.negate())).exp2();
+    }
+
+    /** The derivative of the score by {@code scale} times the product. */
+    Real slope(Real capped) {
+      var tanh = capped.times(cap.reciprocal());
+      return tanh.negate().fma(tanh, tanh.constant(1));
+    }
+
+    /**
+     * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code
+     * first}.
+     *
+     * @param ranges of each row of the part
+     */
+    void hide(Part part, List<Range> ranges, Int first, Real hidden) {
+      for (int r = 0; r < ranges.size(); r++) {
+        var range = ranges.get(r);
+        var begin = first.plus(part.column());
+        var to = range.to.minus(begin);
+        var from = range.from == null ? null : range.from.minus(begin);
+        for (int c = 0; c < part.columns().size(); c++) {
+          var s = part.sums().get(r).get(c);
+          var at = k.integer(part.columns().get(c));
+          var seen = to.gt(at);
+          s.set(s.where(from == null ? seen : seen.and(from.le(at)), hidden));
+        }
+      }
+    }
+
+    /**
+     * tanh: by its series near 0, where the difference from 1 would lose digits, and from exp
+     * beyond, which is 1 where that is infinite.
+     */
+    private Real tanh(Real x) {
+      var t = x.abs();
+      var square = x.times(x);
+      var series = square.constant(62.0 / 2835);
+      for (double c : new double[] {-17.0 / 315, 2.0 / 15, -1.0 / 3, 1}) {
+        series = series.fma(square, square.constant(c));
+      }
+      var tail = t.times(2 * LOG2_E).exp2().plus(1);
+      var reciprocal = k.compute(Type.F32, "rcp.approx.f32", tail).widen();
+      var far = reciprocal.fma(x.constant(-2), x.constant(1));
+      var magnitude = t.times(series).where(t.lt(0.3), far);
+      return magnitude.negate().where(x.lt(0), magnitude);
+    }
+  }
+
+  /** The score in float64. */
+  double of(double product, double scale, double cap) {
+    return softcap ? cap * Math.tanh(product * scale / cap) : product * scale;
+  }
+
+  /** The derivative of the score by {@code scale} times the product, in float64. */
+  double slope(double product, double scale, double cap) {
+    double tanh = softcap ? Math.tanh(product * scale / cap) : 0;
+    return 1 - tanh * tanh;
+  }
+}

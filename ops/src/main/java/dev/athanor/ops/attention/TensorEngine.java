@@ -1,0 +1,175 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Products of f16 or bf16 on tensor cores with f32 sums. A warp holds 16 or 32 rows. The sums of
+ * the first product become the left fragment of the second one in the registers where they are: of
+ * two neighbouring 16x8 parts a lane holds just what it holds of a 16x16 left fragment.
+ */
+final class TensorEngine extends Engine {
+
+  private static final int M = 16;
+  private static final int N = 8;
+  private static final int K = 16;
+
+  /** Elements of the 128 bytes in which the banks begin again. */
+  private static final int BANKS = 64;
+
+  private final Mma shape;
+  private final Int lane;
+  private final Int warpRow;
+
+  TensorEngine(KernelBuilder k, Tile tile, Type type) {
+    super(k, tile, type);
+    shape = type == Type.F16 ? Mma.F16 : Mma.BF16;
+    lane = k.lane();
+    warpRow = k.warp().times(tile.warpRows());
+  }
+
+  /** Rows are as long as swizzling asks: 32 or 64 bytes, or multiples of 128. */
+  static int pitch(int columns) {
+    return columns < BANKS
+        ? Integer.highestOneBit(2 * columns - 1)
+        : Math.ceilDiv(columns, BANKS) * BANKS;
+  }
+
+  @Override
+  SharedTile tile(SharedTile shared, int offset, int rows, int columns) {
+    return shared.at(k.integer(offset), type, rows, pitch(columns));
+  }
+
+  @Override
+  void own(SharedTile shared, int offset) {}
+
+  @Override
+  int lanesOfRow() {
+    return 4;
+  }
+
+  @Override
+  int neighbours() {
+    return 2;
+  }
+
+  @Override
+  Left keep(SharedTile left, int columns, int most) {
+    var fragments = new ArrayList<List<Value>>();
+    if (columns <= most) {
+      for (int depth = 0; depth < columns; depth += K) {
+        for (int row = 0; row < tile.warpRows(); row += M) {
+          fragments.add(fragment(left, row, depth));
+        }
+      }
+    }
+    return new Left(left, columns, fragments);
+  }
+
+  /**
+   * The matrices in the order of the registers: rows 0 and 8 of the first columns, then the rest.
+   */
+  private List<Value> fragment(SharedTile left, int row, int depth) {
+    var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
+    return left.loadMatrices(
+        warpRow.plus(inWarp).plus(row), lane.div(16).times(8).plus(depth), false);
+  }
+
+  @Override
+  Part scores(int columns) {
+    return sums(columns);
+  }
+
+  /** A lane holds what Fragments.C_16X8 says of every 16x8 part. */
+  @Override
+  Part sums(int columns) {
+    var rows = new ArrayList<Integer>();
+    for (int row = 0; row < tile.warpRows(); row += 8) {
+      rows.add(row);
+    }
+    var places = new ArrayList<Integer>();
+    for (int column = 0; column < columns; column += N) {
+      places.add(column);
+      places.add(column + 1);
+    }
+    return zeros(warpRow.plus(lane.div(4)), rows, lane.rem(4).times(2), places);
+  }
+
+  /** The four registers of a 16x8 part. */
+  private static List<Real.Variable> part(Part sums, int row, int column) {
+    var upper = sums.sums().get(row / 8);
+    var lower = sums.sums().get(row / 8 + 1);
+    int first = column / N * 2;
+    return List.of(upper.get(first), upper.get(first + 1), lower.get(first), lower.get(first + 1));
+  }
+
+  @Override
+  void dot(Part scores, Left left, SharedTile right) {
+    int fragmentsOfDepth = tile.warpRows() / M;
+    for (int depth = 0; depth < left.columns(); depth += K) {
+      var rows = new ArrayList<List<Value>>();
+      for (int f = 0; f < fragmentsOfDepth; f++) {
+        rows.add(
+            left.fragments().isEmpty()
+                ? fragment(left.tile(), f * M, depth)
+                : left.fragments().get(depth / K * fragmentsOfDepth + f));
+      }
+      for (int column = 0; column < scores.columns().size() / 2 * N; column += 2 * N) {
+        // two neighbouring fragments: of each the first 8 of the depth, then the other 8
+        var two =
+            right.loadMatrices(
+                lane.rem(8).plus(lane.div(16).times(8)).plus(column),
+                lane.div(8).rem(2).times(8).plus(depth),
+                false);
+        multiply(scores, rows, two, column);
+      }
+    }
+  }
+
+  @Override
+  void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+    for (int depth = 0; depth < weights.columns().size() / 2 * N; depth += K) {
+      var rows = new ArrayList<List<Value>>();
+      for (int row = 0; row < tile.warpRows(); row += M) {
+        rows.add(weightFragment(weights, row, depth));
+      }
+      for (int n = 0; n < sums.columns().size() / 2 * N; n += 2 * N) {
+        var two =
+            right.loadMatrices(
+                lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
+                column.plus(lane.div(16).times(8)).plus(n),
+                true);
+        multiply(sums, rows, two, n);
+      }
+    }
+  }
+
+  private void multiply(Part sums, List<List<Value>> rows, List<Value> two, int column) {
+    for (int f = 0; f < rows.size(); f++) {
+      k.mma(shape, rows.get(f), two.subList(0, 2), part(sums, f * M, column));
+      k.mma(shape, rows.get(f), two.subList(2, 4), part(sums, f * M, column + N));
+    }
+  }
+
+  private List<Value> weightFragment(Part weights, int row, int depth) {
+    var registers = new ArrayList<Value>();
+    for (int column = depth; column < depth + K; column += N) {
+      var of = part(weights, row, column);
+      registers.add(pair(of.get(0), of.get(1)));
+      registers.add(pair(of.get(2), of.get(3)));
+    }
+    return registers;
+  }
+
+  private Value pair(Real low, Real high) {
+    // the first operand becomes the upper half
+    return k.compute(Type.B32, "cvt.rn." + type.word() + "x2.f32", high, low);
+  }
+}

@@ -1,0 +1,29 @@
+package dev.athanor.ops.attention;
+
+/**
+ * How a block of threads multiplies: it holds some rows and goes over the columns tile by tile.
+ *
+ * @param rows of a block: queries, or in the kernel of the keys' gradients keys
+ * @param columns of a tile: keys, or there queries; a multiple of 16
+ * @param warpRows rows of a warp: 16 or 32 of {@link Unit#TENSOR}, an even number of {@link
+ *     Unit#CORES}
+ */
+record Tile(Unit unit, int rows, int columns, int warpRows) {
+
+  /** What multiplies. */
+  enum Unit {
+    /** One multiply-add a lane. */
+    CORES,
+    /** {@code mma.sync.m16n8k16}. */
+    TENSOR
+  }
+
+  int threads() {
+    return rows / warpRows * 32;
+  }
+
+  @Override
+  public String toString() {
+    return (unit == Unit.CORES ? "cores_" : "tensor_") + rows + "x" + columns + "w" + warpRows;
+  }
+}

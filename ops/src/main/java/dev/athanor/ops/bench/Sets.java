@@ -1,0 +1,220 @@
+package dev.athanor.ops.bench;
+
+import dev.athanor.engine.cuda.CudaDevice;
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.Bindings;
+import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import java.util.function.Consumer;
+
+/**
+ * The tensors of a problem on a device, in as many sets as it takes that no launch finds its inputs
+ * in a cache, and elements of its outputs that tell a wrong kernel.
+ */
+public final class Sets implements AutoCloseable {
+
+  /** Twice the largest L2 cache of a GPU so far. */
+  private static final long ROTATED_BYTES = 256L << 20;
+
+  private static final int MOST_SETS = 256;
+
+  /** Sampled elements of each output, the first and the last of it among them. */
+  private static final int SPOTS = 256;
+
+  private final Device device;
+  private final Stream stream;
+  private final Problem problem;
+  private final Map<String, TensorType> outputs;
+  private final Map<String, long[]> spots = new LinkedHashMap<>();
+  private final Map<String, double[]> expected = new LinkedHashMap<>();
+  private final List<Buffer> buffers = new ArrayList<>();
+  private final List<Bindings> sets = new ArrayList<>();
+  private Optional<Buffer> workspace = Optional.empty();
+
+  /**
+   * Draws and uploads.
+   *
+   * @param outputs as the problem's plans give them
+   * @throws dev.athanor.engine.device.DeviceException.OutOfMemory when one set does not fit
+   */
+  public Sets(
+      Device device, Stream stream, Problem problem, Map<String, TensorType> outputs, long seed) {
+    this.device = device;
+    this.stream = stream;
+    this.problem = problem;
+    this.outputs = new LinkedHashMap<>(outputs);
+    boolean made = false;
+    try {
+      var random = new SplittableRandom(seed);
+      var drawn = problem.draw(random);
+      outputs.forEach((name, type) -> {
+        var at = spots(type.shape().elements(), random);
+        spots.put(name, at);
+        expected.put(name, problem.op().reference(drawn, problem.attributes(), name, at));
+      });
+      long count = device instanceof CudaDevice ? copies() : 1;
+      for (long i = 0; i < count; i++) {
+        add(drawn);
+      }
+      stream.synchronize();
+      made = true;
+    } finally {
+      if (!made) {
+        close();
+      }
+    }
+  }
+
+  private long copies() {
+    long bytes = 0;
+    for (var type : problem.inputs().values()) {
+      bytes += type.bytes();
+    }
+    for (var type : outputs.values()) {
+      bytes += type.bytes();
+    }
+    var memory = device.memory();
+    long fitting = (memory.free() + memory.pooled()) / 2 / bytes;
+    return Math.clamp(Math.min(Math.ceilDiv(ROTATED_BYTES, bytes), fitting), 1, MOST_SETS);
+  }
+
+  private void add(Map<String, HostTensor> drawn) {
+    var inputs = new LinkedHashMap<String, DeviceTensor>();
+    drawn.forEach((name, tensor) -> {
+      var buffer = allocate(tensor.type().bytes());
+      if (sets.isEmpty()) {
+        stream.upload(tensor.data(), buffer, 0);
+      } else {
+        stream.copy(sets.getFirst().input(name).buffer(), 0, buffer, 0, tensor.type().bytes());
+      }
+      inputs.put(name, new DeviceTensor(tensor.type(), buffer));
+    });
+    var results = new LinkedHashMap<String, DeviceTensor>();
+    outputs.forEach(
+        (name, type) -> results.put(name, new DeviceTensor(type, allocate(type.bytes()))));
+    sets.add(new Bindings(inputs, results, Optional.empty()));
+  }
+
+  private Buffer allocate(long bytes) {
+    var buffer = device.allocate(bytes);
+    buffers.add(buffer);
+    return buffer;
+  }
+
+  /** The ends of an output, and elements anywhere; all of a small one. */
+  private static long[] spots(long elements, SplittableRandom random) {
+    if (elements <= SPOTS) {
+      var all = new long[(int) elements];
+      for (int i = 0; i < all.length; i++) {
+        all[i] = i;
+      }
+      return all;
+    }
+    var some = new long[SPOTS];
+    some[1] = elements - 1;
+    for (int i = 2; i < SPOTS; i++) {
+      some[i] = random.nextLong(elements);
+    }
+    return some;
+  }
+
+  /** How many there are. */
+  public int count() {
+    return sets.size();
+  }
+
+  /** Launches on one set after the other, with a workspace that all share. */
+  public Runnable inTurn(long workspaceBytes, Consumer<Bindings> launch) {
+    if (workspaceBytes > workspace.map(Buffer::bytes).orElse(0L)) {
+      workspace = Optional.of(allocate(workspaceBytes));
+    }
+    var shared = workspace;
+    return new Runnable() {
+      private int next;
+
+      @Override
+      public void run() {
+        var set = sets.get(next);
+        launch.accept(new Bindings(set.inputs(), set.outputs(), shared));
+        next = (next + 1) % sets.size();
+      }
+    };
+  }
+
+  /**
+   * How far sampled elements may be off and how far they are.
+   *
+   * @param output the one that takes most of what it may
+   */
+  public record Deviation(String output, double error, double limit) {
+
+    /** Whether it is within the limit; a NaN is not. */
+    public boolean right() {
+      return error <= limit;
+    }
+
+    private double share() {
+      return error == 0 ? 0 : error / limit;
+    }
+  }
+
+  /**
+   * Lets a contender compute every set once, over outputs full of NaN, and looks at the first and
+   * the last.
+   */
+  public Deviation deviation(Runnable contender) {
+    for (var set : sets) {
+      set.outputs()
+          .values()
+          .forEach(output -> stream.fill(output.buffer(), 0, output.type().bytes(), (byte) 0xFF));
+    }
+    sets.forEach(_ -> contender.run());
+    stream.synchronize();
+    var first = deviation(sets.getFirst());
+    var last = deviation(sets.getLast());
+    return last.share() > first.share() ? last : first;
+  }
+
+  private Deviation deviation(Bindings set) {
+    var worst = new Deviation("", 0, 0);
+    for (var name : outputs.keySet()) {
+      var one = deviation(name, set.output(name));
+      worst = worst.output.isEmpty() || one.share() > worst.share() ? one : worst;
+    }
+    return worst;
+  }
+
+  private Deviation deviation(String name, DeviceTensor output) {
+    var type = output.type();
+    var at = Objects.requireNonNull(spots.get(name));
+    var is = new double[at.length];
+    var element = MemorySegment.ofArray(new byte[type.dtype().bytes()]);
+    for (int i = 0; i < at.length; i++) {
+      stream.download(output.buffer(), at[i] * type.dtype().bytes(), element);
+      stream.synchronize();
+      is[i] = type.dtype().read(element, 0);
+    }
+    Tolerance tolerance =
+        problem.op().tolerance(name, type.dtype(), problem.inputs(), problem.attributes());
+    double error = tolerance.error(is, Objects.requireNonNull(expected.get(name)));
+    return new Deviation(name, error, tolerance.limit());
+  }
+
+  @Override
+  public void close() {
+    buffers.forEach(Buffer::close);
+  }
+}

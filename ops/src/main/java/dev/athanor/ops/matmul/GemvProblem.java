@@ -1,0 +1,98 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.ops.DType;
+import java.util.Set;
+
+/**
+ * Products of matrices and vectors: {@code y = activation(alpha · matrix·x + bias)}. It is a matrix
+ * product of one column, or of one row, whose matrix is then that on the right.
+ *
+ * @param product the matrix as a: where it is transposed, neighbours in memory belong to different
+ *     outputs, else to one
+ * @param batch of the matrix product
+ * @param matrixIsA whether the matrix is its left one
+ * @param outputs of a product
+ * @param depth the length of x
+ * @param biasStep elements from the bias of one output to that of the next: 0 where all have one
+ * @param names of the tensors in the op's description
+ */
+record GemvProblem(
+    Product product,
+    Batch batch,
+    boolean matrixIsA,
+    int outputs,
+    int depth,
+    int biasStep,
+    double alpha,
+    Names names) {
+
+  /** What the tensors are called. */
+  record Names(String matrix, String vector, String bias, String out) {}
+
+  /** What one multiply-add a lane computes: tensor cores alone multiply numbers of eight bits. */
+  private static final Set<DType> KINDS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
+  /** Whether a matrix product has one row or one column. */
+  static boolean fits(MatmulProblem problem) {
+    return (problem.m() == 1 || problem.n() == 1) && KINDS.contains(problem.dtype());
+  }
+
+  /** A matrix product of one row or one column. */
+  static GemvProblem of(MatmulProblem problem) {
+    boolean column = problem.n() == 1;
+    int outputs = column ? problem.m() : problem.n();
+    boolean apart = column ? problem.transposeA() : !problem.transposeB();
+    return new GemvProblem(
+        new Product(
+            problem.dtype(),
+            problem.outDType(),
+            // one output alone is a row, however it is stored
+            apart && outputs > 1,
+            false,
+            problem.bias(),
+            problem.activation()),
+        problem.batch(),
+        column,
+        outputs,
+        problem.k(),
+        column ? 0 : 1,
+        problem.alpha(),
+        column ? new Names("a", "b", "bias", "c") : new Names("b", "a", "bias", "c"));
+  }
+
+  /** Elements from one row of the matrix, as it is stored, to the next. */
+  int leadingDimension() {
+    return product.transposeA() ? outputs : depth;
+  }
+
+  /** The most bytes that one access to the matrix can move. */
+  int access() {
+    return CoresPlanner.access(leadingDimension(), product.dtype().bytes());
+  }
+
+  /** The number of the matrix with which a launch begins. */
+  long matrix(Batch.Start start) {
+    return matrixIsA ? start.a() : start.b();
+  }
+
+  long vector(Batch.Start start) {
+    return matrixIsA ? start.b() : start.a();
+  }
+
+  /** How many matrices further that of the next product is. */
+  long matrixStep() {
+    return matrixIsA ? batch.inner().strideA() : batch.inner().strideB();
+  }
+
+  long vectorStep() {
+    return matrixIsA ? batch.inner().strideB() : batch.inner().strideA();
+  }
+
+  /** Whether dtypes are such as the kernels load. */
+  static boolean takes(DType dtype) {
+    return switch (dtype) {
+      case F64, F32, F16, BF16 -> true;
+      default -> false;
+    };
+  }
+}

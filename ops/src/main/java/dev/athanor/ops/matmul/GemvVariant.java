@@ -1,0 +1,48 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Variant;
+
+/**
+ * A product of a matrix and a vector.
+ *
+ * @param product the matrix as a
+ * @param access bytes of the matrix that a load moves: an element to 16
+ * @param lanes threads that share a row of a matrix that is not transposed: 8, 32 or all of the
+ *     block; 32 of one that is, where a warp goes along its rows
+ */
+record GemvVariant(Product product, int access, int lanes) implements Variant {
+
+  static final int THREADS = 256;
+
+  /** Loads of the matrix that a thread has under way at once. */
+  static final int UNROLL = 4;
+
+  /** The elements of an access. */
+  int elements() {
+    return access / product.dtype().bytes();
+  }
+
+  /** The outputs of a block. */
+  int outputs() {
+    return product.transposeA() ? lanes * elements() : THREADS / lanes;
+  }
+
+  /** How far along K a block goes at once. */
+  int step() {
+    return UNROLL * (product.transposeA() ? THREADS / lanes : lanes * elements());
+  }
+
+  /** For instance {@code gemv_f16_f32_n32_a16}. */
+  @Override
+  public String name() {
+    return product.name(
+        "gemv", "%s%d_a%d".formatted(product.transposeA() ? "t" : "n", lanes, access));
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), THREADS, k -> new GemvKernel(k, this).write());
+  }
+}

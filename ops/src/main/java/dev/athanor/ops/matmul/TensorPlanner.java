@@ -1,0 +1,270 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Candidates;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+
+/**
+ * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
+ * sm_80 on has.
+ */
+final class TensorPlanner {
+
+  /** A tile, its depth in bytes: so many chunks a row, whatever the elements are. */
+  private record Shape(int m, int n, int depthBytes, int warpM, int warpN, int stages) {
+
+    TensorTile tile(DType dtype) {
+      return new TensorTile(m, n, depthBytes / dtype.bytes(), warpM, warpN, stages);
+    }
+  }
+
+  private static final List<Shape> SHAPES =
+      List.of(
+          new Shape(128, 256, 64, 64, 64, 4),
+          new Shape(128, 128, 128, 64, 32, 3),
+          new Shape(128, 128, 64, 64, 32, 3),
+          new Shape(128, 64, 64, 64, 32, 4),
+          new Shape(64, 128, 64, 32, 64, 4),
+          new Shape(64, 64, 64, 32, 32, 3),
+          new Shape(32, 64, 64, 16, 32, 4),
+          new Shape(16, 128, 128, 16, 32, 4));
+
+  /** Elements of the smallest tiles, which compute whatever is smaller. */
+  private static final int SMALL = 2048;
+
+  /** How many times a larger tile may be as large as what it computes. */
+  private static final int WASTE = 4;
+
+  /** Registers of a thread for its sums and for what it has loaded, so that none spills. */
+  private static final int REGISTERS = 130;
+
+  /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
+  private static final double PRODUCTS_PER_CYCLE = 1024;
+
+  /** Bytes that a multiprocessor receives in a cycle when all do. */
+  private static final double BYTES_PER_CYCLE = 32;
+
+  /** Cycles until the first stage of a block is there. */
+  private static final double BLOCK_CYCLES = 1500;
+
+  /** Cycles from one stage to the next that nothing shortens. */
+  private static final double STAGE_CYCLES = 100;
+
+  /** The fewest stages that are worth a share of K. */
+  private static final int STAGES_A_SHARE = 4;
+
+  private static final int MOST_SHARES = 64;
+
+  private TensorPlanner() {}
+
+  /** Offers what the device can run, and says why it cannot run the rest. */
+  static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
+    if (!problem.onTensorCores()) {
+      candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
+      return;
+    }
+    boolean fp8 = problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
+    for (var shape : SHAPES) {
+      var variant =
+          new TensorVariant(
+              shape.tile(problem.dtype()),
+              problem.a(),
+              problem.b(),
+              Optional.of(problem.epilogue()),
+              Operand.access(problem.n(), problem.outDType()));
+      if (!candidates.runs(fp8 ? Target.SM_89 : Target.SM_80, variant.name())) {
+        continue;
+      }
+      var refusal = refusal(problem, variant);
+      if (refusal.isPresent()) {
+        candidates.refuse(variant.name(), refusal.get());
+        continue;
+      }
+      whole(problem, variant, capability, candidates);
+      split(problem, variant, capability, candidates);
+    }
+  }
+
+  private static Optional<String> refusal(MatmulProblem problem, TensorVariant variant) {
+    var tile = variant.tile();
+    long area = (long) tile.m() * tile.n();
+    if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.n())) {
+      return Optional.of("smaller tiles leave less of a block idle");
+    }
+    int registers =
+        tile.warpM() * tile.warpN() / 32
+            + MatrixStaging.registers(variant.stageA(), variant.a().access(), tile.threads())
+            + MatrixStaging.registers(variant.stageB(), variant.b().access(), tile.threads());
+    if (registers > REGISTERS) {
+      return Optional.of(
+          "rows aligned to %d bytes come through registers, of which it would need too many"
+              .formatted(Math.min(variant.a().access(), variant.b().access())));
+    }
+    if (blocks(problem, tile) > Integer.MAX_VALUE) {
+      return Optional.of(
+          "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(problem, tile)));
+    }
+    return Optional.empty();
+  }
+
+  private static long upTo16(int extent) {
+    return Math.ceilDiv(extent, 16) * 16L;
+  }
+
+  /** A block computes its tile from the first of K to the last. */
+  private static void whole(
+      MatmulProblem problem, TensorVariant variant, Capability capability, Candidates candidates) {
+    var tile = variant.tile();
+    long blocks = blocks(problem, tile);
+    double rounds = Math.ceil(blocks / (double) capability.multiprocessors());
+    int stages = Math.ceilDiv(problem.k(), tile.k());
+    double cycles = rounds * blockCycles(problem, tile, stages, problem.outDType());
+    var steps = new ArrayList<Step>();
+    for (var start : problem.batch().starts()) {
+      var slots = slots(problem, start, c(problem, start));
+      slots.addAll(problem.epilogue().slots((float) problem.alpha()));
+      steps.add(
+          new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
+    }
+    var reason = "%.0f blocks a multiprocessor".formatted(rounds);
+    offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
+  }
+
+  /** Several blocks share K, and a second launch adds what they have. */
+  private static void split(
+      MatmulProblem problem, TensorVariant whole, Capability capability, Candidates candidates) {
+    var tile = whole.tile();
+    long blocks = blocks(problem, tile);
+    int stages = Math.ceilDiv(problem.k(), tile.k());
+    long most =
+        Math.min(
+            Math.min(MOST_SHARES, stages / STAGES_A_SHARE), capability.multiprocessors() / blocks);
+    if (most < 2) {
+      return;
+    }
+    int perShare = Math.ceilDiv(stages, (int) most);
+    int shares = Math.ceilDiv(stages, perShare);
+    var first = new TensorVariant(tile, whole.a(), whole.b(), Optional.empty(), whole.accessC());
+    var second =
+        new SplitVariant(
+            tile,
+            Operand.mma(whole.a(), whole.b()).sum(),
+            whole.order(),
+            problem.epilogue(),
+            whole.accessC());
+    long bytes = SplitVariant.workspaceBytes(tile, blocks * shares);
+    double cycles =
+        blockCycles(problem, tile, perShare, DType.F32)
+            + bytes / (BYTES_PER_CYCLE * capability.multiprocessors());
+    var steps = new ArrayList<Step>();
+    for (var start : problem.batch().starts()) {
+      var slots = slots(problem, start, new Slot.Workspace(0));
+      slots.add(Slot.of(perShare * tile.k()));
+      steps.add(
+          new Step(
+              first,
+              new Dim3((int) blocks, shares, 1),
+              tile.threads(),
+              first.sharedBytes(),
+              slots));
+      var rest = new ArrayList<Slot>();
+      rest.add(new Slot.Workspace(0));
+      rest.add(c(problem, start));
+      rest.add(Slot.of(problem.m()));
+      rest.add(Slot.of(problem.n()));
+      rest.add(Slot.of((int) blocks));
+      rest.add(Slot.of(shares));
+      rest.add(Slot.of((long) problem.m() * problem.n()));
+      rest.addAll(problem.epilogue().slots((float) problem.alpha()));
+      steps.add(
+          new Step(
+              second,
+              Dim3.of((int) second.blocks(blocks)),
+              SplitVariant.threads(),
+              second.sharedBytes(),
+              rest));
+    }
+    offer(
+        problem,
+        candidates,
+        first.name() + shares,
+        cycles,
+        steps,
+        bytes,
+        "K in %d shares".formatted(shares));
+  }
+
+  /**
+   * Offers a way.
+   *
+   * @param cycles that a multiprocessor takes for one round of its steps
+   */
+  private static void offer(
+      MatmulProblem problem,
+      Candidates candidates,
+      String name,
+      double cycles,
+      List<Step> steps,
+      long workspaceBytes,
+      String reason) {
+    double microseconds =
+        steps.size() * MatmulPlanner.LAUNCH_MICROSECONDS
+            + problem.batch().starts().size() * cycles / MatmulPlanner.CYCLES_PER_MICROSECOND;
+    candidates.offer(
+        name,
+        microseconds,
+        String.format(Locale.ROOT, "about %.1f us, %s", microseconds, reason),
+        steps,
+        workspaceBytes);
+  }
+
+  /** The cycles that a multiprocessor takes for a block. */
+  private static double blockCycles(
+      MatmulProblem problem, TensorTile tile, int stages, DType written) {
+    int bytes = problem.dtype().bytes();
+    double multiply = (double) tile.m() * tile.n() * tile.k() / (PRODUCTS_PER_CYCLE * 2 / bytes);
+    double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / BYTES_PER_CYCLE;
+    double write = (double) tile.m() * tile.n() * written.bytes() / BYTES_PER_CYCLE;
+    return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
+  }
+
+  /** The arguments up to the strides. */
+  private static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot c) {
+    long matrixA = (long) problem.m() * problem.k();
+    long matrixB = (long) problem.k() * problem.n();
+    var inner = problem.batch().inner();
+    return new ArrayList<>(
+        List.of(
+            new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
+            new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
+            c,
+            Slot.of(problem.m()),
+            Slot.of(problem.n()),
+            Slot.of(problem.k()),
+            Slot.of(problem.leadingDimensionA()),
+            Slot.of(problem.leadingDimensionB()),
+            Slot.of(inner.strideA() * matrixA),
+            Slot.of(inner.strideB() * matrixB),
+            Slot.of((long) problem.m() * problem.n())));
+  }
+
+  private static Slot c(MatmulProblem problem, Batch.Start start) {
+    long matrix = (long) problem.m() * problem.n();
+    return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
+  }
+
+  /** The blocks of one launch. */
+  private static long blocks(MatmulProblem problem, TensorTile tile) {
+    return Math.ceilDiv(problem.m(), tile.m())
+        * (long) Math.ceilDiv(problem.n(), tile.n())
+        * problem.batch().inner().count();
+  }
+}

@@ -1,0 +1,268 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Blocks;
+import dev.athanor.ops.DType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+
+/**
+ * Turns blocks of GGML and NF4 into numbers in registers. Where a byte holds the nibbles of two
+ * weights that lie apart, both are decoded together, so that no byte is read twice: a part of a
+ * block is one run of weights, or two of them.
+ */
+final class BlockFormat {
+
+  static final Set<DType> GGML =
+      Set.of(DType.Q4_0, DType.Q4_1, DType.Q5_0, DType.Q8_0, DType.Q4_K, DType.Q5_K, DType.Q6_K);
+
+  private static final int NF4_ENTRIES = 16;
+
+  private final KernelBuilder k;
+  private final DType dtype;
+  private final Optional<SharedTile> table;
+
+  /** Prepares for a format; all threads of the block must come here, before they decode. */
+  BlockFormat(KernelBuilder k, DType dtype) {
+    this.k = k;
+    this.dtype = dtype;
+    this.table = dtype == DType.NF4 ? Optional.of(tableOfNf4(k)) : Optional.empty();
+  }
+
+  private static SharedTile tableOfNf4(KernelBuilder k) {
+    var table = k.shared(Type.F32, 1, NF4_ENTRIES, NF4_ENTRIES);
+    for (int i = 0; i < NF4_ENTRIES; i++) {
+      int entry = i;
+      k.when(
+          k.thread().eq(i),
+          () -> table.store(k.integer(0), k.thread(), k.real(Type.F32, Blocks.nf4(entry))));
+    }
+    k.barrier();
+    return table;
+  }
+
+  /** A power of two of which every block's address is a multiple where the first one's is of 16. */
+  static int alignment(DType dtype) {
+    return Math.min(16, Integer.lowestOneBit(dtype.bytes()));
+  }
+
+  /** How many runs a part is. */
+  static int runs(DType dtype) {
+    return dtype == DType.Q8_0 || dtype == DType.NF4 ? 1 : 2;
+  }
+
+  /** How many weights further the second run of a part begins; 0 where there is one run. */
+  static int apart(DType dtype) {
+    return switch (dtype) {
+      case Q4_0, Q4_1, Q5_0 -> 16;
+      case Q4_K, Q5_K -> 32;
+      case Q6_K -> 64;
+      default -> 0;
+    };
+  }
+
+  /** The longest run: those of one scale, of bytes that one access can read. */
+  static int longestRun(DType dtype) {
+    return runs(dtype) == 1 ? 32 : 16;
+  }
+
+  /** How many parts a block has. */
+  static int parts(DType dtype, int length) {
+    return dtype.blockElements() / (length * runs(dtype));
+  }
+
+  /**
+   * How many consecutive weights some consecutive parts cover, when their number is this over the
+   * weights of a part.
+   */
+  static int span(DType dtype) {
+    return dtype == DType.Q6_K ? 128 : Math.max(32, 2 * apart(dtype));
+  }
+
+  /** How many consecutive parts have their first runs side by side. */
+  private static int perGroup(DType dtype, int length) {
+    int apart = apart(dtype);
+    return (apart == 0 || dtype == DType.Q6_K ? 32 : apart) / length;
+  }
+
+  /**
+   * The first weight of a part, of a block or of a row of them; the first of a span at a part of 0.
+   */
+  static Int first(DType dtype, Int part, int length) {
+    int apart = apart(dtype);
+    var group = part.div(perGroup(dtype, length));
+    var within = part.rem(perGroup(dtype, length)).times(length);
+    return dtype == DType.Q6_K
+        ? group.div(2).times(2 * apart).plus(group.rem(2).times(32)).plus(within)
+        : group.times(apart == 0 ? 32 : 2 * apart).plus(within);
+  }
+
+  /**
+   * Decodes a part of a block.
+   *
+   * @param part from 0 to {@link #parts}
+   * @param length of a run: 4, 8, or up to {@link #longestRun}
+   */
+  List<Run> decode(BlockBytes block, Int part, int length) {
+    int apart = apart(dtype);
+    var first = first(dtype, part, length);
+    // consecutive parts go through a group of first runs, then on to the next group
+    var group = part.div(perGroup(dtype, length));
+    var within = part.rem(perGroup(dtype, length)).times(length);
+    return switch (dtype) {
+      case Q4_0 -> {
+        var quants = block.words(within, length, 2, length);
+        yield pair(first, nibbles(quants, 8), block.half(k.integer(0), 0), Optional.empty());
+      }
+      case Q4_1 -> {
+        var quants = block.words(within, length, 4, length);
+        var least = block.half(k.integer(0), 2);
+        yield pair(first, nibbles(quants, 0), block.half(k.integer(0), 0), Optional.of(least));
+      }
+      case Q5_0 -> {
+        var high = block.words(k.integer(0), 16, 2, 4).getFirst();
+        var quants = block.words(within, length, 6, length);
+        var fifths = List.of(high.shr(within), high.shr(within.plus(16)));
+        var runs = new ArrayList<List<Real>>();
+        for (int run = 0; run < 2; run++) {
+          var words = new ArrayList<Int>();
+          for (int i = 0; i < quants.size(); i++) {
+            words.add(half(run).apply(quants.get(i)).or(spread(fifths.get(run).shr(4 * i))));
+          }
+          runs.add(Quants.bytes(k, words, 16));
+        }
+        yield pair(first, runs, block.half(k.integer(0), 0), Optional.empty());
+      }
+      case Q8_0 -> {
+        var quants = block.words(within, length, 2, length);
+        // of bytes whose sign bit is turned 0 is the least, and 128 stands for 0
+        var turned = quants.stream().map(w -> w.xor(k.integer(0x80808080))).toList();
+        yield List.of(
+            new Run(
+                first,
+                Quants.bytes(k, turned, 128),
+                block.half(k.integer(0), 0),
+                Optional.empty()));
+      }
+      case Q4_K -> {
+        var quants = block.words(group.times(32).plus(within), length, 16, length);
+        yield superRuns(
+            block, group, first, List.of(map(quants, Quants::low), map(quants, Quants::high)));
+      }
+      case Q5_K -> {
+        var quants = block.words(group.times(32).plus(within), length, 48, length);
+        var fifths = block.words(within, length, 16, length);
+        var runs = new ArrayList<List<Int>>();
+        for (int run = 0; run < 2; run++) {
+          var words = new ArrayList<Int>();
+          for (int i = 0; i < quants.size(); i++) {
+            var bit = fifths.get(i).shr(group.times(2).plus(run)).and(0x01010101).shl(4);
+            words.add(half(run).apply(quants.get(i)).or(bit));
+          }
+          runs.add(words);
+        }
+        yield superRuns(block, group, first, runs);
+      }
+      case Q6_K -> {
+        var sixteens = group.div(2);
+        var odd = group.rem(2);
+        var low = block.words(group.times(32).plus(within), length, 0, length);
+        var high = block.words(sixteens.times(32).plus(within), length, 128, length);
+        var d = block.half(k.integer(0), 208);
+        var runs = new ArrayList<Run>();
+        for (int run = 0; run < 2; run++) {
+          var words = new ArrayList<Int>();
+          for (int i = 0; i < low.size(); i++) {
+            var two = high.get(i).shr(odd.times(2).plus(4 * run)).and(0x03030303).shl(4);
+            words.add(half(run).apply(low.get(i)).or(two));
+          }
+          var scale = sixteens.times(8).plus(odd.times(2)).plus(within.div(16));
+          runs.add(
+              new Run(
+                  first.plus(run * apart),
+                  Quants.bytes(k, words, 32),
+                  d.times(block.signedByte(scale, 192 + 4 * run)),
+                  Optional.empty()));
+        }
+        yield runs;
+      }
+      case NF4 -> {
+        var entries = table.orElseThrow();
+        var values = new ArrayList<Real>();
+        for (var word : block.words(part.times(length / 2), length / 2, 4, length / 2)) {
+          for (int i = 0; i < Math.min(8, length); i++) {
+            values.add(entries.load(k.integer(0), word.bits(4 * i, 4)).widen());
+          }
+        }
+        yield List.of(new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));
+      }
+      default -> throw new IllegalArgumentException(dtype.text() + " is no block format");
+    };
+  }
+
+  /** The nibbles of one run of a part, of the low ones or the high ones. */
+  private static UnaryOperator<Int> half(int run) {
+    return run == 0 ? Quants::low : Quants::high;
+  }
+
+  private static List<Int> map(List<Int> words, UnaryOperator<Int> each) {
+    return words.stream().map(each).toList();
+  }
+
+  private List<List<Real>> nibbles(List<Int> words, double bias) {
+    return List.of(
+        Quants.bytes(k, map(words, Quants::low), bias),
+        Quants.bytes(k, map(words, Quants::high), bias));
+  }
+
+  /** Bits 0 to 3 of a word as bit 4 of each of four bytes. */
+  private static Int spread(Int bits) {
+    // the factor brings bit i to bit 4 + 8i, and every other copy is masked out
+    return bits.and(15).times(0x02040810).and(0x10101010);
+  }
+
+  private List<Run> pair(Int first, List<List<Real>> quants, Real scale, Optional<Real> offset) {
+    return List.of(
+        new Run(first, quants.get(0), scale, offset),
+        new Run(first.plus(apart(dtype)), quants.get(1), scale, offset));
+  }
+
+  /**
+   * Sub-blocks {@code 2·group} and {@code 2·group + 1} of a block of 256, whose scales and minima
+   * have six bits: those of the first four lie whole in bytes of their own, of the others in
+   * nibbles of the third word and in what the first four leave free.
+   */
+  private List<Run> superRuns(BlockBytes block, Int group, Int first, List<List<Int>> quants) {
+    var head = block.words(k.integer(0), 16, 0, 16);
+    var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
+    var early = group.lt(2);
+    var scales =
+        head.get(1)
+            .and(0x3F3F3F3F)
+            .where(early, Quants.low(head.get(3)).or(head.get(1).shr(2).and(0x30303030)));
+    var minima =
+        head.get(2)
+            .and(0x3F3F3F3F)
+            .where(early, Quants.high(head.get(3)).or(head.get(2).shr(2).and(0x30303030)));
+    var shift = group.rem(2).times(16);
+    var runs = new ArrayList<Run>();
+    for (int run = 0; run < 2; run++) {
+      var scale = Quants.bytes(k, scales.shr(shift), 0).get(run);
+      var least = Quants.bytes(k, minima.shr(shift), 0).get(run);
+      runs.add(
+          new Run(
+              first.plus(run * apart(dtype)),
+              Quants.bytes(k, quants.get(run), 0),
+              factors.get(0).widen().times(scale),
+              Optional.of(factors.get(1).widen().times(least).negate())));
+    }
+    return runs;
+  }
+}

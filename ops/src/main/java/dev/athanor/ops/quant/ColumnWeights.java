@@ -1,0 +1,179 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * Weights {@code [K, N]} whose neighbours along N are neighbours in memory: int8, and int4 as GPTQ
+ * and AWQ pack it. A thread decodes some columns of eight consecutive rows at once.
+ */
+final class ColumnWeights {
+
+  /** Rows of a patch: the weights of a word of GPTQ. */
+  static final int ROWS = 8;
+
+  /** How elements lie. */
+  enum Format {
+    INT8,
+    GPTQ,
+    AWQ;
+
+    static Format of(Int4Layout layout) {
+      return switch (layout) {
+        case GPTQ -> GPTQ;
+        case AWQ -> AWQ;
+        case K_PACKED -> throw new IllegalArgumentException("k-packed weights have no columns");
+      };
+    }
+
+    /** How many columns of a row of N a thread may take, at most {@code most}. */
+    int columns(int n, int most) {
+      return this == AWQ
+          ? Math.max(Int4Layout.WORD, Math.min(most, Integer.lowestOneBit(n)))
+          : Math.min(most, Integer.lowestOneBit(n));
+    }
+  }
+
+  private final KernelBuilder k;
+  private final Format format;
+  private final GlobalPointer words;
+  private final Int n;
+
+  /**
+   * Describes weights.
+   *
+   * @param words of s8 or of u32
+   * @param n how many columns there are
+   */
+  ColumnWeights(KernelBuilder k, Format format, GlobalPointer words, Int n) {
+    this.k = k;
+    this.format = format;
+    this.words = words;
+    this.n = n;
+  }
+
+  /**
+   * The quants of some rows from {@code row} on, each with {@code columns} columns from {@code
+   * column} on. Those of int4 count from 0.
+   *
+   * @param row a multiple of {@code count}
+   * @param count of rows: 8 of GPTQ
+   * @param column a multiple of {@code columns}
+   * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the
+   *     last; weights of int4 must all be there
+   */
+  List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
+    return switch (format) {
+      case INT8 -> {
+        var rows = new ArrayList<List<Real>>();
+        for (int i = 0; i < count; i++) {
+          var source = words.row(row.plus(i), n);
+          rows.add(int8(source, column, columns, row.plus(i).lt(limit).and(column.lt(n))));
+        }
+        yield rows;
+      }
+      case GPTQ -> {
+        var source = words.row(row.div(Int4Layout.WORD), n);
+        var byColumn = new ArrayList<List<Real>>();
+        for (int i = 0; i < columns; i += 4) {
+          source
+              .load(Math.min(4, columns), column.plus(i))
+              .forEach(word -> byColumn.add(Quants.nibbles(k, word.integer(), 0)));
+        }
+        var rows = new ArrayList<List<Real>>();
+        for (int i = 0; i < ROWS; i++) {
+          int inWord = i;
+          rows.add(byColumn.stream().map(c -> c.get(inWord)).toList());
+        }
+        yield rows;
+      }
+      case AWQ -> {
+        var rows = new ArrayList<List<Real>>();
+        for (int i = 0; i < count; i++) {
+          var source = words.row(row.plus(i), n.div(Int4Layout.WORD));
+          rows.add(
+              columns(
+                  source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
+                      .map(word -> Quants.nibbles(k, word.integer(), 0))
+                      .toList()));
+        }
+        yield rows;
+      }
+    };
+  }
+
+  private List<Real> int8(GlobalPointer source, Int column, int columns, Predicate there) {
+    if (columns == 1) {
+      return List.of(source.loadWhere(there, column).widen());
+    }
+    var bytes = new ArrayList<Real>();
+    if (columns == 2) {
+      source.loadWhere(there, 2, column).forEach(b -> bytes.add(b.widen()));
+      return bytes;
+    }
+    // of bytes whose sign bit is turned 0 is the least, and 128 stands for 0
+    source
+        .as(Type.U32)
+        .loadWhere(there, columns / 4, column.div(4))
+        .forEach(
+            word -> bytes.addAll(Quants.bytes(k, word.integer().xor(k.integer(0x80808080)), 128)));
+    return bytes;
+  }
+
+  /** Puts the nibbles of words of AWQ in the order of the columns. */
+  private static List<Real> columns(List<List<Real>> words) {
+    var ordered = new ArrayList<Real>();
+    for (var word : words) {
+      for (int column = 0; column < Int4Layout.WORD; column++) {
+        ordered.add(word.get(Int4Layout.AWQ.nibbleOfColumn(column)));
+      }
+    }
+    return ordered;
+  }
+
+  /**
+   * The zero points of some columns of a group.
+   *
+   * @param zeros words of eight columns each
+   */
+  List<Real> zeros(GlobalPointer zeros, boolean lessOne, Int group, Int column, int columns) {
+    int bias = lessOne ? -1 : 0;
+    var source = zeros.row(group, n.div(Int4Layout.WORD));
+    if (format == Format.AWQ) {
+      return columns(
+          source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
+              .map(word -> Quants.nibbles(k, word.integer(), bias))
+              .toList());
+    }
+    var points = new ArrayList<Real>();
+    for (int first = 0; first < columns; first += Int4Layout.WORD) {
+      var word = source.load(column.plus(first).div(Int4Layout.WORD)).integer();
+      var own = word.shr(column.rem(Int4Layout.WORD).times(4));
+      points.addAll(Quants.nibbles(k, own, bias).subList(0, Math.min(columns, Int4Layout.WORD)));
+    }
+    return points;
+  }
+
+  /** The zero points of a group where none are stored. */
+  List<Real> middles(int columns) {
+    return Collections.nCopies(columns, k.real(Type.F32, Int4Layout.MIDDLE));
+  }
+
+  /** The scales of some columns of a group. */
+  List<Real> scales(GlobalPointer scales, Int group, Int column, int columns) {
+    var source = scales.row(group, n);
+    var values = new ArrayList<Real>();
+    int atOnce = Math.min(8, columns);
+    for (int i = 0; i < columns; i += atOnce) {
+      source.load(atOnce, column.plus(i)).forEach(s -> values.add(s.widen()));
+    }
+    return values;
+  }
+}

@@ -1,0 +1,233 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Candidates;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** What quantised numbers stand for. */
+public final class Dequantize implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "dequantize",
+          "Turns quantised numbers into floating-point numbers.",
+          List.of(
+              new Input(
+                  "x",
+                  "[…, N] or packed words",
+                  inputs(),
+                  false,
+                  "the dtype says the format: i8, words of eight four-bit weights as matmul-int4"
+                      + " packs them (u32), blocks of GGML, or nf4"),
+              new Input(
+                  "scale",
+                  "[] or [rows], [K/groupSize, N] of u32",
+                  Set.of(DType.F32, DType.F16),
+                  true,
+                  "of i8 one number or one for each row, f32 or f16; of u32 those of the groups,"
+                      + " f16; blocks have their own"),
+              new Input(
+                  "zeros",
+                  "[K/groupSize, N/8]",
+                  Set.of(DType.U32),
+                  true,
+                  "zero points of the layouts gptq and awq; 8 where there are none")),
+          Stream.concat(
+                  Int4Weights.ATTRIBUTES.stream(),
+                  Stream.of(
+                      Attribute.choice(
+                          "outDtype", "f32", List.of("f32", "f16", "bf16"), "the dtype of y")))
+              .toList(),
+          List.of(
+              Output.of(
+                  "y",
+                  "that of x; [K, N] of gptq and awq, [N, K] of k-packed",
+                  "outDtype",
+                  "the numbers")),
+          "y = scale · x, scale · (q − zero) of u32, and of blocks what GGML and QLoRA say",
+          "one or two a number");
+
+  private static Set<DType> inputs() {
+    var all = EnumSet.of(DType.I8, DType.U32, DType.NF4);
+    all.addAll(BlockFormat.GGML);
+    return all;
+  }
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  /** What is to be done, checked: the type of the result and the launch that gives it. */
+  private record Problem(TensorType y, Step step) {}
+
+  private static Problem problem(Map<String, TensorType> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var scale = inputs.get("scale");
+    var zeros = inputs.get("zeros");
+    var out = DType.of(attributes.choice("outDtype")).orElseThrow();
+    if (x.dtype() != DType.U32 && zeros != null) {
+      throw new OpException.UnknownField(
+          "zeros", "zeros go with x of u32, got x of " + x.dtype().text());
+    }
+    return switch (x.dtype()) {
+      case I8 -> int8(x, scale, out);
+      case U32 -> int4(Int4Weights.of("x", x, "scale", scale, zeros, attributes), x, out);
+      default -> blocks(x, scale, out);
+    };
+  }
+
+  private static Problem blocks(TensorType x, @Nullable TensorType scale, DType out) {
+    if (scale != null) {
+      throw new OpException.UnknownField(
+          "scale", "blocks of %s have their own scales".formatted(x.dtype().text()));
+    }
+    var variant = new DequantizeVariant.Blocks(x.dtype(), out);
+    long blocks = x.shape().elements() / x.dtype().blockElements();
+    int threads = Problems.requireThreads("x", x, blocks * variant.threadsPerBlock());
+    return new Problem(
+        new TensorType(out, x.shape()),
+        step(variant, threads, Slot.input("x"), Slot.output("y"), Slot.of(threads)));
+  }
+
+  private static Problem int8(TensorType x, @Nullable TensorType scale, DType out) {
+    if (scale == null) {
+      throw new OpException.MissingInput("scale", "input \"scale\" is missing; x of i8 has one");
+    }
+    boolean perRow = scale.shape().rank() > 0;
+    var rows = x.shape().rank() == 0 ? Shape.of() : x.shape().leading(1);
+    if (perRow && !scale.shape().equals(rows)) {
+      throw new OpException.ShapeMismatch(
+          "scale",
+          "input \"scale\" has shape %s; x of shape %s takes [] or, for each row, %s"
+              .formatted(scale.shape(), x.shape(), rows));
+    }
+    long elements = x.shape().elements();
+    long length = perRow ? x.shape().extent(-1) : elements;
+    int vector = (int) Math.min(DequantizeVariant.vector(out), Long.lowestOneBit(length));
+    int threads = Problems.requireThreads("x", x, elements / vector);
+    return new Problem(
+        new TensorType(out, x.shape()),
+        step(
+            new DequantizeVariant.Int8(scale.dtype(), out, perRow, vector),
+            threads,
+            Slot.input("x"),
+            Slot.input("scale"),
+            Slot.output("y"),
+            Slot.of(threads),
+            Slot.of(perRow ? Problems.requireExtent("x", x, length) : 1)));
+  }
+
+  private static Problem int4(Int4Weights weights, TensorType x, DType out) {
+    var sizes = List.of(Slot.of(weights.k()), Slot.of(weights.n()), Slot.of(weights.group()));
+    var slots = new ArrayList<Slot>(List.of(Slot.input("x"), Slot.input("scale")));
+    if (weights.layout() == Int4Layout.K_PACKED) {
+      int threads = Problems.requireThreads("x", x, x.shape().elements());
+      slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));
+      slots.addAll(sizes);
+      return new Problem(
+          TensorType.of(out, weights.n(), weights.k()),
+          step(new DequantizeVariant.PackedAlongK(out), threads, slots.toArray(Slot[]::new)));
+    }
+    var format = ColumnWeights.Format.of(weights.layout());
+    int columns = format.columns(weights.n(), DequantizeVariant.vector(out));
+    long patches = (long) (weights.k() / ColumnWeights.ROWS) * (weights.n() / columns);
+    int threads = Problems.requireThreads("x", x, patches);
+    // a kernel without zero points never reads the pointer
+    slots.add(weights.zeros() ? Slot.input("zeros") : Slot.input("x"));
+    slots.addAll(List.of(Slot.output("y"), Slot.of(threads)));
+    slots.addAll(sizes);
+    return new Problem(
+        TensorType.of(out, weights.k(), weights.n()),
+        step(
+            new DequantizeVariant.Columns(
+                format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
+            threads,
+            slots.toArray(Slot[]::new)));
+  }
+
+  private static Step step(DequantizeVariant variant, int threads, Slot... slots) {
+    int blocks = Math.ceilDiv(threads, DequantizeVariant.THREADS);
+    return new Step(variant, Dim3.of(blocks), DequantizeVariant.THREADS, 0, List.of(slots));
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var problem = problem(inputs, attributes);
+    var candidates = new Candidates("dequantize", capability);
+    var name = problem.step.variant().name();
+    if (candidates.runs(Target.SM_80, name)) {
+      candidates.offer(1, "the one way: a thread for each 16 bytes of y", problem.step);
+    }
+    var outputs = Map.of("y", problem.y);
+    return candidates.plans(outputs, Plan.Cost.of(problem.y.shape().elements(), inputs, outputs));
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    var scale = inputs.get("scale");
+    return Map.of(
+        "y",
+        switch (x.type().dtype()) {
+          case I8 -> scaled(x, Objects.requireNonNull(scale));
+          case U32 -> int4(x, Objects.requireNonNull(scale), inputs.get("zeros"), attributes);
+          default -> x.toDoubles();
+        });
+  }
+
+  private static double[] scaled(HostTensor x, HostTensor scale) {
+    var y = x.toDoubles();
+    long rowLength = y.length / scale.type().shape().elements();
+    for (int i = 0; i < y.length; i++) {
+      y[i] *= scale.get(i / rowLength);
+    }
+    return y;
+  }
+
+  private static double[] int4(
+      HostTensor x, HostTensor scale, @Nullable HostTensor zeros, Attributes attributes) {
+    var weights =
+        Int4Weights.of(
+            "x", x.type(), "scale", scale.type(), zeros == null ? null : zeros.type(), attributes);
+    var w = weights.dequantize(x, scale, zeros);
+    if (weights.layout() != Int4Layout.K_PACKED) {
+      return w;
+    }
+    var turned = new double[w.length];
+    for (int i = 0; i < w.length; i++) {
+      turned[i % weights.n() * weights.k() + i / weights.n()] = w[i];
+    }
+    return turned;
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return DequantizeCases.of(random, quick);
+  }
+}

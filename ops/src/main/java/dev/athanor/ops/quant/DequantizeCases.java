@@ -1,0 +1,105 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.random.RandomGenerator;
+
+/** Every format, every result, every width of access. */
+final class DequantizeCases {
+
+  private static final List<DType> OUT = List.of(DType.F32, DType.F16, DType.BF16);
+
+  private final QuantDraw draw;
+  private final List<Case> cases = new ArrayList<>();
+
+  private DequantizeCases(RandomGenerator random) {
+    this.draw = new QuantDraw(random);
+  }
+
+  static List<Case> of(RandomGenerator random, boolean quick) {
+    var all = new DequantizeCases(random);
+    for (var out : quick ? List.of(DType.F16) : OUT) {
+      all.blocks(out, quick);
+      all.bytes(out, quick);
+      all.words(out, quick);
+    }
+    return all.cases;
+  }
+
+  private void blocks(DType out, boolean quick) {
+    var formats = EnumSet.copyOf(BlockFormat.GGML);
+    formats.add(DType.NF4);
+    for (var format : formats) {
+      add(out, Map.of(), Map.of("x", draw.blocks(format, quick ? 1 : 3, format.blockElements())));
+      if (!quick) {
+        add(out, Map.of(), Map.of("x", draw.blocks(format, 3L * format.blockElements())));
+      }
+    }
+  }
+
+  private void bytes(DType out, boolean quick) {
+    for (var shape :
+        quick ? new long[][] {{7, 24}} : new long[][] {{7, 24}, {3, 17}, {2, 3, 50}, {1, 1}}) {
+      var rows = Arrays.copyOf(shape, shape.length - 1);
+      add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F32)));
+      add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F16, rows)));
+    }
+    add(out, Map.of(), Map.of("x", draw.bytes(), "scale", draw.scales(DType.F32)));
+  }
+
+  private void words(DType out, boolean quick) {
+    // K, N, group
+    var sizes =
+        quick
+            ? new int[][] {{64, 24, 32}}
+            : new int[][] {{64, 24, 32}, {40, 8, 32}, {256, 40, 128}, {24, 16, -1}, {8, 8, 64}};
+    for (var size : sizes) {
+      for (var layout : Int4Layout.values()) {
+        for (var zeroFormat :
+            layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one")) {
+          words(out, layout, size[0], size[1], size[2], zeroFormat);
+        }
+      }
+    }
+    words(out, Int4Layout.K_PACKED, 40, 13, 32, "");
+    words(out, Int4Layout.GPTQ, 40, 13, 32, "");
+    words(out, Int4Layout.GPTQ, 8, 18, -1, "");
+  }
+
+  private void words(DType out, Int4Layout layout, int k, int n, int group, String zeroFormat) {
+    var attributes = Map.of("layout", layout.text(), "groupSize", group, "zeroFormat", zeroFormat);
+    var inputs = new HashMap<String, HostTensor>();
+    int groups = group == -1 ? 1 : Math.ceilDiv(k, group);
+    inputs.put(
+        "x",
+        switch (layout) {
+          case K_PACKED -> draw.words(n, k / 8);
+          case GPTQ -> draw.words(k / 8, n);
+          case AWQ -> draw.words(k, n / 8);
+        });
+    inputs.put("scale", draw.scales(DType.F16, groups, n));
+    if (!zeroFormat.isEmpty()) {
+      inputs.put("zeros", draw.words(groups, n / 8));
+    }
+    add(out, attributes, inputs);
+  }
+
+  private void add(DType out, Map<String, ?> given, Map<String, HostTensor> inputs) {
+    var all = new HashMap<String, Object>(given);
+    all.put("outDtype", out.text());
+    // the sum in f32 is rounded once, and the result once more
+    var tolerance = out == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, out);
+    cases.add(
+        new Case(
+            inputs, Attributes.of(new Dequantize().description(), all), Map.of("y", tolerance)));
+  }
+}

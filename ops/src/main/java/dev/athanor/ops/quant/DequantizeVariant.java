@@ -1,0 +1,212 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.GlobalPointer;
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Kernels that turn quantised numbers into f32, f16 or bf16, a thread a few neighbours. */
+sealed interface DequantizeVariant extends Variant {
+
+  /** Threads of a block. */
+  int THREADS = 256;
+
+  /** The dtype of the results. */
+  DType out();
+
+  @Override
+  default Kernel build() {
+    return KernelBuilder.build(name(), THREADS, this::write);
+  }
+
+  /** Writes the body. */
+  void write(KernelBuilder k);
+
+  /** How many results one access of 16 bytes writes. */
+  static int vector(DType out) {
+    return 16 / out.bytes();
+  }
+
+  /** The number of this thread in the grid. */
+  private static Int thread(KernelBuilder k) {
+    return k.block().times(THREADS).plus(k.thread());
+  }
+
+  /** Rounds numbers and writes them in accesses of at most 16 bytes. */
+  static void store(GlobalPointer to, Int at, List<? extends Real> values) {
+    int atOnce = Math.min(values.size(), 16 / to.element().bytes());
+    for (int i = 0; i < values.size(); i += atOnce) {
+      var rounded = new ArrayList<Value>();
+      values.subList(i, i + atOnce).forEach(v -> rounded.add(v.to(to.element())));
+      to.store(at.plus(i), rounded);
+    }
+  }
+
+  /** Blocks of GGML or NF4: {@code x, y, parts}. A thread decodes a part of a block. */
+  record Blocks(DType format, DType out) implements DequantizeVariant {
+
+    /** Weights of a run: what one access writes. */
+    private int length() {
+      return vector(out);
+    }
+
+    /** How many threads a block of the format takes. */
+    int threadsPerBlock() {
+      return BlockFormat.parts(format, length());
+    }
+
+    @Override
+    public String name() {
+      return "dequantize_%s_%s".formatted(format.text(), out.text());
+    }
+
+    @Override
+    public void write(KernelBuilder k) {
+      var x = k.pointer("x", Type.U8);
+      var y = k.pointer("y", Problems.type(out));
+      var parts = k.integer("parts");
+      var decoder = new BlockFormat(k, format);
+      k.when(
+          thread(k).lt(parts),
+          () -> {
+            var block = thread(k).div(threadsPerBlock());
+            var start = x.plus(block.wide().times(format.bytes()));
+            var target = y.plus(block.wide().times(format.blockElements()));
+            var bytes = BlockBytes.global(k, start, BlockFormat.alignment(format));
+            for (var run : decoder.decode(bytes, thread(k).rem(threadsPerBlock()), length())) {
+              store(target, run.first(), run.values());
+            }
+          });
+    }
+  }
+
+  /**
+   * Bytes: {@code x, scale, y, threads, rowLength}.
+   *
+   * @param scale its dtype
+   * @param perRow whether every row has a scale of its own
+   * @param vector how many numbers a thread takes; all of them are of one row
+   */
+  record Int8(DType scale, DType out, boolean perRow, int vector) implements DequantizeVariant {
+
+    @Override
+    public String name() {
+      return "dequantize_i8_%s_%s%s_v%d"
+          .formatted(out.text(), scale.text(), perRow ? "_rows" : "", vector);
+    }
+
+    @Override
+    public void write(KernelBuilder k) {
+      var x = k.pointer("x", Type.S8);
+      var scales = k.pointer("scale", Problems.type(scale));
+      var y = k.pointer("y", Problems.type(out));
+      var threads = k.integer("threads");
+      var rowLength = k.integer("rowLength");
+      k.when(
+          thread(k).lt(threads),
+          () -> {
+            var first = thread(k).wide().times(vector);
+            var row = perRow ? first.div(rowLength.wide()).narrow() : k.integer(0);
+            var factor = scales.load(row).widen();
+            var values = new ArrayList<Real>();
+            for (var q : x.plus(first).load(vector, k.integer(0))) {
+              values.add(q.widen().times(factor));
+            }
+            store(y.plus(first), k.integer(0), values);
+          });
+    }
+  }
+
+  /**
+   * Words packed along K: {@code packed, scales, y, threads, k, n, group}. A thread decodes a word.
+   */
+  record PackedAlongK(DType out) implements DequantizeVariant {
+
+    @Override
+    public String name() {
+      return "dequantize_int4_%s".formatted(out.text());
+    }
+
+    @Override
+    public void write(KernelBuilder k) {
+      var packed = k.pointer("packed", Type.U32);
+      var scales = k.pointer("scales", Type.F16);
+      var y = k.pointer("y", Problems.type(out));
+      var threads = k.integer("threads");
+      var depth = k.integer("k");
+      var n = k.integer("n");
+      var group = k.integer("group");
+      k.when(
+          thread(k).lt(threads),
+          () -> {
+            var words = depth.div(Int4Layout.WORD);
+            var column = thread(k).div(words);
+            var row = thread(k).minus(column.times(words)).times(Int4Layout.WORD);
+            var scale = scales.row(row.div(group), n).load(column).widen();
+            var values = new ArrayList<Real>();
+            for (var q : Quants.signedNibbles(k, packed.load(thread(k)).integer())) {
+              values.add(q.times(scale));
+            }
+            store(y.row(column, depth), row, values);
+          });
+    }
+  }
+
+  /**
+   * Words of GPTQ or AWQ: {@code packed, scales, zeros, y, threads, k, n, group}. A thread decodes
+   * some columns of eight rows.
+   */
+  record Columns(
+      ColumnWeights.Format format, DType out, boolean zeros, boolean lessOne, int columns)
+      implements DequantizeVariant {
+
+    @Override
+    public String name() {
+      return "dequantize_%s_%s%s_v%d"
+          .formatted(
+              Names.of(format), out.text(), zeros ? lessOne ? "_zeros1" : "_zeros" : "", columns);
+    }
+
+    @Override
+    public void write(KernelBuilder k) {
+      var packed = k.pointer("packed", Type.U32);
+      var scales = k.pointer("scales", Type.F16);
+      var zeroPoints = k.pointer("zeros", Type.U32);
+      var y = k.pointer("y", Problems.type(out));
+      var threads = k.integer("threads");
+      var depth = k.integer("k");
+      var n = k.integer("n");
+      var group = k.integer("group");
+      var weights = new ColumnWeights(k, format, packed, n);
+      k.when(
+          thread(k).lt(threads),
+          () -> {
+            var across = n.div(columns);
+            var patchRow = thread(k).div(across);
+            var column = thread(k).minus(patchRow.times(across)).times(columns);
+            var row = patchRow.times(ColumnWeights.ROWS);
+            var ofGroup = row.div(group);
+            var factors = weights.scales(scales, ofGroup, column, columns);
+            var points =
+                zeros
+                    ? weights.zeros(zeroPoints, lessOne, ofGroup, column, columns)
+                    : weights.middles(columns);
+            var patch = weights.patch(row, ColumnWeights.ROWS, column, columns, depth);
+            for (int i = 0; i < ColumnWeights.ROWS; i++) {
+              var values = new ArrayList<Real>();
+              for (int c = 0; c < columns; c++) {
+                values.add(patch.get(i).get(c).minus(points.get(c)).times(factors.get(c)));
+              }
+              store(y.row(row.plus(i), n), column, values);
+            }
+          });
+    }
+  }
+}

@@ -1,0 +1,58 @@
+package dev.athanor.ops.quant;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+
+/** How eight weights of four bits lie in a word of 32. */
+enum Int4Layout {
+  /**
+   * {@code [N, K/8]}: nibble {@code k % 8} of word {@code (n, k/8)} is weight {@code (k, n)}, in
+   * two's complement.
+   */
+  K_PACKED,
+  /**
+   * {@code [K/8, N]}: nibble {@code k % 8} of word {@code (k/8, n)}; zero points {@code [K/g,
+   * N/8]}, nibble {@code n % 8} of word {@code (group, n/8)}.
+   */
+  GPTQ,
+  /**
+   * {@code [K, N/8]}: word {@code (k, n/8)} has column {@code 8·(n/8) + ORDER[i]} in nibble {@code
+   * i}; zero points {@code [K/g, N/8]} alike.
+   */
+  AWQ;
+
+  /** Weights of a word. */
+  static final int WORD = 8;
+
+  /** What an unsigned nibble counts from where there are no zero points. */
+  static final int MIDDLE = 8;
+
+  /** Which of the eight columns of a word of AWQ nibble {@code i} is. */
+  private static final int[] ORDER = {0, 2, 4, 6, 1, 3, 5, 7};
+
+  /** The name in requests: {@code k-packed}. */
+  String text() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
+  static Int4Layout of(String text) {
+    return valueOf(text.toUpperCase(Locale.ROOT).replace('-', '_'));
+  }
+
+  static List<String> names() {
+    return Arrays.stream(values()).map(Int4Layout::text).toList();
+  }
+
+  /** Which nibble of a word along N is column {@code column}, from 0 to 7. */
+  int nibbleOfColumn(int column) {
+    if (this != AWQ) {
+      return column;
+    }
+    int nibble = 0;
+    while (ORDER[nibble] != column) {
+      nibble++;
+    }
+    return nibble;
+  }
+}

@@ -1,0 +1,223 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A K x N matrix of four-bit weights, its shapes checked: weight {@code (k, n)} is {@code
+ * scales[k/group, n] · (q − zero[k/group, n])}. The last group is shorter where the others leave
+ * less.
+ *
+ * @param group how many weights of a column share a scale
+ * @param zeros whether there are zero points; without them a nibble of GPTQ and AWQ counts from 8
+ * @param lessOne whether zero points are stored less one
+ */
+record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, boolean lessOne) {
+
+  private static final int LEAST_GROUP = 32;
+  private static final String GROUP_SIZE = "groupSize";
+
+  /** What weights of an op with one matrix of them are asked for. */
+  static final List<Attribute> ATTRIBUTES =
+      List.of(
+          groupSize(),
+          Attribute.choice(
+              "layout",
+              "k-packed",
+              Int4Layout.names(),
+              "how nibbles are packed. k-packed: [N, K/8], nibble k % 8 of word (n, k/8), signed,"
+                  + " without zeros. gptq: [K/8, N], nibble k % 8 of word (k/8, n), unsigned; zeros"
+                  + " [K/groupSize, N/8], nibble n % 8. awq: [K, N/8], nibbles 0 to 7 of a word are"
+                  + " columns 0 2 4 6 1 3 5 7, unsigned; zeros [K/groupSize, N/8] alike"),
+          Attribute.choice(
+              "zeroFormat",
+              "",
+              List.of("plain", "less-one"),
+              "whether zeros are stored as they are or less one; less-one for gptq, whose first"
+                  + " format has it so, and plain for awq when left out"));
+
+  static Attribute groupSize() {
+    return Attribute.integer(
+            GROUP_SIZE,
+            128,
+            "how many weights of a column share a scale: a power of two from 32 on, or -1 for all;"
+                + " the last group may be shorter")
+        .from(-1, 1 << 30);
+  }
+
+  /** The size of groups that was asked for. */
+  static int group(Attributes attributes, int k) {
+    long asked = attributes.integer(GROUP_SIZE);
+    if (asked != -1 && (asked < LEAST_GROUP || Long.bitCount(asked) != 1)) {
+      throw new OpException.InvalidAttribute(
+          GROUP_SIZE,
+          "attribute \"groupSize\" must be a power of two from 32 on, or -1 for one group of all K, got %d"
+              .formatted(asked));
+    }
+    return asked == -1 || asked > k ? k : (int) asked;
+  }
+
+  /**
+   * Checks the weights that an op was given; zeros are always called so. Without an attribute that
+   * says so the layout is k-packed.
+   *
+   * @param name of the packed words
+   */
+  static Int4Weights of(
+      String name,
+      TensorType packed,
+      String scaleName,
+      @Nullable TensorType scales,
+      @Nullable TensorType zeros,
+      Attributes attributes) {
+    var asked = attributes.choice("layout");
+    var layout = asked.isEmpty() ? Int4Layout.K_PACKED : Int4Layout.of(asked);
+    var format = attributes.choice("zeroFormat");
+    boolean lessOne = format.isEmpty() ? layout == Int4Layout.GPTQ : format.equals("less-one");
+    requireMatrix(name, packed);
+    long rows = packed.shape().extent(0);
+    long columns = packed.shape().extent(1);
+    long k =
+        switch (layout) {
+          case K_PACKED -> columns * Int4Layout.WORD;
+          case GPTQ -> rows * Int4Layout.WORD;
+          case AWQ -> rows;
+        };
+    long n =
+        switch (layout) {
+          case K_PACKED -> rows;
+          case GPTQ -> columns;
+          case AWQ -> columns * Int4Layout.WORD;
+        };
+    Problems.requireExtent(name, packed, k);
+    Problems.requireExtent(name, packed, n);
+    if (k % Int4Layout.WORD != 0) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s, so K = %d; K of four-bit weights must be a multiple of 8"
+              .formatted(name, packed.shape(), k));
+    }
+    var weights =
+        new Int4Weights(
+            layout, (int) k, (int) n, group(attributes, (int) k), zeros != null, lessOne);
+    weights.check(scaleName, scales);
+    if (zeros != null) {
+      weights.checkZeros(zeros);
+    }
+    return weights;
+  }
+
+  private static void requireMatrix(String name, TensorType packed) {
+    if (packed.shape().rank() != 2) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s; packed weights are a matrix of words"
+              .formatted(name, packed.shape()));
+    }
+  }
+
+  private void check(String name, @Nullable TensorType scales) {
+    if (scales == null) {
+      throw new OpException.MissingInput(
+          name, "input \"%s\" is missing; weights of four bits have scales".formatted(name));
+    }
+    if (!scales.shape().equals(Shape.of(groups(), n))) {
+      throw new OpException.ShapeMismatch(
+          name,
+          "input \"%s\" has shape %s; %d weights along K in groups of %d take [K/groupSize, N] = [%d, %d]"
+              .formatted(name, scales.shape(), k, group, groups(), n));
+    }
+    if (scales.dtype() != DType.F16) {
+      throw new OpException.UnsupportedDType(
+          name,
+          "input \"%s\" is %s; scales of four-bit weights are f16"
+              .formatted(name, scales.dtype().text()));
+    }
+  }
+
+  private void checkZeros(TensorType given) {
+    if (layout == Int4Layout.K_PACKED) {
+      throw new OpException.UnknownField(
+          "zeros",
+          "the layout k-packed has signed weights and no zeros; layout gptq or awq has them");
+    }
+    if (n % Int4Layout.WORD != 0) {
+      throw new OpException.ShapeMismatch(
+          "zeros",
+          "zero points are packed by eights along N, which must be a multiple of 8, got %d"
+              .formatted(n));
+    }
+    if (!given.shape().equals(Shape.of(groups(), n / Int4Layout.WORD))) {
+      throw new OpException.ShapeMismatch(
+          "zeros",
+          "input \"zeros\" has shape %s; it must be [K/groupSize, N/8] = [%d, %d]"
+              .formatted(given.shape(), groups(), n / Int4Layout.WORD));
+    }
+  }
+
+  /** By how many bits a row is shifted right to give its group: those of one group are all 0. */
+  int groupShift() {
+    return group == k ? 31 : Integer.numberOfTrailingZeros(group);
+  }
+
+  int groups() {
+    return Math.ceilDiv(k, group);
+  }
+
+  /** The weights in float64, {@code [K, N]}. */
+  double[] dequantize(Map<String, HostTensor> inputs) {
+    return dequantize(
+        Objects.requireNonNull(inputs.get("packed")),
+        Objects.requireNonNull(inputs.get("scales")),
+        inputs.get("zeros"));
+  }
+
+  /** The weights in float64, {@code [K, N]}. */
+  double[] dequantize(HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
+    var weights = new double[Math.multiplyExact(k, n)];
+    for (int row = 0; row < k; row++) {
+      for (int column = 0; column < n; column++) {
+        int at = row / group * n + column;
+        weights[row * n + column] =
+            scales.get(at) * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
+      }
+    }
+    return weights;
+  }
+
+  private int quant(HostTensor packed, int row, int column) {
+    return switch (layout) {
+      case K_PACKED -> {
+        int nibble = nibble(packed, (long) column * (k / Int4Layout.WORD) + row / 8, row % 8);
+        yield nibble < 8 ? nibble : nibble - 16;
+      }
+      case GPTQ -> nibble(packed, (long) (row / 8) * n + column, row % 8);
+      case AWQ ->
+          nibble(
+              packed,
+              (long) row * (n / Int4Layout.WORD) + column / 8,
+              layout.nibbleOfColumn(column % 8));
+    };
+  }
+
+  private int zero(@Nullable HostTensor zeroPoints, int ofGroup, int column) {
+    if (zeroPoints == null) {
+      return layout == Int4Layout.K_PACKED ? 0 : Int4Layout.MIDDLE;
+    }
+    long word = (long) ofGroup * (n / Int4Layout.WORD) + column / 8;
+    return nibble(zeroPoints, word, layout.nibbleOfColumn(column % 8)) + (lessOne ? 1 : 0);
+  }
+
+  private static int nibble(HostTensor words, long word, int i) {
+    return (int) (words.type().dtype().readLong(words.data(), word) >>> (4 * i)) & 15;
+  }
+}

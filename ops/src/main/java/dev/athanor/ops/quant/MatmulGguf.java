@@ -1,0 +1,89 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** The product with weights in GGML's block formats. */
+public final class MatmulGguf implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "matmul-gguf",
+          "Multiplies a matrix with weights as GGUF files have them.",
+          List.of(
+              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left matrix"),
+              new Input(
+                  "w",
+                  "[N, K]",
+                  BlockFormat.GGML,
+                  false,
+                  "the weights, a row of blocks for each column of c; the dtype says the format")),
+          List.of(),
+          List.of(Output.of("c", "[M, N]", "f32", "the product")),
+          "c = a·wᵀ, with w as GGML defines its numbers, sums in f32",
+          "2·M·N·K");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  private static ProjectionProblem problem(Map<String, TensorType> inputs) {
+    var a = Objects.requireNonNull(inputs.get("a"));
+    var w = Objects.requireNonNull(inputs.get("w"));
+    if (w.shape().rank() != 2) {
+      throw new OpException.ShapeMismatch(
+          "w", "input \"w\" has shape %s; it must be a matrix [N, K]".formatted(w.shape()));
+    }
+    int n = Problems.requireExtent("w", w, w.shape().extent(0));
+    int depth = Problems.requireExtent("w", w, w.shape().extent(1));
+    return new ProjectionProblem(
+        new Packing.Block(w.dtype()),
+        a.dtype(),
+        DType.F32,
+        ProjectionProblem.requireRows("a", a, depth),
+        depth,
+        31,
+        "a",
+        List.of(new ProjectionProblem.Projection("w", "", "", "c", n)));
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    return ProjectionPlanner.plans("matmul-gguf", problem(inputs), inputs, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = problem(Problems.types(inputs));
+    var w = Objects.requireNonNull(inputs.get("w")).toDoubles();
+    var turned = new double[w.length];
+    for (int i = 0; i < w.length; i++) {
+      turned[i % p.k() * p.projections().getFirst().n() + i / p.k()] = w[i];
+    }
+    return Map.of(
+        "c",
+        Problems.product(
+            Objects.requireNonNull(inputs.get("a")).toDoubles(), turned, p.m(), p.k()));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return ProjectionCases.gguf(random, quick);
+  }
+}

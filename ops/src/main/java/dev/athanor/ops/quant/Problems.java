@@ -1,0 +1,77 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import java.util.HashMap;
+import java.util.Map;
+
+/** What the problems of this package have in common. */
+final class Problems {
+
+  /** Numbers of elements along a dimension, and of threads, are 32-bit integers in kernels. */
+  private static final int MOST = Integer.MAX_VALUE - 1024;
+
+  private Problems() {}
+
+  /**
+   * Checks the size of a dimension of what is stored in a tensor.
+   *
+   * @throws OpException.TooLarge when kernels could not count it
+   */
+  static int requireExtent(String name, TensorType tensor, long extent) {
+    if (extent > MOST) {
+      throw new OpException.TooLarge(
+          name,
+          "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
+              .formatted(name, tensor.shape()));
+    }
+    return (int) extent;
+  }
+
+  /** Checks how many threads of a flat grid a tensor takes. */
+  static int requireThreads(String name, TensorType tensor, long threads) {
+    if (threads > MOST) {
+      throw new OpException.TooLarge(
+          name,
+          "input \"%s\" has shape %s, which takes %d threads; 2^31 - 1025 are the most"
+              .formatted(name, tensor.shape(), threads));
+    }
+    return (int) threads;
+  }
+
+  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
+    var types = new HashMap<String, TensorType>();
+    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    return types;
+  }
+
+  /** The PTX type of elements. */
+  static Type type(DType dtype) {
+    return switch (dtype) {
+      case F32 -> Type.F32;
+      case F16 -> Type.F16;
+      case BF16 -> Type.BF16;
+      case I8 -> Type.S8;
+      case U32 -> Type.U32;
+      default ->
+          throw new IllegalArgumentException("no kernel here has elements of " + dtype.text());
+    };
+  }
+
+  /** The product of a matrix {@code [m, k]} and one {@code [k, n]}. */
+  static double[] product(double[] a, double[] b, int m, int k) {
+    int n = b.length / k;
+    var c = new double[Math.multiplyExact(m, n)];
+    for (int i = 0; i < m; i++) {
+      for (int depth = 0; depth < k; depth++) {
+        for (int j = 0; j < n; j++) {
+          c[i * n + j] += a[i * k + depth] * b[depth * n + j];
+        }
+      }
+    }
+    return c;
+  }
+}

@@ -1,0 +1,252 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Candidates;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.TensorTile;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** Chooses how products with quantised weights are computed. */
+final class ProjectionPlanner {
+
+  /** A tile of c and of a warp; the depth depends on the weights. */
+  private record Shape(int m, int n, int warpM, int warpN) {}
+
+  private static final List<Shape> SHAPES =
+      List.of(new Shape(128, 128, 64, 32), new Shape(64, 64, 32, 32), new Shape(16, 64, 16, 16));
+
+  /** The least depth of a stage. */
+  private static final int DEPTH = 64;
+
+  /** What stages may take, so that every GPU has it. */
+  private static final int SHARED_BYTES = 96 * 1024;
+
+  /** Elements of the smallest tiles, which compute whatever is smaller. */
+  private static final int SMALL = 1024;
+
+  /** How many times a larger tile may be as large as what it computes. */
+  private static final int WASTE = 4;
+
+  /** How many rows of the left matrix a block of a GEMV takes at most. */
+  private static final int MOST_ROWS = 8;
+
+  /** How many steps of a warp of a GEMV are on their way. */
+  private static final int STAGES = 4;
+
+  /** Instructions that decode a weight. */
+  private static final double DECODING = 4;
+
+  /** Lanes of a multiprocessor that compute in a cycle. */
+  private static final double LANES = 128;
+
+  /** Multiply-adds of 16-bit elements on tensor cores that a multiprocessor does in a cycle. */
+  private static final double PRODUCTS_PER_CYCLE = 1024;
+
+  /** Bytes that a multiprocessor receives in a cycle when all do. */
+  private static final double BYTES_PER_CYCLE = 20;
+
+  /** Cycles of a launch, with a block's before its first product and behind its last. */
+  private static final double LAUNCH_CYCLES = 4500;
+
+  /** Cycles from one stage to the next that nothing shortens. */
+  private static final double STAGE_CYCLES = 100;
+
+  private static final double CYCLES_PER_MICROSECOND = 1500;
+
+  private final ProjectionProblem problem;
+  private final double weightBytes;
+  private final Capability device;
+  private final Candidates candidates;
+
+  private ProjectionPlanner(
+      String op, ProjectionProblem problem, double weightBytes, Capability device) {
+    this.problem = problem;
+    this.weightBytes = weightBytes;
+    this.device = device;
+    this.candidates = new Candidates(op, device);
+  }
+
+  /** The plans that the device can run, the cheapest first. */
+  static List<LaunchPlan> plans(
+      String op, ProjectionProblem problem, Map<String, TensorType> inputs, Capability device) {
+    double weightBytes = 0;
+    for (var projection : problem.projections()) {
+      var weights = inputs.get(projection.weights());
+      weightBytes += weights == null ? 0 : weights.bytes();
+    }
+    var planner = new ProjectionPlanner(op, problem, weightBytes, device);
+    if (planner.candidates.runs(Target.SM_80, op)) {
+      if (problem.packing() instanceof Packing.AlongN along) {
+        planner.offerColumns(along);
+      } else {
+        planner.offerRows();
+      }
+      SHAPES.forEach(planner::offerTile);
+    }
+    var outputs = problem.outputs();
+    return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
+  }
+
+  /** Rows that a block of a GEMV takes: a power of two, and not many more than there are. */
+  private int rows() {
+    return Math.min(MOST_ROWS, Integer.highestOneBit(2 * problem.m() - 1));
+  }
+
+  private void offerRows() {
+    int length = RowWeights.longestRun(problem.packing(), problem.k());
+    boolean wide =
+        !(problem.packing() instanceof Packing.Block(var format))
+            || BlockFormat.alignment(format) == 16;
+    for (boolean split : List.of(false, true)) {
+      if (wide) {
+        offerRows(length, split ? 1 : 2, split, 0);
+      }
+      if (problem.packing() instanceof Packing.Block) {
+        offerRows(length, 1, split, STAGES);
+      }
+    }
+  }
+
+  private void offerRows(int length, int columns, boolean split, int stages) {
+    var variant =
+        new RowGemv(
+            problem.packing(),
+            problem.in(),
+            problem.out(),
+            length,
+            rows(),
+            columns,
+            split,
+            stages,
+            problem.projections().size());
+    if (split && problem.m() > MOST_ROWS) {
+      candidates.refuse(variant.name(), "so many rows have blocks enough without sharing columns");
+      return;
+    }
+    int part = RowWeights.part(problem.packing(), length);
+    int lanes = split ? RowGemv.THREADS : KernelBuilder.WARP;
+    double steps = Math.ceil((double) problem.k() / (lanes * part));
+    offerGemv(
+        variant, variant.tile(), steps * part * columns, RowGemv.THREADS, variant.sharedBytes());
+  }
+
+  private void offerColumns(Packing.AlongN along) {
+    var variant =
+        new ColumnGemv(
+            along,
+            problem.in(),
+            problem.out(),
+            rows(),
+            along.format().columns(problem.alignment(), ColumnGemv.columns(along.format())),
+            problem.k() % ColumnWeights.ROWS == 0,
+            problem.projections().size());
+    double steps = Math.ceil((double) problem.k() / (ColumnWeights.ROWS * ColumnGemv.WAYS));
+    offerGemv(
+        variant,
+        variant.tile(),
+        steps * ColumnWeights.ROWS * variant.columns(),
+        ColumnGemv.THREADS,
+        0);
+  }
+
+  /**
+   * Offers a GEMV.
+   *
+   * @param weights how many a lane decodes
+   */
+  private void offerGemv(Variant variant, int tile, double weights, int threads, int shared) {
+    int groups = Math.ceilDiv(problem.m(), rows());
+    double perBlock = threads * weights * (DECODING + 2 * rows()) / LANES;
+    double blocks = problem.blocks(tile) * (double) groups / device.multiprocessors();
+    double read = groups * weightBytes / (BYTES_PER_CYCLE * device.multiprocessors());
+    offer(
+        variant,
+        problem.blocks(tile),
+        groups,
+        threads,
+        shared,
+        Math.max(Math.ceil(blocks) * perBlock, read),
+        "weights are decoded for %d rows at once".formatted(rows()));
+  }
+
+  private void offerTile(Shape shape) {
+    var packing = problem.packing();
+    var staged = TensorProjection.staged(packing, problem.in());
+    int depth = Math.max(DEPTH, RowWeights.span(packing));
+    int stageBytes = (shape.m + shape.n) * depth * staged.bytes();
+    int stages = Math.max(2, Math.min(4, SHARED_BYTES / stageBytes));
+    var tile = new TensorTile(shape.m, shape.n, depth, shape.warpM, shape.warpN, stages);
+    var variant =
+        new TensorProjection(
+            tile,
+            packing,
+            problem.in(),
+            problem.out(),
+            access(problem.k(), problem.in()),
+            Math.min(8, problem.alignment()),
+            access(problem.alignment(), problem.out()),
+            problem.projections().size());
+    long area = (long) shape.m * shape.n;
+    if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
+      candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      return;
+    }
+    int groups = Math.ceilDiv(problem.m(), shape.m);
+    double weights = (double) shape.n * depth;
+    double products = PRODUCTS_PER_CYCLE * 2 / staged.bytes();
+    double perStage =
+        Math.max(shape.m * weights / products, weights * DECODING / LANES) + STAGE_CYCLES;
+    double perBlock = Math.ceil((double) problem.k() / depth) * perStage;
+    double blocks = problem.blocks(shape.n) * (double) groups / device.multiprocessors();
+    offer(
+        variant,
+        problem.blocks(shape.n),
+        groups,
+        tile.threads(),
+        variant.sharedBytes(),
+        Math.ceil(blocks) * perBlock,
+        staged == Type.F32
+            ? "both factors are rounded to tf32"
+            : "weights are rounded to " + staged.word());
+  }
+
+  private static long upTo16(long extent) {
+    return Math.ceilDiv(extent, 16) * 16L;
+  }
+
+  /** The most bytes that every row of so many elements begins at a multiple of, at most 16. */
+  private static int access(int elements, DType dtype) {
+    return (int) Math.min(16, Long.lowestOneBit(elements * (long) dtype.bytes()));
+  }
+
+  private void offer(
+      Variant variant,
+      long columns,
+      int groups,
+      int threads,
+      int shared,
+      double cycles,
+      String how) {
+    if (columns > Integer.MAX_VALUE) {
+      candidates.refuse(
+          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(columns));
+      return;
+    }
+    double microseconds = (LAUNCH_CYCLES + cycles) / CYCLES_PER_MICROSECOND;
+    candidates.offer(
+        microseconds,
+        String.format(Locale.ROOT, "about %.1f us; %s", microseconds, how),
+        new Step(variant, new Dim3((int) columns, groups, 1), threads, shared, problem.slots()));
+  }
+}

@@ -1,0 +1,188 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Candidates;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/** Symmetric quantisation to signed bytes, with a scale for all numbers or one for each row. */
+public final class QuantizeInt8 implements Op {
+
+  private static final double MOST = 127;
+  private static final int MOST_PARTS = 1024;
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "quantize-int8",
+          "Quantises numbers to signed bytes, so that the greatest magnitude becomes 127.",
+          List.of(
+              new Input(
+                  "x",
+                  "[…, N]",
+                  Set.of(DType.F32, DType.F16, DType.BF16),
+                  false,
+                  "the numbers; NaN becomes 0 and is not looked at for the scale")),
+          List.of(
+              Attribute.choice(
+                  "per",
+                  "tensor",
+                  List.of("tensor", "row"),
+                  "what shares a scale: all numbers, or those of each row")),
+          List.of(
+              Output.of("q", "[…, N]", "i8", "the numbers over the scale, rounded"),
+              Output.of("scale", "[] or […]", "f32", "what q is to be multiplied by")),
+          "scale = max |x| / 127, q = round(x / scale), each quotient rounded to f32 and halves to"
+              + " even; where all x are 0 so are scale and q",
+          "three a number");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    boolean perRow = attributes.choice("per").equals("row");
+    if (perRow && x.shape().rank() == 0) {
+      throw new OpException.ShapeMismatch(
+          "x", "input \"x\" has shape []; a scale for each row takes at least one dimension");
+    }
+    var scales = perRow ? x.shape().leading(1) : Shape.of();
+    var outputs =
+        Map.of(
+            "q", new TensorType(DType.I8, x.shape()),
+            "scale", new TensorType(DType.F32, scales));
+    long rows = scales.elements();
+    long length = x.shape().elements() / rows;
+    int vector = (int) Math.min(16 / x.dtype().bytes(), Long.lowestOneBit(length));
+    int vectors = Problems.requireThreads("x", x, length / vector);
+    int blocksX = Problems.requireThreads("x", x, rows);
+    var candidates = new Candidates("quantize-int8", capability);
+    var row = new QuantizeVariant(QuantizeVariant.Pass.ROWS, x.dtype(), vector);
+    if (candidates.runs(Target.SM_80, row.name())) {
+      offerRows(candidates, row, blocksX, vectors);
+      if (!perRow) {
+        offerParts(candidates, x, vector, vectors, capability);
+      }
+    }
+    return candidates.plans(outputs, Plan.Cost.of(3.0 * x.shape().elements(), inputs, outputs));
+  }
+
+  private static void offerRows(
+      Candidates candidates, QuantizeVariant variant, int rows, int vectors) {
+    candidates.offer(
+        rows == 1 ? vectors : 1,
+        "a block for each row, which reads it twice",
+        new Step(
+            variant,
+            Dim3.of(rows),
+            QuantizeVariant.THREADS,
+            0,
+            List.of(Slot.input("x"), Slot.output("q"), Slot.output("scale"), Slot.of(vectors))));
+  }
+
+  /** All numbers in two launches: parts of them are looked at, then the parts' results are. */
+  private static void offerParts(
+      Candidates candidates, TensorType x, int vector, int vectors, Capability capability) {
+    int wanted = Math.ceilDiv(vectors, QuantizeVariant.THREADS);
+    int parts = Math.min(wanted, Math.min(MOST_PARTS, 4 * capability.multiprocessors()));
+    var greatest = new QuantizeVariant(QuantizeVariant.Pass.GREATEST, x.dtype(), vector);
+    var quantise = new QuantizeVariant(QuantizeVariant.Pass.QUANTISE, x.dtype(), vector);
+    var slots =
+        new ArrayList<Slot>(
+            List.of(Slot.input("x"), new Slot.Workspace(0), Slot.of(vectors), Slot.of(parts)));
+    var both = new ArrayList<Slot>(slots);
+    both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
+    candidates.offer(
+        quantise.name(),
+        2.0 * QuantizeVariant.THREADS + 2.0 * vectors / parts,
+        "%d blocks, in two launches".formatted(parts),
+        List.of(
+            new Step(greatest, Dim3.of(parts), QuantizeVariant.THREADS, 0, slots),
+            new Step(quantise, Dim3.of(parts), QuantizeVariant.THREADS, 0, both)),
+        4L * parts);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var x = Objects.requireNonNull(inputs.get("x"));
+    boolean perRow = attributes.choice("per").equals("row");
+    int length = (int) (perRow ? x.type().shape().extent(-1) : x.type().shape().elements());
+    var values = x.toDoubles();
+    var q = new double[values.length];
+    var scales = new double[values.length / length];
+    for (int row = 0; row < scales.length; row++) {
+      double greatest = 0;
+      for (int i = row * length; i < (row + 1) * length; i++) {
+        greatest = Math.max(greatest, Double.isNaN(values[i]) ? 0 : Math.abs(values[i]));
+      }
+      float scale = (float) (greatest / MOST);
+      scales[row] = scale;
+      for (int i = row * length; i < (row + 1) * length; i++) {
+        float quotient = (float) (values[i] / scale);
+        double rounded = Float.isNaN(quotient) ? 0 : Math.rint(quotient);
+        q[i] = Math.max(-MOST, Math.min(MOST, rounded));
+      }
+    }
+    return Map.of("q", q, "scale", scales);
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    var draw = new Draw(random);
+    var cases = new ArrayList<Case>();
+    for (var dtype : List.of(DType.F32, DType.F16, DType.BF16)) {
+      for (var per : List.of("tensor", "row")) {
+        var inputs = new ArrayList<HostTensor>();
+        inputs.add(draw.normal(dtype, 5, 24));
+        if (!quick) {
+          inputs.add(draw.normal(dtype, 3, 1031));
+          inputs.add(draw.normal(dtype, 2, 2, 2 * QuantizeVariant.THREADS * 8));
+          inputs.add(draw.normal(dtype, 1));
+          inputs.add(draw.normal(dtype, 7, 18));
+          inputs.add(HostTensor.zeros(TensorType.of(dtype, 3, 16)));
+          inputs.add(withNan(draw, dtype));
+        }
+        for (var x : inputs) {
+          cases.add(
+              new Case(
+                  Map.of("x", x),
+                  Attributes.of(DESCRIPTION, Map.of("per", per)),
+                  Map.of("q", Tolerance.exact(), "scale", Tolerance.exact())));
+        }
+      }
+    }
+    return cases;
+  }
+
+  private static HostTensor withNan(Draw draw, DType dtype) {
+    var x = draw.normal(dtype, 4, 9);
+    dtype.write(x.data(), 3, Double.NaN);
+    dtype.write(x.data(), 20, dtype.spacing(0));
+    return x;
+  }
+}

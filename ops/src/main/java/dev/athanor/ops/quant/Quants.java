@@ -1,0 +1,77 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Small integers that lie side by side in a word, turned into f32. */
+final class Quants {
+
+  /** The f32 2^23, whose last bits count ones: a byte in its place of the lowest is 2^23 + byte. */
+  private static final int BASE = 0x4B000000;
+
+  private static final double BASE_VALUE = 0x1p23;
+
+  private static final int LOW_NIBBLES = 0x0F0F0F0F;
+
+  private Quants() {}
+
+  /** The four unsigned bytes of a word, each less {@code bias}; exact, without a conversion. */
+  static List<Real> bytes(KernelBuilder k, Int word, double bias) {
+    var values = new ArrayList<Real>();
+    for (int b = 0; b < 4; b++) {
+      values.add(raised(k, word, b).minus(BASE_VALUE + bias));
+    }
+    return values;
+  }
+
+  /** 2^23 plus byte {@code b} of a word. */
+  private static Real raised(KernelBuilder k, Int word, int b) {
+    var permuted =
+        k.compute(
+            Type.B32,
+            "prmt.b32",
+            word.value(),
+            k.integer(BASE).value(),
+            k.integer(0x7540 | b).value());
+    return (Real) permuted.as(Type.F32);
+  }
+
+  /** The bytes of several words, in order. */
+  static List<Real> bytes(KernelBuilder k, List<Int> words, double bias) {
+    var values = new ArrayList<Real>();
+    words.forEach(word -> values.addAll(bytes(k, word, bias)));
+    return values;
+  }
+
+  /** The low nibbles of the bytes of a word, as bytes. */
+  static Int low(Int word) {
+    return word.and(LOW_NIBBLES);
+  }
+
+  /** The high nibbles of the bytes of a word, as bytes. */
+  static Int high(Int word) {
+    return word.shr(4).and(LOW_NIBBLES);
+  }
+
+  /** The eight nibbles of a word, the lowest first, each less {@code bias}. */
+  static List<Real> nibbles(KernelBuilder k, Int word, double bias) {
+    var even = bytes(k, low(word), bias);
+    var odd = bytes(k, high(word), bias);
+    var values = new ArrayList<Real>();
+    for (int b = 0; b < 4; b++) {
+      values.add(even.get(b));
+      values.add(odd.get(b));
+    }
+    return values;
+  }
+
+  /** The eight nibbles of a word in two's complement, the lowest first. */
+  static List<Real> signedNibbles(KernelBuilder k, Int word) {
+    // of nibbles whose sign bit is turned 0 is the least, and 8 stands for 0
+    return nibbles(k, word.xor(k.integer(0x88888888)), 8);
+  }
+}

@@ -1,0 +1,28 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.Real;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Consecutive weights of a row that share a scale: weight {@code i} is {@code scale · quants[i] +
+ * offset}.
+ *
+ * @param first the number of the first weight, in its block or row
+ * @param quants small whole numbers, or the entries of a table, as f32
+ * @param offset absent where it is 0
+ */
+record Run(Int first, List<Real> quants, Real scale, Optional<Real> offset) {
+
+  Run {
+    quants = List.copyOf(quants);
+  }
+
+  /** The weights. */
+  List<Real> values() {
+    return quants.stream()
+        .map(q -> offset.map(o -> q.fma(scale, o)).orElseGet(() -> q.times(scale)))
+        .toList();
+  }
+}

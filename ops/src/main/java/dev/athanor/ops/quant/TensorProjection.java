@@ -1,0 +1,159 @@
+package dev.athanor.ops.quant;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Activation;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.Epilogue;
+import dev.athanor.ops.matmul.MatrixStaging;
+import dev.athanor.ops.matmul.Stage;
+import dev.athanor.ops.matmul.Staging;
+import dev.athanor.ops.matmul.SumStore;
+import dev.athanor.ops.matmul.TensorMatmul;
+import dev.athanor.ops.matmul.TensorTile;
+import java.util.Optional;
+
+/**
+ * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
+ * memory. Blocks along the second dimension of the grid take the tiles' rows.
+ *
+ * @param accessA bytes of a that may be copied at once
+ * @param accessWeights how many of int8 may be loaded at once
+ * @param accessC bytes of the products that may be written at once
+ * @param products how many there are
+ */
+record TensorProjection(
+    TensorTile tile,
+    Packing packing,
+    DType in,
+    DType out,
+    int accessA,
+    int accessWeights,
+    int accessC,
+    int products)
+    implements Variant {
+
+  /**
+   * What is multiplied. A weight with a scale has more digits than bf16, whose rounding alone would
+   * take most of the tolerance; a byte has no more.
+   */
+  static Mma mma(Packing packing, DType in) {
+    return switch (in) {
+      case F16 -> Mma.F16;
+      case BF16 -> scaled(packing) ? Mma.TF32 : Mma.BF16;
+      case F32 -> Mma.TF32;
+      default -> throw new IllegalArgumentException(in.text());
+    };
+  }
+
+  /** Whether scales are applied to weights, rather than to sums. */
+  private static boolean scaled(Packing packing) {
+    return !(packing instanceof Packing.AlongN along
+        && along.format() == ColumnWeights.Format.INT8);
+  }
+
+  /** The type of what is in shared memory. */
+  static Type staged(Packing packing, DType in) {
+    var mma = mma(packing, in);
+    return mma.equals(Mma.TF32) ? Type.F32 : mma.a();
+  }
+
+  private Stage stageA() {
+    return new Stage(staged(packing, in), false, tile.m(), tile.k());
+  }
+
+  private Stage stageB() {
+    return new Stage(staged(packing, in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
+  }
+
+  int sharedBytes() {
+    return Math.max(
+        TensorMatmul.ringBytes(tile, stageA(), stageB()),
+        tile.warps() * SumStore.bytes(tile.warpN(), Problems.type(out)));
+  }
+
+  @Override
+  public String name() {
+    return "mma_%s_%s_%s_%s_a%d_w%d_c%d%s"
+        .formatted(
+            packing.text(),
+            in.text(),
+            out.text(),
+            tile,
+            accessA,
+            accessWeights,
+            accessC,
+            products > 1 ? "_p" + products : "");
+  }
+
+  @Override
+  public Kernel build() {
+    return KernelBuilder.build(name(), tile.threads(), this::write);
+  }
+
+  private void write(KernelBuilder k) {
+    var problem = new ProjectionParameters(k, packing, in, out, products, tile.n());
+    var shared = k.dynamicShared();
+    var row = k.blockY().times(tile.m());
+    var product = new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB());
+    var weights =
+        new WeightStaging(k, shared, stageB(), problem, packing, accessWeights, tile.threads());
+    var sums =
+        product.multiply(left(k, shared, problem, row), weights, k.integer(0), problem.depth);
+    k.barrier();
+    var type = Problems.type(out);
+    var store =
+        new SumStore(
+            k,
+            shared,
+            k.warp().times(SumStore.bytes(tile.warpN(), type)),
+            tile.warpN(),
+            type,
+            SumStore.Order.of(stageA(), stageB()),
+            accessC);
+    product.store(
+        store,
+        sums,
+        row,
+        problem.column,
+        new SumStore.Target(problem.c, problem.m, problem.n),
+        epilogue(k, problem));
+  }
+
+  private Staging left(KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int row) {
+    return in == DType.BF16 && staged(packing, in) == Type.F32
+        ? new WideningStaging(k, shared, stageA(), problem, row, tile.threads())
+        : new MatrixStaging(
+            k,
+            shared,
+            stageA(),
+            problem.a,
+            problem.depth,
+            row,
+            problem.m,
+            problem.depth,
+            accessA,
+            tile.threads());
+  }
+
+  private Epilogue.Applied epilogue(KernelBuilder k, ProjectionParameters problem) {
+    var factor =
+        scaled(packing)
+            ? Optional.<Real>empty()
+            : Optional.of(problem.scales.load(k.integer(0)).widen());
+    var epilogue =
+        new Epilogue(
+            factor.isPresent() ? Epilogue.Scale.TENSOR : Epilogue.Scale.NONE,
+            Optional.empty(),
+            Activation.NONE,
+            out);
+    return new Epilogue.Applied(
+        epilogue, factor, Optional.empty(), Optional.empty(), Optional.empty());
+  }
+}

@@ -1,0 +1,77 @@
+package dev.athanor.ops.tune;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.bench.Effort;
+import dev.athanor.ops.bench.OpBench;
+import dev.athanor.ops.bench.Samples;
+import java.time.InstantSource;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Times every variant that a device has for a problem. A variant whose result is wrong, by elements
+ * that are compared with float64 before anything is timed, can win nothing.
+ */
+public final class Tuner {
+
+  private final Device device;
+  private final TuningCache cache;
+  private final Effort effort;
+  private final InstantSource clock;
+
+  public Tuner(Device device, TuningCache cache, Effort effort, InstantSource clock) {
+    this.device = device;
+    this.cache = cache;
+    this.effort = effort;
+    this.clock = clock;
+  }
+
+  /**
+   * What tuning a problem found.
+   *
+   * @param rows a row for every variant, the planner's own order
+   * @param winner absent when no variant was right
+   */
+  public record Result(List<OpBench.Row> rows, Optional<TuningCache.Winner> winner) {
+    public Result {
+      rows = List.copyOf(rows);
+    }
+  }
+
+  /**
+   * Finds the fastest variant and keeps it.
+   *
+   * @param seed what the inputs are drawn from
+   * @throws OpException when the op cannot compute the problem
+   * @throws java.io.UncheckedIOException when the winner could not be kept
+   */
+  public Result tune(Problem problem, long seed) {
+    var plans = problem.plans(device.capability());
+    var rows = new ArrayList<OpBench.Row>();
+    try (var bench = new OpBench(device, effort, Optional.empty())) {
+      bench.run(problem, plans, seed, rows::add);
+    }
+    var winner =
+        rows.stream()
+            .filter(row -> row.ours().isPresent())
+            .min(Comparator.comparingDouble(Tuner::micros))
+            .map(row ->
+                new TuningCache.Winner(
+                    TuningKey.of(problem, device.capability()),
+                    row.kernel(),
+                    micros(row),
+                    problem.text(),
+                    clock.instant().truncatedTo(ChronoUnit.SECONDS).toString()));
+    winner.ifPresent(cache::put);
+    return new Result(rows, winner);
+  }
+
+  private static double micros(OpBench.Row row) {
+    return row.ours().map(Samples::median).orElse(Double.POSITIVE_INFINITY);
+  }
+}

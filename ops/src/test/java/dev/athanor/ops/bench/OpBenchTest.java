@@ -1,0 +1,224 @@
+package dev.athanor.ops.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Bindings;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.bench.OpBench.Row;
+import dev.athanor.ops.matmul.Matmul;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The bench on the emulator. */
+class OpBenchTest {
+
+  private static final Effort SHORT = new Effort(1, 2, 0);
+
+  private final Device device = new EmulatedDevice();
+
+  @AfterEach
+  void close() {
+    assertThat(device.memory().used()).as("bytes that were not given back").isZero();
+    device.close();
+  }
+
+  private static Problem matmul(String text) {
+    return Problem.parse(new Matmul(), text);
+  }
+
+  private List<Row> rows(Problem problem, boolean allVariants, Optional<Baseline> baseline) {
+    var rows = new ArrayList<Row>();
+    try (var bench = new OpBench(device, SHORT, baseline)) {
+      bench.run(problem, allVariants, 1, rows::add);
+    }
+    return rows;
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F32, false, false", "F32, true, true", "F16, true, false", "BF16, false, true"})
+  void rightKernelsAreTimed(DType dtype, boolean transposeA, boolean transposeB) {
+    var problem =
+        matmul(
+            "a=%1$s[%2$s] b=%1$s[%3$s] transposeA=%4$s transposeB=%5$s"
+                .formatted(
+                    dtype.text(),
+                    transposeA ? "20,17" : "17,20",
+                    transposeB ? "9,20" : "20,9",
+                    transposeA,
+                    transposeB));
+    var rows = rows(problem, true, Optional.empty());
+    assertThat(rows).hasSizeGreaterThan(1);
+    assertThat(rows).extracting(Row::kernel).doesNotHaveDuplicates();
+    assertThat(rows)
+        .allSatisfy(row -> {
+          assertThat(row.failure()).isEmpty();
+          assertThat(row.error()).isBetween(0.0, row.limit());
+          assertThat(row.cost().flops()).isEqualTo(2.0 * 17 * 9 * 20);
+          assertThat(row.ours().orElseThrow().count()).isEqualTo(2);
+          assertThat(row.ours().orElseThrow().median()).isPositive();
+          assertThat(row.ratio()).isEmpty();
+        });
+    assertThat(rows(problem, false, Optional.empty()))
+        .extracting(Row::kernel)
+        .containsExactly(rows.getFirst().kernel());
+  }
+
+  @Test
+  void aBaselineIsTimedBesideOurs() {
+    var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(true)).getFirst();
+    assertThat(row.failure()).isEmpty();
+    assertThat(row.ratio())
+        .contains(row.ours().orElseThrow().median() / row.theirs().orElseThrow().median());
+  }
+
+  @Test
+  void aBaselineThatComputesNothingIsNoMeasure() {
+    var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(false)).getFirst();
+    assertThat(row.failure())
+        .contains(
+            "ours once more is wrong: sampled elements of c are off by Infinity, at most 2.83e-06 is right");
+    assertThat(row.ours()).isEmpty();
+  }
+
+  @Test
+  void aWrongKernelIsAFailureHoweverFast() {
+    var row =
+        rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, Optional.empty())
+            .getFirst();
+    assertThat(row.failure().orElseThrow())
+        .matches(
+            "matmul_f32_\\S+ is wrong: sampled elements of c are off by 0\\.\\d+, at most 4\\.00e-06 is right");
+    assertThat(row.error()).isGreaterThan(row.limit());
+    assertThat(row.ours()).isEmpty();
+  }
+
+  @Test
+  void matricesThatDoNotFitAreAFailure() {
+    var rows = new ArrayList<Row>();
+    try (var small = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000));
+        var bench = new OpBench(small, SHORT, Optional.empty())) {
+      bench.run(matmul("a=f32[16,16] b=f32[16,16]"), false, 1, rows::add);
+    }
+    assertThat(rows.getFirst().failure())
+        .contains("1024 bytes of device memory were asked for, 1000 are free");
+  }
+
+  /** Our own kernels under another name, or nothing at all. */
+  private Optional<Baseline> other(boolean computes) {
+    var kernels = new KernelCache(device);
+    return Optional.of(
+        new Baseline() {
+          @Override
+          public String name() {
+            return "ours once more";
+          }
+
+          @Override
+          public boolean computes(Problem problem) {
+            return true;
+          }
+
+          @Override
+          public void enqueue(Stream stream, Problem problem, Bindings bindings) {
+            if (computes) {
+              problem.plans(device.capability()).getFirst().enqueue(kernels, stream, bindings);
+            }
+          }
+
+          @Override
+          public void close() {}
+        });
+  }
+
+  /** Matmul, but the first element of c is 0. */
+  private static final class Spoilt implements Op {
+    private final Op matmul = new Matmul();
+
+    @Override
+    public OpDescription description() {
+      return matmul.description();
+    }
+
+    @Override
+    public List<? extends Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      return matmul.plans(inputs, attributes, capability).stream().map(SpoiltPlan::new).toList();
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      return matmul.reference(inputs, attributes);
+    }
+
+    @Override
+    public Tolerance tolerance(
+        String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+      return matmul.tolerance(output, dtype, inputs, attributes);
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return matmul.cases(random, quick);
+    }
+  }
+
+  private record SpoiltPlan(Plan plan) implements Plan {
+    @Override
+    public String kernel() {
+      return plan.kernel();
+    }
+
+    @Override
+    public Map<String, TensorType> outputs() {
+      return plan.outputs();
+    }
+
+    @Override
+    public List<Kernel> kernels() {
+      return plan.kernels();
+    }
+
+    @Override
+    public Cost cost() {
+      return plan.cost();
+    }
+
+    @Override
+    public String explain() {
+      return plan.explain();
+    }
+
+    @Override
+    public int requiredSharedMemory() {
+      return plan.requiredSharedMemory();
+    }
+
+    @Override
+    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
+      plan.enqueue(kernels, stream, bindings);
+      stream.fill(bindings.output("c").buffer(), 0, 4, (byte) 0);
+    }
+  }
+}

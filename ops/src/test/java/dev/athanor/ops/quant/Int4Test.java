@@ -1,0 +1,203 @@
+package dev.athanor.ops.quant;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Known products of four-bit weights, with every kernel. */
+class Int4Test {
+
+  private static final MatmulInt4 OP = new MatmulInt4();
+  private static final int[] AWQ_ORDER = {0, 2, 4, 6, 1, 3, 5, 7};
+
+  private static Map<String, HostTensor> ones(int m, int n, int k, long word, double... scales) {
+    return Map.of(
+        "a", Products.filled(TensorType.of(DType.F16, m, k), 1),
+        "packed", Products.filled(TensorType.of(DType.U32, n, k / 8), word),
+        "scales",
+            HostTensor.of(
+                TensorType.of(DType.F16, scales.length, n),
+                Arrays.stream(scales).flatMap(s -> Arrays.stream(filled(n, s))).toArray()));
+  }
+
+  private static double[] filled(int n, double value) {
+    var values = new double[n];
+    Arrays.fill(values, value);
+    return values;
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0x11111111, 128", "0x88888888, -1024", "0x77777777, 896", "0xFFFFFFFF, -128"})
+  void equalWeightsAddUp(String word, double sum) {
+    var inputs = ones(16, 8, 128, Long.decode(word), 1);
+    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+      assertThat(c.getValue()).as(c.getKey()).containsOnly(sum);
+    }
+  }
+
+  @Test
+  void everyGroupHasItsScale() {
+    var inputs = ones(17, 13, 256, 0x11111111, 1, 2);
+    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+      assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
+    }
+  }
+
+  /** The rows of a are those of the identity, so that row k of c is row k of the weights. */
+  @ParameterizedTest
+  @ValueSource(strings = {"k-packed", "gptq"})
+  void nibblesGoAlongK(String layout) {
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("a", identity(8));
+    boolean signed = layout.equals("k-packed");
+    inputs.put(
+        "packed",
+        Products.filled(
+            signed ? TensorType.of(DType.U32, 13, 1) : TensorType.of(DType.U32, 1, 13),
+            0x87654321L));
+    inputs.put("scales", Products.filled(TensorType.of(DType.F16, 1, 13), 0.5));
+    for (var c : Products.all(OP, Map.of("layout", layout), inputs, "c").entrySet()) {
+      for (int i = 0; i < c.getValue().length; i++) {
+        int nibble = i / 13 + 1;
+        double expected = signed ? nibble < 8 ? nibble : -8 : nibble - 8;
+        assertThat(c.getValue()[i]).as(c.getKey()).isEqualTo(expected / 2);
+      }
+    }
+  }
+
+  private static HostTensor identity(int k) {
+    var values = new double[k * k];
+    for (int i = 0; i < k; i++) {
+      values[i * k + i] = 1;
+    }
+    return HostTensor.of(TensorType.of(DType.F16, k, k), values);
+  }
+
+  /**
+   * Random weights and zero points, packed here as AutoGPTQ and AutoAWQ pack them, one nibble after
+   * the other.
+   */
+  @ParameterizedTest
+  @CsvSource({"gptq, less-one", "gptq, plain", "awq, plain", "awq, less-one"})
+  void wordsArePackedAsTheirAuthorsPackThem(String layout, String zeroFormat) {
+    int k = 64;
+    int n = 24;
+    var random = new Random(layout.hashCode() + zeroFormat.length());
+    var weights = new int[k][n];
+    var zeros = new int[2][n];
+    for (var row : weights) {
+      Arrays.setAll(row, _ -> random.nextInt(16));
+    }
+    for (var row : zeros) {
+      Arrays.setAll(row, _ -> 1 + random.nextInt(15));
+    }
+    boolean awq = layout.equals("awq");
+    var packed = new double[k * n / 8];
+    for (int row = 0; row < k; row++) {
+      for (int column = 0; column < n; column++) {
+        if (awq) {
+          int from = column / 8 * 8 + AWQ_ORDER[column % 8];
+          packed[row * (n / 8) + column / 8] +=
+              Math.scalb((double) weights[row][from], 4 * (column % 8));
+        } else {
+          packed[row / 8 * n + column] += Math.scalb((double) weights[row][column], 4 * (row % 8));
+        }
+      }
+    }
+    var packedZeros = new double[2 * n / 8];
+    for (int group = 0; group < 2; group++) {
+      for (int column = 0; column < n; column++) {
+        int from = awq ? column / 8 * 8 + AWQ_ORDER[column % 8] : column;
+        int stored = zeros[group][from] - (zeroFormat.equals("less-one") ? 1 : 0);
+        packedZeros[group * (n / 8) + column / 8] += Math.scalb((double) stored, 4 * (column % 8));
+      }
+    }
+    var scales = new Draw(random).uniform(0.5, 2, TensorType.of(DType.F16, 2, n));
+    var inputs =
+        Map.of(
+            "a", identity(k),
+            "packed",
+                HostTensor.of(
+                    awq ? TensorType.of(DType.U32, k, n / 8) : TensorType.of(DType.U32, k / 8, n),
+                    packed),
+            "scales", scales,
+            "zeros", HostTensor.of(TensorType.of(DType.U32, 2, n / 8), packedZeros));
+    var attributes =
+        Map.of("layout", layout, "groupSize", 32, "zeroFormat", zeroFormat, "outDtype", "f32");
+    for (var c : Products.all(OP, attributes, inputs, "c").entrySet()) {
+      for (int i = 0; i < k * n; i++) {
+        int group = i / n / 32;
+        double exact =
+            scales.get((long) group * n + i % n) * (weights[i / n][i % n] - zeros[group][i % n]);
+        assertThat(c.getValue()[i])
+            .as("element %d of %s", i, c.getKey())
+            .isCloseTo(exact, Offset.offset(Math.abs(exact) * 0x1p-11));
+      }
+    }
+  }
+
+  /** The format that wrote zero points less one is the one that is taken when none is named. */
+  @Test
+  void zerosOfGptqAreLessOneUnlessItIsSaid() {
+    var inputs = new HashMap<String, HostTensor>(ones(2, 8, 32, 0x99999999L, 1));
+    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
+    inputs.put("zeros", Products.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
+    for (var c : Products.all(OP, Map.of("layout", "gptq"), inputs, "c").entrySet()) {
+      assertThat(c.getValue()).as(c.getKey()).containsOnly(32);
+    }
+    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 32, 1), 0x99999999L));
+    for (var c : Products.all(OP, Map.of("layout", "awq"), inputs, "c").entrySet()) {
+      assertThat(c.getValue()).as(c.getKey()).containsOnly(64);
+    }
+  }
+
+  /**
+   * Weights that are quantised as GPTQ's simplest form does, scale = max |w| / 7 for each group,
+   * come back within half a scale.
+   */
+  @Test
+  void quantisedWeightsComeBack() {
+    int k = 64;
+    int n = 13;
+    var w = new Draw(new Random(5)).normal(DType.F32, n, k);
+    var scales = HostTensor.zeros(TensorType.of(DType.F16, 2, n));
+    var words = new long[n * k / 8];
+    for (int column = 0; column < n; column++) {
+      for (int group = 0; group < 2; group++) {
+        double greatest = 0;
+        for (int i = 0; i < 32; i++) {
+          greatest = Math.max(greatest, Math.abs(w.get(column * k + group * 32 + i)));
+        }
+        DType.F16.write(scales.data(), (long) group * n + column, greatest / 7);
+      }
+      for (int i = 0; i < k; i++) {
+        double scale = scales.get((long) (i / 32) * n + column);
+        long q = Math.clamp((long) Math.rint(w.get(column * k + i) / scale), -8, 7);
+        words[(column * k + i) / 8] |= (q & 15) << (4 * (i % 8));
+      }
+    }
+    var packed = HostTensor.zeros(TensorType.of(DType.U32, n, k / 8));
+    for (int i = 0; i < words.length; i++) {
+      DType.U32.writeLong(packed.data(), i, words[i]);
+    }
+    var inputs = Map.of("x", packed, "scale", scales);
+    for (var y : Products.all(new Dequantize(), Map.of("groupSize", 32), inputs, "y").values()) {
+      for (int i = 0; i < n * k; i++) {
+        double scale = scales.get((long) (i % k / 32) * n + i / k);
+        assertThat(Math.abs(y[i] - w.get(i))).isLessThanOrEqualTo(0.502 * scale);
+      }
+    }
+  }
+}

@@ -1,0 +1,174 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.io.ClassPathResource;
+import org.yaml.snakeyaml.DumperOptions;
+import org.yaml.snakeyaml.Yaml;
+
+/**
+ * The interface's OpenAPI document: what {@code openapi.yaml} says, and a path of its own for every
+ * op, whose inputs, attributes and outputs come from its description.
+ */
+final class OpenApiDocument {
+
+  private static final String ANY_OP = "/ops/{op}";
+
+  private OpenApiDocument() {}
+
+  /** The document as YAML. */
+  static String of(Collection<OpDescription> ops) {
+    var document = read();
+    var paths = new LinkedHashMap<String, Object>();
+    map(document.get("paths"))
+        .forEach((path, item) -> {
+          paths.put(path, item);
+          if (path.equals(ANY_OP)) {
+            ops.forEach(op -> paths.put("/ops/" + op.name(), path(op, map(item))));
+          }
+        });
+    document.put("paths", paths);
+    var options = new DumperOptions();
+    options.setDefaultFlowStyle(DumperOptions.FlowStyle.BLOCK);
+    options.setWidth(120);
+    options.setDereferenceAliases(true);
+    return new Yaml(options).dump(document);
+  }
+
+  private static Map<String, Object> read() {
+    try (var in = new ClassPathResource("openapi.yaml").getInputStream()) {
+      return map(new Yaml().load(in));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Map<String, Object> path(OpDescription op, Map<String, Object> any) {
+    var item = new LinkedHashMap<String, Object>();
+    item.put("get", operation(map(any.get("get")), "describe", op, Map.of()));
+    var body = Map.of("required", true, "content", Map.of("application/json", media(op)));
+    item.put("post", operation(map(any.get("post")), "run", op, Map.of("requestBody", body)));
+    return item;
+  }
+
+  private static Map<String, Object> operation(
+      Map<String, Object> any, String verb, OpDescription op, Map<String, Object> changes) {
+    var operation = new LinkedHashMap<>(any);
+    operation.put("operationId", verb + "-" + op.name());
+    operation.put("summary", op.summary());
+    operation.put("description", op.formula());
+    operation.putAll(changes);
+    return operation;
+  }
+
+  private static Map<String, Object> media(OpDescription op) {
+    var inputs = new LinkedHashMap<String, Object>();
+    var required = new ArrayList<String>();
+    for (var input : op.inputs()) {
+      inputs.put(
+          input.name(),
+          described(
+              "%s, %s: %s"
+                  .formatted(
+                      input.shape(),
+                      String.join(
+                          " or ", input.dtypes().stream().sorted().map(DType::text).toList()),
+                      input.meaning()),
+              Map.of("oneOf", List.of(ref("InlineTensor"), ref("TensorHandle")))));
+      if (!input.optional()) {
+        required.add(input.name());
+      }
+    }
+    var attributes = new LinkedHashMap<String, Object>();
+    op.attributes().forEach(attribute -> attributes.put(attribute.name(), schema(attribute)));
+    var outputs = new LinkedHashMap<String, Object>();
+    for (var output : op.outputs()) {
+      outputs.put(
+          output.name(),
+          described(
+              "%s, %s: %s".formatted(output.shape(), output.dtype(), output.meaning()),
+              Map.of("allOf", List.of(ref("OpRequest/properties/outputs/additionalProperties")))));
+    }
+    var tensors = object(inputs);
+    tensors.put("required", required);
+    var body = new LinkedHashMap<String, Object>();
+    body.put("inputs", tensors);
+    body.put("attributes", object(attributes));
+    body.put("outputs", object(outputs));
+    var schema = object(body);
+    schema.put("required", List.of("inputs"));
+    return Map.of("schema", schema);
+  }
+
+  private static Map<String, Object> schema(OpDescription.Attribute attribute) {
+    var schema = new LinkedHashMap<String, Object>();
+    var text = attribute.defaultValue();
+    switch (attribute.type()) {
+      case BOOLEAN -> {
+        schema.put("type", "boolean");
+        schema.put("default", Boolean.parseBoolean(text));
+      }
+      case CHOICE -> {
+        schema.put("type", "string");
+        schema.put("enum", attribute.choices());
+        if (!text.isEmpty()) {
+          schema.put("default", text);
+        }
+      }
+      case INTEGER, NUMBER -> {
+        boolean whole = attribute.type() == OpDescription.AttributeType.INTEGER;
+        schema.put("type", whole ? "integer" : "number");
+        if (!text.isEmpty()) {
+          schema.put("default", number(Double.parseDouble(text), whole));
+        }
+        if (Double.isFinite(attribute.least())) {
+          schema.put("minimum", number(attribute.least(), whole));
+        }
+        if (Double.isFinite(attribute.greatest())) {
+          schema.put("maximum", number(attribute.greatest(), whole));
+        }
+      }
+    }
+    return described(attribute.meaning(), schema);
+  }
+
+  private static Object number(double value, boolean whole) {
+    if (whole) {
+      return (long) value;
+    }
+    return value;
+  }
+
+  private static Map<String, Object> described(String description, Map<String, ?> schema) {
+    var all = new LinkedHashMap<String, Object>();
+    all.put("description", description);
+    all.putAll(schema);
+    return all;
+  }
+
+  private static Map<String, Object> object(Map<String, Object> properties) {
+    var schema = new LinkedHashMap<String, Object>();
+    schema.put("type", "object");
+    schema.put("additionalProperties", false);
+    schema.put("properties", properties);
+    return schema;
+  }
+
+  private static Map<String, Object> ref(String schema) {
+    return Map.of("$ref", "#/components/schemas/" + schema);
+  }
+
+  @SuppressWarnings("unchecked") // the document is ours, and its keys are strings
+  private static Map<String, Object> map(@Nullable Object node) {
+    return (Map<String, Object>) Objects.requireNonNull(node);
+  }
+}
