@@ -113,8 +113,6 @@ record ElementwisePlanner(
 
   private int vector(Loops of) {
     int widest = ElementwiseVariant.widest(in, output.dtype());
-    return of.rank() == 1
-        ? widest
-        : (int) Math.min(widest, Long.lowestOneBit(of.inner().count()));
+    return of.rank() == 1 ? widest : (int) Math.min(widest, Long.lowestOneBit(of.inner().count()));
   }
 }

@@ -59,7 +59,10 @@ record ElementwiseVariant(
     return Math.toIntExact(Math.ceilDiv(elements, (long) vector * THREADS * DEPTH));
   }
 
-  /** For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code add_f32_r2_an_v4}. */
+  /**
+   * For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code
+   * add_f32_r2_an_v4}.
+   */
   @Override
   public String name() {
     var name = new StringBuilder(formula.text()).append('_').append(in.text());

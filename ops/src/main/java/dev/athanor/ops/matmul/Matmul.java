@@ -21,7 +21,8 @@ import java.util.random.RandomGenerator;
 /** The product of two matrices, with bias and activation. */
 public final class Matmul implements Op {
 
-  private static final Set<DType> DTYPES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
+  private static final Set<DType> DTYPES =
+      Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
 
   /** What can be added: a number of eight bits is no bias. */
   private static final Set<DType> BIASES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);

@@ -78,7 +78,11 @@ class ElementwiseTest {
     var y = apply("gelu", Map.of(), DType.F32, x);
     // x·erfc(-x/√2)/2 to twelve digits
     double[] right = {
-      -4.04969409489e-3, -1.4332578594e-6, -4.97676845942e-15, -7.61985302416e-23, -2.13177853449e-32
+      -4.04969409489e-3,
+      -1.4332578594e-6,
+      -4.97676845942e-15,
+      -7.61985302416e-23,
+      -2.13177853449e-32
     };
     for (int i = 0; i < x.length; i++) {
       assertThat(y[i] / right[i]).as("gelu(%s)", x[i]).isBetween(1 - 2e-5, 1 + 2e-5);
