@@ -57,8 +57,7 @@ final class CoresEngine extends Engine {
   @Override
   void own(SharedTile shared, int offset) {
     weights =
-        shared.at(
-            k.integer(offset), Type.F32, tile.rows(), tile.columns(), tile.columns() + GROUP);
+        shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), tile.columns() + GROUP);
   }
 
   @Override
@@ -117,8 +116,7 @@ final class CoresEngine extends Engine {
         depth -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var column = depth.plus(at);
-            var of =
-                scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
+            var of = scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
             for (int r = 0; r < rows; r++) {
               var own = read(left.tile(), row.plus(r), column);
               for (int c = 0; c < of.size(); c++) {
@@ -138,8 +136,7 @@ final class CoresEngine extends Engine {
     k.warpBarrier();
     for (int r = 0; r < rows; r++) {
       for (int c = 0; c < given.columns().size(); c++) {
-        exchange.store(
-            row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
+        exchange.store(row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
       }
     }
     k.warpBarrier();
@@ -157,7 +154,10 @@ final class CoresEngine extends Engine {
             for (int i = 0; i < GROUP; i++) {
               for (int c = 0; c < sums.columns().size(); c += GROUP) {
                 var values =
-                    read(right, from.plus(i), column.plus(sums.column()).plus(sums.columns().get(c)));
+                    read(
+                        right,
+                        from.plus(i),
+                        column.plus(sums.column()).plus(sums.columns().get(c)));
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {
                     sums.sums().get(r).get(c + j).addProduct(own.get(r).get(i), values.get(j));

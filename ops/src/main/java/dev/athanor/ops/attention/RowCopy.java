@@ -182,5 +182,4 @@ record RowCopy(KernelBuilder k, int threads, int access) {
       k.when(own, body);
     }
   }
-
 }

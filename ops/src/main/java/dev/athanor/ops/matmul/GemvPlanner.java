@@ -22,8 +22,8 @@ final class GemvPlanner {
 
   private static final int ROUNDS = 4;
 
-  /** What a second launch costs, in the units of a step of K. */
-  private static final double LAUNCH = 1e6;
+  /** Multiply-adds in the time that a byte of the matrix takes. */
+  private static final double BYTE = 4;
 
   private GemvPlanner() {}
 
@@ -44,10 +44,11 @@ final class GemvPlanner {
       // Time goes as what a wave of blocks reads in a step of K, which it pads to whole rounds.
       double waves = Math.ceil(blocks / (double) capability.multiprocessors());
       double padded = Math.ceilDiv(problem.depth(), variant.step()) * (double) variant.step();
-      double step = 16.0 * variant.outputs() * padded / problem.depth();
+      double step =
+          BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
       candidates.offer(
           variant.name(),
-          waves * step,
+          MatmulPlanner.microseconds(waves * step * problem.depth()),
           "%.0f waves of blocks, each %.0f".formatted(waves, step),
           whole(problem, variant, (int) blocks),
           0);
@@ -81,15 +82,16 @@ final class GemvPlanner {
                 Activation.NONE),
             variant.access(),
             variant.lanes());
-    int chunk = Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
+    int chunk =
+        Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
     int parts = Math.ceilDiv(problem.depth(), chunk);
     double waves =
         Math.ceil((double) blocks * parts / (BLOCKS * (double) capability.multiprocessors()));
-    double overhead = LAUNCH / problem.depth();
     long outputs = problem.outputs() * problem.batch().inner().count();
     candidates.offer(
         "%s_split%d".formatted(variant.name(), parts),
-        waves * BLOCKS * step / parts + overhead,
+        MatmulPlanner.LAUNCH_MICROSECONDS
+            + MatmulPlanner.microseconds(waves * BLOCKS * step * problem.depth() / parts),
         "%.0f waves of blocks, each %.0f of %d parts of K, and a second launch"
             .formatted(waves, step * BLOCKS, parts),
         split(problem, partial, blocks, chunk, parts),
@@ -111,7 +113,9 @@ final class GemvPlanner {
                 slots(
                     problem,
                     start,
-                    problem.product().bias() ? Slot.input(problem.names().bias()) : y(problem, start),
+                    problem.product().bias()
+                        ? Slot.input(problem.names().bias())
+                        : y(problem, start),
                     y(problem, start),
                     problem.depth(),
                     0,

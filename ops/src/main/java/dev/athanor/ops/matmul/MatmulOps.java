@@ -9,6 +9,6 @@ public final class MatmulOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return List.of(new Matmul(), new MatmulBackward(), new Gemv());
+    return List.of(new Matmul(), new MatmulInt8(), new MatmulBackward(), new Gemv());
   }
 }

@@ -6,8 +6,19 @@ import dev.athanor.ops.LaunchPlan;
 import java.util.List;
 import java.util.Map;
 
-/** Chooses how a product is computed, among the ways of all kinds of kernels. */
+/**
+ * Chooses how a product is computed. Each family of kernels has a planner that offers them; costs
+ * are microseconds of a rough model, so that families compare.
+ */
 final class MatmulPlanner {
+
+  /** What a launch takes. */
+  static final double LAUNCH_MICROSECONDS = 3;
+
+  static final double CYCLES_PER_MICROSECOND = 1500;
+
+  /** Multiply-adds that a multiprocessor does in a cycle, one a lane. */
+  private static final double LANES = 128;
 
   private MatmulPlanner() {}
 
@@ -20,5 +31,10 @@ final class MatmulPlanner {
     CoresPlanner.offer(problem, device, candidates);
     TensorPlanner.offer(problem, device, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
+  }
+
+  /** The time of a launch whose multiprocessors do so many multiply-adds each, one a lane. */
+  static double microseconds(double multiplyAdds) {
+    return LAUNCH_MICROSECONDS + multiplyAdds / (LANES * CYCLES_PER_MICROSECOND);
   }
 }

@@ -18,7 +18,7 @@ import java.util.function.Consumer;
  * @param limit how many c has
  * @param depth how long K is
  * @param access bytes moved at once: a power of two from the size of an element to 16
- * @param threads of the block
+ * @param threads of the block, a power of two
  */
 public record MatrixStaging(
     KernelBuilder k,
@@ -35,8 +35,18 @@ public record MatrixStaging(
 
   private static final int LEAST_COPY = 4;
 
-  /** What one thread moves at once. */
-  private record Piece(Int row, Int column, GlobalPointer source, Int index, Int left, Predicate in) {}
+  /**
+   * What one thread moves at once.
+   *
+   * @param row in shared memory
+   * @param column in shared memory
+   * @param source the row that it is read from
+   * @param index where in that row
+   * @param left how many elements there are from there on; not positive beyond the end
+   * @param inside whether there is such a row
+   */
+  private record Piece(
+      Int row, Int column, GlobalPointer source, int index, Int left, Predicate inside) {}
 
   /** The loads, and so registers, that filling a stage takes a thread; 0 where it copies. */
   static int registers(Stage stage, int access, int threads) {
@@ -44,18 +54,25 @@ public record MatrixStaging(
   }
 
   @Override
-  public Runnable fill(Int offset, Int depth) {
-    return access < LEAST_COPY ? load(offset, depth) : copy(offset, depth);
+  public Runnable fill(Int offset, Int from) {
+    return access < LEAST_COPY ? load(offset, from) : copy(offset, from);
   }
 
   private Runnable copy(Int offset, Int from) {
     var to = stage.at(shared, offset);
-    each(piece -> {
-      var here = piece(from, piece);
-      var bytes = here.left.times(stage.element().bytes());
-      var valid = bytes.max(k.integer(0)).min(k.integer(access)).where(here.in, k.integer(0));
-      to.copyAsync(stage.place(here.row), here.column, access, here.source, here.index, valid);
-    });
+    each(
+        from,
+        piece -> {
+          var bytes = piece.left.times(stage.element().bytes());
+          var most = bytes.max(k.integer(0)).min(k.integer(access));
+          to.copyAsync(
+              piece.row,
+              piece.column,
+              access,
+              piece.source,
+              k.integer(piece.index),
+              most.where(piece.inside, k.integer(0)));
+        });
     return () -> {};
   }
 
@@ -64,38 +81,58 @@ public record MatrixStaging(
     var to = stage.at(shared, offset, unit);
     int elements = access / stage.element().bytes();
     List<Runnable> stores = new ArrayList<>();
-    each(piece -> {
-      var here = piece(from, piece);
-      var inside = here.in.and(here.left.gt(k.integer(0)));
-      var value = here.source.as(unit).loadWhere(inside, here.index.div(elements));
-      stores.add(() -> to.store(stage.place(here.row), here.column.div(elements), value));
-    });
+    each(
+        from,
+        piece -> {
+          var inside = piece.inside.and(piece.left.gt(k.integer(0)));
+          var value = piece.source.as(unit).loadWhere(inside, k.integer(piece.index / elements));
+          stores.add(() -> to.store(piece.row, piece.column.div(elements), value));
+        });
     return () -> stores.forEach(Runnable::run);
   }
 
-  private Piece piece(Int from, Int index) {
-    int elements = access / stage.element().bytes();
-    int across = stage.columns() / elements;
-    var row = index.div(across);
-    var column = index.rem(across).times(elements);
-    var inRow = (stage.kIsRow() ? from : first).plus(row);
-    var inColumn = (stage.kIsRow() ? first : from).plus(column);
-    var rows = stage.kIsRow() ? depth : limit;
-    var columns = stage.kIsRow() ? limit : depth;
-    // a row beyond the last is not read, yet its address should be one that could be
-    var source = matrix.row(inRow.min(rows.plus(-1)), leadingDimension);
-    return new Piece(row, column, source, inColumn, columns.minus(inColumn), inRow.lt(rows));
-  }
-
   /** Every piece of the stage, shared out to the threads. */
-  private void each(Consumer<Int> move) {
+  private void each(Int from, Consumer<Piece> move) {
     int pieces = stage.bytes() / access;
     if (pieces < threads) {
-      k.when(k.thread().lt(pieces), () -> move.accept(k.thread()));
-      return;
+      k.when(k.thread().lt(pieces), () -> eachOfThread(from, pieces, move));
+    } else {
+      eachOfThread(from, pieces, move);
     }
+  }
+
+  /**
+   * A thread moves pieces of rows that are a constant number apart. One address goes from row to
+   * row, for one each would take too many registers; what lies beyond an end is not read.
+   */
+  private void eachOfThread(Int from, int pieces, Consumer<Piece> move) {
+    int elements = access / stage.element().bytes();
+    int across = stage.columns() / elements;
+    var row = k.thread().div(across);
+    var column = k.thread().rem(across).times(elements);
+    var place = stage.place(row);
+    var inRow = (stage.kIsRow() ? from : first).plus(row);
+    var inColumn = (stage.kIsRow() ? first : from).plus(column);
+    var rows = (stage.kIsRow() ? depth : limit).minus(inRow);
+    var columns = (stage.kIsRow() ? limit : depth).minus(inColumn);
+    var source = matrix.row(inRow, leadingDimension).plus(inColumn.wide());
+    int at = 0;
     for (int piece = 0; piece < pieces; piece += threads) {
-      move.accept(k.thread().plus(piece));
+      int below = piece / across;
+      int right = piece % across * elements;
+      if (below > at) {
+        source = source.plus(leadingDimension.wide().times(below - at));
+        at = below;
+      }
+      move.accept(
+          new Piece(
+              // rows apart by a power of two differ in bits that the first has not
+              place.plus(stage.place(k.integer(below))),
+              column.plus(right),
+              source,
+              right,
+              columns.plus(-right),
+              rows.gt(k.integer(below))));
     }
   }
 }

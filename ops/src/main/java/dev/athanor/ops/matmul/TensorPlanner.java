@@ -13,8 +13,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from sm_80
- * on has.
+ * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
+ * sm_80 on has.
  */
 final class TensorPlanner {
 
@@ -52,13 +52,11 @@ final class TensorPlanner {
   /** Bytes that a multiprocessor receives in a cycle when all do. */
   private static final double BYTES_PER_CYCLE = 32;
 
-  /** Cycles of a launch, with a block's before its first product and behind its last. */
-  private static final double LAUNCH_CYCLES = 4500;
+  /** Cycles until the first stage of a block is there. */
+  private static final double BLOCK_CYCLES = 1500;
 
   /** Cycles from one stage to the next that nothing shortens. */
   private static final double STAGE_CYCLES = 100;
-
-  private static final double CYCLES_PER_MICROSECOND = 1500;
 
   /** The fewest stages that are worth a share of K. */
   private static final int STAGES_A_SHARE = 4;
@@ -128,7 +126,7 @@ final class TensorPlanner {
     long blocks = blocks(problem, tile);
     double rounds = Math.ceil(blocks / (double) capability.multiprocessors());
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    double cycles = LAUNCH_CYCLES + rounds * blockCycles(problem, tile, stages, problem.outDType());
+    double cycles = rounds * blockCycles(problem, tile, stages, problem.outDType());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
       var slots = slots(problem, start, c(problem, start));
@@ -136,7 +134,8 @@ final class TensorPlanner {
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
-    offer(candidates, variant, cycles * steps.size(), steps, 0, rounds, "");
+    var reason = "%.0f blocks a multiprocessor".formatted(rounds);
+    offer(problem, candidates, variant.name(), cycles, steps, 0, reason);
   }
 
   /** Several blocks share K, and a second launch adds what they have. */
@@ -163,8 +162,7 @@ final class TensorPlanner {
             whole.accessC());
     long bytes = SplitVariant.workspaceBytes(tile, blocks * shares);
     double cycles =
-        2 * LAUNCH_CYCLES
-            + blockCycles(problem, tile, perShare, DType.F32)
+        blockCycles(problem, tile, perShare, DType.F32)
             + bytes / (BYTES_PER_CYCLE * capability.multiprocessors());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
@@ -172,7 +170,11 @@ final class TensorPlanner {
       slots.add(Slot.of(perShare * tile.k()));
       steps.add(
           new Step(
-              first, new Dim3((int) blocks, shares, 1), tile.threads(), first.sharedBytes(), slots));
+              first,
+              new Dim3((int) blocks, shares, 1),
+              tile.threads(),
+              first.sharedBytes(),
+              slots));
       var rest = new ArrayList<Slot>();
       rest.add(new Slot.Workspace(0));
       rest.add(c(problem, start));
@@ -191,22 +193,37 @@ final class TensorPlanner {
               rest));
     }
     offer(
-        candidates, first, cycles * steps.size() / 2, steps, bytes, 1, ", K in %d shares".formatted(shares));
+        problem,
+        candidates,
+        first.name() + shares,
+        cycles,
+        steps,
+        bytes,
+        "K in %d shares".formatted(shares));
   }
 
+  /**
+   * Offers a way.
+   *
+   * @param cycles that a multiprocessor takes for one round of its steps
+   */
   private static void offer(
+      MatmulProblem problem,
       Candidates candidates,
-      TensorVariant variant,
+      String name,
       double cycles,
       List<Step> steps,
       long workspaceBytes,
-      double rounds,
-      String more) {
-    double microseconds = cycles / CYCLES_PER_MICROSECOND;
-    var reason =
-        String.format(
-            Locale.ROOT, "about %.1f us, %.0f blocks a multiprocessor%s", microseconds, rounds, more);
-    candidates.offer(variant.name(), microseconds, reason, steps, workspaceBytes);
+      String reason) {
+    double microseconds =
+        steps.size() * MatmulPlanner.LAUNCH_MICROSECONDS
+            + problem.batch().starts().size() * cycles / MatmulPlanner.CYCLES_PER_MICROSECOND;
+    candidates.offer(
+        name,
+        microseconds,
+        String.format(Locale.ROOT, "about %.1f us, %s", microseconds, reason),
+        steps,
+        workspaceBytes);
   }
 
   /** The cycles that a multiprocessor takes for a block. */
@@ -216,7 +233,7 @@ final class TensorPlanner {
     double multiply = (double) tile.m() * tile.n() * tile.k() / (PRODUCTS_PER_CYCLE * 2 / bytes);
     double read = (tile.m() + tile.n()) * (double) tile.k() * bytes / BYTES_PER_CYCLE;
     double write = (double) tile.m() * tile.n() * written.bytes() / BYTES_PER_CYCLE;
-    return stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
+    return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
   }
 
   /** The arguments up to the strides. */

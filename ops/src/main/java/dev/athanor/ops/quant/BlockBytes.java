@@ -85,7 +85,8 @@ final class BlockBytes {
    */
   List<Int> words(Int at, int step, int constant, int bytes) {
     int lowestBit = constant == 0 ? MOST_BYTES : Integer.lowestOneBit(constant);
-    int access = Math.min(Math.min(alignment, step), Math.min(lowestBit, Math.min(MOST_BYTES, bytes)));
+    int access =
+        Math.min(Math.min(alignment, step), Math.min(lowestBit, Math.min(MOST_BYTES, bytes)));
     var words = new ArrayList<Int>();
     if (access < 2) {
       throw new IllegalArgumentException("blocks are read in halves of words at least");

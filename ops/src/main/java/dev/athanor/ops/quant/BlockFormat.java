@@ -92,7 +92,9 @@ final class BlockFormat {
     return (apart == 0 || dtype == DType.Q6_K ? 32 : apart) / length;
   }
 
-  /** The first weight of a part, of a block or of a row of them; the first of a span at a part of 0. */
+  /**
+   * The first weight of a part, of a block or of a row of them; the first of a span at a part of 0.
+   */
   static Int first(DType dtype, Int part, int length) {
     int apart = apart(dtype);
     var group = part.div(perGroup(dtype, length));
@@ -151,7 +153,8 @@ final class BlockFormat {
       }
       case Q4_K -> {
         var quants = block.words(group.times(32).plus(within), length, 16, length);
-        yield superRuns(block, group, first, List.of(map(quants, Quants::low), map(quants, Quants::high)));
+        yield superRuns(
+            block, group, first, List.of(map(quants, Quants::low), map(quants, Quants::high)));
       }
       case Q5_K -> {
         var quants = block.words(group.times(32).plus(within), length, 48, length);
@@ -198,8 +201,7 @@ final class BlockFormat {
             values.add(entries.load(k.integer(0), word.bits(4 * i, 4)).widen());
           }
         }
-        yield List.of(
-            new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));
+        yield List.of(new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));
       }
       default -> throw new IllegalArgumentException(dtype.text() + " is no block format");
     };
@@ -226,8 +228,7 @@ final class BlockFormat {
     return bits.and(15).times(0x02040810).and(0x10101010);
   }
 
-  private List<Run> pair(
-      Int first, List<List<Real>> quants, Real scale, Optional<Real> offset) {
+  private List<Run> pair(Int first, List<List<Real>> quants, Real scale, Optional<Real> offset) {
     return List.of(
         new Run(first, quants.get(0), scale, offset),
         new Run(first.plus(apart(dtype)), quants.get(1), scale, offset));

@@ -22,13 +22,7 @@ import java.util.List;
  * @param products how many there are
  */
 record ColumnGemv(
-    Packing.AlongN packing,
-    DType in,
-    DType out,
-    int rows,
-    int columns,
-    boolean whole,
-    int products)
+    Packing.AlongN packing, DType in, DType out, int rows, int columns, boolean whole, int products)
     implements Variant {
 
   static final int THREADS = 256;
@@ -90,14 +84,15 @@ record ColumnGemv(
                 problem.depth,
                 WAYS * ColumnWeights.ROWS,
                 depth -> {
-                  var patch = weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
+                  var patch =
+                      weights.patch(depth, ColumnWeights.ROWS, column, columns, problem.depth);
                   multiply(k, problem, weights, depth, column, firstRow, patch, sums);
                 }));
 
-    var parts = k.shared(Type.F32, WAYS, tile(), tile() + columns);
+    var parts = k.shared(Type.F32, WAYS, tile(), tile() + 4);
     for (int r = 0; r < rows; r++) {
-      for (int c = 0; c < columns; c++) {
-        parts.store(way, inTile.plus(c), sums.get(r).get(c));
+      for (int c = 0; c < columns; c += 4) {
+        parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
       }
       k.barrier();
       store(k, problem, parts, firstRow.plus(r));
@@ -134,7 +129,7 @@ record ColumnGemv(
     }
     var scales = grouped ? weights.scales(problem.scales, group, column, columns) : List.<Real>of();
     for (int r = 0; r < rows; r++) {
-      var x = left(k, problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
+      var x = left(problem, firstRow.plus(r).min(problem.m.plus(-1)), depth);
       for (int c = 0; c < columns; c++) {
         var sum = sums.get(r).get(c);
         Real dot = grouped ? k.real(Type.F32, 0) : sum;
@@ -150,7 +145,7 @@ record ColumnGemv(
     }
   }
 
-  private List<Real> left(KernelBuilder k, ProjectionParameters problem, Int row, Int depth) {
+  private List<Real> left(ProjectionParameters problem, Int row, Int depth) {
     var source = problem.a.row(row, problem.depth);
     var values = new ArrayList<Real>();
     int atOnce = whole ? 16 / in.bytes() : 1;
@@ -163,8 +158,7 @@ record ColumnGemv(
   }
 
   /** Adds what all ways found for a row. */
-  private void store(
-      KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int row) {
+  private void store(KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int row) {
     var column = problem.column.plus(k.thread());
     k.when(
         k.thread().lt(tile()).and(column.lt(problem.n)).and(row.lt(problem.m)),

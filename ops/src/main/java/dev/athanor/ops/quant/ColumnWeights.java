@@ -66,8 +66,8 @@ final class ColumnWeights {
    * @param row a multiple of {@code count}
    * @param count of rows: 8 of GPTQ
    * @param column a multiple of {@code columns}
-   * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the last;
-   *     weights of int4 must all be there
+   * @param limit rows of int8 from it on are zeros and not read, and so are columns beyond the
+   *     last; weights of int4 must all be there
    */
   List<List<Real>> patch(Int row, int count, Int column, int columns, Int limit) {
     return switch (format) {
@@ -99,9 +99,10 @@ final class ColumnWeights {
         for (int i = 0; i < count; i++) {
           var source = words.row(row.plus(i), n.div(Int4Layout.WORD));
           rows.add(
-              columns(source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
-                  .map(word -> Quants.nibbles(k, word.integer(), 0))
-                  .toList()));
+              columns(
+                  source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
+                      .map(word -> Quants.nibbles(k, word.integer(), 0))
+                      .toList()));
         }
         yield rows;
       }
@@ -121,8 +122,8 @@ final class ColumnWeights {
     source
         .as(Type.U32)
         .loadWhere(there, columns / 4, column.div(4))
-        .forEach(word ->
-            bytes.addAll(Quants.bytes(k, word.integer().xor(k.integer(0x80808080)), 128)));
+        .forEach(
+            word -> bytes.addAll(Quants.bytes(k, word.integer().xor(k.integer(0x80808080)), 128)));
     return bytes;
   }
 
@@ -146,16 +147,16 @@ final class ColumnWeights {
     int bias = lessOne ? -1 : 0;
     var source = zeros.row(group, n.div(Int4Layout.WORD));
     if (format == Format.AWQ) {
-      return columns(source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
-          .map(word -> Quants.nibbles(k, word.integer(), bias))
-          .toList());
+      return columns(
+          source.load(columns / Int4Layout.WORD, column.div(Int4Layout.WORD)).stream()
+              .map(word -> Quants.nibbles(k, word.integer(), bias))
+              .toList());
     }
     var points = new ArrayList<Real>();
     for (int first = 0; first < columns; first += Int4Layout.WORD) {
       var word = source.load(column.plus(first).div(Int4Layout.WORD)).integer();
       var own = word.shr(column.rem(Int4Layout.WORD).times(4));
-      points.addAll(
-          Quants.nibbles(k, own, bias).subList(0, Math.min(columns, Int4Layout.WORD)));
+      points.addAll(Quants.nibbles(k, own, bias).subList(0, Math.min(columns, Int4Layout.WORD)));
     }
     return points;
   }

@@ -165,11 +165,7 @@ public final class Dequantize implements Op {
         TensorType.of(out, weights.k(), weights.n()),
         step(
             new DequantizeVariant.Columns(
-                format,
-                out,
-                weights.zeros(),
-                weights.zeros() && weights.lessOne(),
-                columns),
+                format, out, weights.zeros(), weights.zeros() && weights.lessOne(), columns),
             threads,
             slots.toArray(Slot[]::new)));
   }
@@ -189,8 +185,7 @@ public final class Dequantize implements Op {
       candidates.offer(1, "the one way: a thread for each 16 bytes of y", problem.step);
     }
     var outputs = Map.of("y", problem.y);
-    return candidates.plans(
-        outputs, Plan.Cost.of(problem.y.shape().elements(), inputs, outputs));
+    return candidates.plans(outputs, Plan.Cost.of(problem.y.shape().elements(), inputs, outputs));
   }
 
   @Override

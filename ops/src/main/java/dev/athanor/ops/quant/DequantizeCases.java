@@ -47,7 +47,8 @@ final class DequantizeCases {
   }
 
   private void bytes(DType out, boolean quick) {
-    for (var shape : quick ? new long[][] {{7, 24}} : new long[][] {{7, 24}, {3, 17}, {2, 3, 50}, {1, 1}}) {
+    for (var shape :
+        quick ? new long[][] {{7, 24}} : new long[][] {{7, 24}, {3, 17}, {2, 3, 50}, {1, 1}}) {
       var rows = Arrays.copyOf(shape, shape.length - 1);
       add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F32)));
       add(out, Map.of(), Map.of("x", draw.bytes(shape), "scale", draw.scales(DType.F16, rows)));
@@ -63,7 +64,8 @@ final class DequantizeCases {
             : new int[][] {{64, 24, 32}, {40, 8, 32}, {256, 40, 128}, {24, 16, -1}, {8, 8, 64}};
     for (var size : sizes) {
       for (var layout : Int4Layout.values()) {
-        for (var zeroFormat : layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one")) {
+        for (var zeroFormat :
+            layout == Int4Layout.K_PACKED ? List.of("") : List.of("", "plain", "less-one")) {
           words(out, layout, size[0], size[1], size[2], zeroFormat);
         }
       }
@@ -95,8 +97,7 @@ final class DequantizeCases {
     var all = new HashMap<String, Object>(given);
     all.put("outDtype", out.text());
     // the sum in f32 is rounded once, and the result once more
-    var tolerance =
-        out == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, out);
+    var tolerance = out == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, out);
     cases.add(
         new Case(
             inputs, Attributes.of(new Dequantize().description(), all), Map.of("y", tolerance)));

@@ -12,8 +12,8 @@ enum Int4Layout {
    */
   K_PACKED,
   /**
-   * {@code [K/8, N]}: nibble {@code k % 8} of word {@code (k/8, n)}; zero points {@code [K/g, N/8]},
-   * nibble {@code n % 8} of word {@code (group, n/8)}.
+   * {@code [K/8, N]}: nibble {@code k % 8} of word {@code (k/8, n)}; zero points {@code [K/g,
+   * N/8]}, nibble {@code n % 8} of word {@code (group, n/8)}.
    */
   GPTQ,
   /**

@@ -25,8 +25,7 @@ public final class MatmulGguf implements Op {
           "matmul-gguf",
           "Multiplies a matrix with weights as GGUF files have them.",
           List.of(
-              new Input(
-                  "a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left matrix"),
+              new Input("a", "[M, K]", Set.of(DType.F32, DType.F16), false, "the left matrix"),
               new Input(
                   "w",
                   "[N, K]",
@@ -78,7 +77,9 @@ public final class MatmulGguf implements Op {
       turned[i % p.k() * p.projections().getFirst().n() + i / p.k()] = w[i];
     }
     return Map.of(
-        "c", Problems.product(Objects.requireNonNull(inputs.get("a")).toDoubles(), turned, p.m(), p.k()));
+        "c",
+        Problems.product(
+            Objects.requireNonNull(inputs.get("a")).toDoubles(), turned, p.m(), p.k()));
   }
 
   @Override

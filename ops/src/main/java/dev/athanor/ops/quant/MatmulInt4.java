@@ -35,7 +35,11 @@ public final class MatmulInt4 implements Op {
                   false,
                   "words of eight weights, as the layout says; K is a multiple of 8"),
               new Input(
-                  "scales", "[K/groupSize, N]", Set.of(DType.F16), false, "of each group of weights"),
+                  "scales",
+                  "[K/groupSize, N]",
+                  Set.of(DType.F16),
+                  false,
+                  "of each group of weights"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
@@ -70,8 +74,7 @@ public final class MatmulInt4 implements Op {
         attributes);
   }
 
-  private static ProjectionProblem problem(
-      Map<String, TensorType> inputs, Attributes attributes) {
+  private static ProjectionProblem problem(Map<String, TensorType> inputs, Attributes attributes) {
     var a = Objects.requireNonNull(inputs.get("a"));
     var weights = weights(inputs, attributes);
     var asked = attributes.choice("outDtype");
@@ -98,8 +101,7 @@ public final class MatmulInt4 implements Op {
   @Override
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
-    return ProjectionPlanner.plans(
-        "matmul-int4", problem(inputs, attributes), inputs, capability);
+    return ProjectionPlanner.plans("matmul-int4", problem(inputs, attributes), inputs, capability);
   }
 
   @Override
@@ -113,7 +115,8 @@ public final class MatmulInt4 implements Op {
                 Objects.requireNonNull(inputs.get("scales")),
                 inputs.get("zeros"));
     return Map.of(
-        "c", Problems.product(Objects.requireNonNull(inputs.get("a")).toDoubles(), w, p.m(), p.k()));
+        "c",
+        Problems.product(Objects.requireNonNull(inputs.get("a")).toDoubles(), w, p.m(), p.k()));
   }
 
   @Override

@@ -56,7 +56,8 @@ final class Problems {
       case BF16 -> Type.BF16;
       case I8 -> Type.S8;
       case U32 -> Type.U32;
-      default -> throw new IllegalArgumentException("no kernel here has elements of " + dtype.text());
+      default ->
+          throw new IllegalArgumentException("no kernel here has elements of " + dtype.text());
     };
   }
 

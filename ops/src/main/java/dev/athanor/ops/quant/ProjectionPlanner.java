@@ -130,15 +130,15 @@ final class ProjectionPlanner {
             split,
             stages,
             problem.projections().size());
+    if (split && problem.m() > MOST_ROWS) {
+      candidates.refuse(variant.name(), "so many rows have blocks enough without sharing columns");
+      return;
+    }
     int part = RowWeights.part(problem.packing(), length);
     int lanes = split ? RowGemv.THREADS : KernelBuilder.WARP;
     double steps = Math.ceil((double) problem.k() / (lanes * part));
     offerGemv(
-        variant,
-        variant.tile(),
-        steps * part * columns,
-        RowGemv.THREADS,
-        variant.sharedBytes());
+        variant, variant.tile(), steps * part * columns, RowGemv.THREADS, variant.sharedBytes());
   }
 
   private void offerColumns(Packing.AlongN along) {
@@ -231,7 +231,13 @@ final class ProjectionPlanner {
   }
 
   private void offer(
-      Variant variant, long columns, int groups, int threads, int shared, double cycles, String how) {
+      Variant variant,
+      long columns,
+      int groups,
+      int threads,
+      int shared,
+      double cycles,
+      String how) {
     if (columns > Integer.MAX_VALUE) {
       candidates.refuse(
           variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(columns));

@@ -116,13 +116,15 @@ public final class QkvProject implements Op {
       var scale = Objects.requireNonNull(inputs.get(scale(letter)));
       int n;
       if (int4) {
-        var packed = Int4Weights.of(weights(letter), weights, scale(letter), scale, null, attributes);
+        var packed =
+            Int4Weights.of(weights(letter), weights, scale(letter), scale, null, attributes);
         n = packed.n();
         depths.put(letter, packed.k());
         groupShift = packed.groupShift();
       } else {
         requireBytes(letter, weights, scale);
-        depths.put(letter, Problems.requireExtent(weights(letter), weights, weights.shape().extent(0)));
+        depths.put(
+            letter, Problems.requireExtent(weights(letter), weights, weights.shape().extent(0)));
         n = Problems.requireExtent(weights(letter), weights, weights.shape().extent(1));
       }
       projections.add(new Projection(weights(letter), scale(letter), "", letter, n));
@@ -143,9 +145,7 @@ public final class QkvProject implements Op {
           "wv", "wk has %d columns but wv has %d; they must be equal".formatted(keys, values));
     }
     return new ProjectionProblem(
-        int4
-            ? new Packing.AlongK()
-            : new Packing.AlongN(ColumnWeights.Format.INT8, false, false),
+        int4 ? new Packing.AlongK() : new Packing.AlongN(ColumnWeights.Format.INT8, false, false),
         x.dtype(),
         DType.F16,
         ProjectionProblem.requireRows("x", x, depth),

@@ -89,8 +89,7 @@ public final class QuantizeInt8 implements Op {
         offerParts(candidates, x, vector, vectors, capability);
       }
     }
-    return candidates.plans(
-        outputs, Plan.Cost.of(3.0 * x.shape().elements(), inputs, outputs));
+    return candidates.plans(outputs, Plan.Cost.of(3.0 * x.shape().elements(), inputs, outputs));
   }
 
   private static void offerRows(
@@ -103,8 +102,7 @@ public final class QuantizeInt8 implements Op {
             Dim3.of(rows),
             QuantizeVariant.THREADS,
             0,
-            List.of(
-                Slot.input("x"), Slot.output("q"), Slot.output("scale"), Slot.of(vectors))));
+            List.of(Slot.input("x"), Slot.output("q"), Slot.output("scale"), Slot.of(vectors))));
   }
 
   /** All numbers in two launches: parts of them are looked at, then the parts' results are. */
@@ -116,8 +114,7 @@ public final class QuantizeInt8 implements Op {
     var quantise = new QuantizeVariant(QuantizeVariant.Pass.QUANTISE, x.dtype(), vector);
     var slots =
         new ArrayList<Slot>(
-            List.of(
-                Slot.input("x"), new Slot.Workspace(0), Slot.of(vectors), Slot.of(parts)));
+            List.of(Slot.input("x"), new Slot.Workspace(0), Slot.of(vectors), Slot.of(parts)));
     var both = new ArrayList<Slot>(slots);
     both.addAll(List.of(Slot.output("q"), Slot.output("scale")));
     candidates.offer(

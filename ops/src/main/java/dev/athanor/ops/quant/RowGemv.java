@@ -164,8 +164,7 @@ record RowGemv(
                   for (int c = 0; c < variant.columns; c++) {
                     var begin = own.plus(full).plus(c * variant.slotBytes());
                     var start = begin.plus(before(c, step));
-                    decoded.add(
-                        weights.decode(ring, start, step.times(KernelBuilder.WARP), part));
+                    decoded.add(weights.decode(ring, start, step.times(KernelBuilder.WARP), part));
                   }
                   multiply(decoded);
                 });

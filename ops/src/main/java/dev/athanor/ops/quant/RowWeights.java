@@ -71,7 +71,10 @@ final class RowWeights {
 
   /** The bytes of consecutive parts, which are whole blocks. */
   static int bytes(DType format, int parts, int length) {
-    return parts * part(new Packing.Block(format), length) / format.blockElements() * format.bytes();
+    return parts
+        * part(new Packing.Block(format), length)
+        / format.blockElements()
+        * format.bytes();
   }
 
   /** The number of the parts of a row. */

@@ -104,7 +104,8 @@ record TensorProjection(
     var product = new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB());
     var weights =
         new WeightStaging(k, shared, stageB(), problem, packing, accessWeights, tile.threads());
-    var sums = product.multiply(left(k, shared, problem, row), weights, k.integer(0), problem.depth);
+    var sums =
+        product.multiply(left(k, shared, problem, row), weights, k.integer(0), problem.depth);
     k.barrier();
     var type = Problems.type(out);
     var store =

@@ -11,9 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Brings stages of weights to shared memory, dequantised in registers on the way. Behind the ends of
- * the weights a stage gets some of them again, which are multiplied with zeros or not stored; int8
- * has zeros there.
+ * Brings stages of weights to shared memory, dequantised in registers on the way. Behind the ends
+ * of the weights a stage gets some of them again, which are multiplied with zeros or not stored;
+ * int8 has zeros there.
  */
 final class WeightStaging implements Staging {
 
@@ -58,8 +58,7 @@ final class WeightStaging implements Staging {
 
   /** Whether the weights that a thread decodes together are neighbours along N. */
   static boolean kIsRow(Packing packing) {
-    return packing instanceof Packing.AlongN along
-        && along.format() != ColumnWeights.Format.GPTQ;
+    return packing instanceof Packing.AlongN along && along.format() != ColumnWeights.Format.GPTQ;
   }
 
   @Override
@@ -83,7 +82,7 @@ final class WeightStaging implements Staging {
         var index = k.thread().plus(piece);
         // lanes go along what is contiguous in memory
         boolean along = packing instanceof Packing.AlongN;
-        var column = along ? index.rem(stage.extent()) : index.div(parts);
+        var column = along ? index.rem(stage.extent()) : spread(index.div(parts));
         var ofStage = along ? index.div(stage.extent()) : index.rem(parts);
         var last = problem.depth.div(part).plus(-1);
         var runs =
@@ -99,6 +98,22 @@ final class WeightStaging implements Staging {
       }
     }
     return () -> stores.forEach(Runnable::run);
+  }
+
+  /**
+   * The column of a group of lanes. The runs of a part lie so many chunks apart, and the chunks of
+   * the first runs fill only every other such group of chunks of a row. Two columns whose numbers
+   * differ in just that bit are swizzled to where the other's gaps are, so these are written
+   * together.
+   */
+  private Int spread(Int column) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) / CHUNK : 0;
+    if (apart < 2 || apart > 4 || stage.element().bytes() != 2) {
+      return column;
+    }
+    int bit = Integer.numberOfTrailingZeros(apart);
+    var differ = column.xor(column.shr(bit)).and(1);
+    return column.xor(differ.times(1 | apart));
   }
 
   /** Some rows of K of eight columns. */

@@ -15,7 +15,12 @@ import java.util.List;
  * stage becomes zero; rows beyond the last are the last again, and are not stored.
  */
 record WideningStaging(
-    KernelBuilder k, SharedTile shared, Stage stage, ProjectionParameters problem, Int firstRow, int threads)
+    KernelBuilder k,
+    SharedTile shared,
+    Stage stage,
+    ProjectionParameters problem,
+    Int firstRow,
+    int threads)
     implements Staging {
 
   private static final int CHUNK = 8;
@@ -30,8 +35,7 @@ record WideningStaging(
       var index = k.thread().plus(piece);
       var row = index.div(across);
       var column = index.rem(across).times(CHUNK);
-      var source =
-          problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
+      var source = problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
       var inK = depth.plus(column);
       var values =
           source.loadWhere(inK.lt(problem.depth), CHUNK, inK).stream().map(Value::widen).toList();

@@ -23,12 +23,12 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn_a16_b16_c16",
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x8_nn_a16_b16_c16",
     "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
     "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",
-    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split",
-    "F16, 64, 64, 16384, matmul_f16_32x64x32x4_nn_a16_b16_split"
+    "F16, 16, 4096, 4096, matmul_f16_16x128x64x4_nn_a16_b16_split4",
+    "F16, 64, 64, 16384, matmul_f16_32x64x32x4_nn_a16_b16_split64"
   })
   void takesLargeTilesOnceTheyFillTheDevice(DType dtype, int m, int n, int k, String kernel) {
     var plan = MATMUL.plan(inputs(dtype, m, n, k), attributes(Map.of()), H200);
@@ -44,7 +44,7 @@ class MatmulPlannerTest {
     "12, 8, a8_b16_f16_c16",
     "8, 6, a16_b4_f16_c4",
     "7, 5, a2_b2_f16_c2",
-    "1, 1, a2_b2_f16_c2"
+    "1, 2, a2_b4_f16_c4"
   })
   void copiesAsManyBytesAsTheRowsAreAlignedTo(int k, int n, String access) {
     assertThat(MATMUL.plan(inputs(DType.F16, 3, n, k), attributes(Map.of()), H200).kernel())

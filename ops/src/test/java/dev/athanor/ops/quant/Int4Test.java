@@ -139,7 +139,8 @@ class Int4Test {
     for (var c : Products.all(OP, attributes, inputs, "c").entrySet()) {
       for (int i = 0; i < k * n; i++) {
         int group = i / n / 32;
-        double exact = scales.get((long) group * n + i % n) * (weights[i / n][i % n] - zeros[group][i % n]);
+        double exact =
+            scales.get((long) group * n + i % n) * (weights[i / n][i % n] - zeros[group][i % n]);
         assertThat(c.getValue()[i])
             .as("element %d of %s", i, c.getKey())
             .isCloseTo(exact, Offset.offset(Math.abs(exact) * 0x1p-11));
@@ -163,8 +164,8 @@ class Int4Test {
   }
 
   /**
-   * Weights that are quantised as GPTQ's simplest form does, scale = max |w| / 7 for each group, come
-   * back within half a scale.
+   * Weights that are quantised as GPTQ's simplest form does, scale = max |w| / 7 for each group,
+   * come back within half a scale.
    */
   @Test
   void quantisedWeightsComeBack() {

@@ -26,7 +26,10 @@ class QkvTest {
   /** Weights 1, 2 and 3 give K, 2·K and 3·K, wherever a block's tile lies. */
   @ParameterizedTest
   @CsvSource({
-    "false, 1, 32, 18, 34", "false, 65, 48, 34, 13", "true, 1, 32, 18, 34", "true, 65, 48, 34, 13"
+    "false, 1, 32, 18, 34",
+    "false, 65, 48, 34, 13",
+    "true, 1, 32, 18, 34",
+    "true, 65, 48, 34, 13"
   })
   void everyProjectionHasItsOwnWeights(boolean int4, int m, int k, int nq, int nkv) {
     var op = new QkvProject(int4);
@@ -53,8 +56,7 @@ class QkvTest {
       all.forEach((kernel, outputs) -> {
         for (int i = 0; i < 3; i++) {
           var output = Objects.requireNonNull(outputs.get(QkvProject.LETTERS.get(i)));
-          assertThat(output.type())
-              .isEqualTo(TensorType.of(DType.F16, m, i == 0 ? nq : nkv));
+          assertThat(output.type()).isEqualTo(TensorType.of(DType.F16, m, i == 0 ? nq : nkv));
           assertThat(output.toDoubles()).as(kernel).containsOnly((i + 1.0) * k);
         }
       });
