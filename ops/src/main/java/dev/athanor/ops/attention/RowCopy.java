@@ -185,5 +185,4 @@ record RowCopy(KernelBuilder k, int threads, int access) {
       k.when(own, body);
     }
   }
-
 }

@@ -64,12 +64,14 @@ class AttentionBackwardTest {
     var given = Map.of("causal", causal);
     var inputs = inputs(dtype, s, s, d, given);
     var expected = BACKWARD.reference(inputs, attributes(given));
-    BENCH.run(BACKWARD, inputs, given).forEach((name, gradient) ->
-        assertThat(
-                AttentionBackward.tolerance(dtype)
-                    .error(gradient.toDoubles(), AttentionReference.get(expected, name)))
-            .as(name)
-            .isLessThanOrEqualTo(1e-2));
+    BENCH
+        .run(BACKWARD, inputs, given)
+        .forEach((name, gradient) ->
+            assertThat(
+                    AttentionBackward.tolerance(dtype)
+                        .error(gradient.toDoubles(), AttentionReference.get(expected, name)))
+                .as(name)
+                .isLessThanOrEqualTo(1e-2));
   }
 
   /** One key has probability 1 whatever its score, so only its value has a gradient. */
@@ -99,7 +101,8 @@ class AttentionBackwardTest {
     var gradient = Bench.get(BENCH.run(BACKWARD, inputs, given), "d" + name);
     double h = 1e-3;
     for (int at = 0; at < 8 * 16; at += 5) {
-      double slope = (loss(inputs, given, name, at, h) - loss(inputs, given, name, at, -h)) / (2 * h);
+      double slope =
+          (loss(inputs, given, name, at, h) - loss(inputs, given, name, at, -h)) / (2 * h);
       assertThat(gradient.get(at)).as("%s %d", name, at).isCloseTo(slope, within(1e-3));
     }
   }
@@ -154,7 +157,9 @@ class AttentionBackwardTest {
   @Test
   void refusesWhatAttentionDidNotGive() {
     refused(
-        "lse", TensorType.of(DType.F32, 5), "input \"lse\" has shape [5]; it must be […, Sq] = [4]");
+        "lse",
+        TensorType.of(DType.F32, 5),
+        "input \"lse\" has shape [5]; it must be […, Sq] = [4]");
     refused(
         "out",
         TensorType.of(DType.F16, 4, 7),
