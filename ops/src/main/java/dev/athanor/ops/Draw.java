@@ -8,6 +8,12 @@ public final class Draw {
 
   private static final int SPECIALS_EVERY = 7;
 
+  /**
+   * Large tensors repeat what they begin with, since drawing takes longer than most ops. The period
+   * is prime, so that rows of no length are alike.
+   */
+  private static final long PERIOD = 1_048_573;
+
   private final RandomGenerator random;
 
   public Draw(RandomGenerator random) {
@@ -53,29 +59,21 @@ public final class Draw {
 
   /** Normal numbers. */
   public HostTensor normal(double mean, double deviation, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().write(tensor.data(), i, random.nextGaussian(mean, deviation));
-    }
-    return tensor;
+    return fill(
+        type, (data, i) -> type.dtype().write(data, i, random.nextGaussian(mean, deviation)));
   }
 
   /** Numbers from {@code least} to below {@code bound}. */
   public HostTensor uniform(double least, double bound, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().write(tensor.data(), i, random.nextDouble(least, bound));
-    }
-    return tensor;
+    return fill(
+        type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
   }
 
   /** Integers from {@code least} to {@code greatest}. */
   public HostTensor integers(long least, long greatest, TensorType type) {
-    var tensor = HostTensor.zeros(type);
-    for (long i = 0; i < type.shape().elements(); i++) {
-      type.dtype().writeLong(tensor.data(), i, random.nextLong(least, greatest + 1));
-    }
-    return tensor;
+    return fill(
+        type,
+        (data, i) -> type.dtype().writeLong(data, i, random.nextLong(least, greatest + 1)));
   }
 
   /**
@@ -101,6 +99,25 @@ public final class Draw {
       if (dtype != DType.E4M3 || !Double.isInfinite(value)) {
         dtype.write(tensor.data(), at, value);
       }
+    }
+    return tensor;
+  }
+
+  private interface Element {
+    void draw(MemorySegment data, long index);
+  }
+
+  private static HostTensor fill(TensorType type, Element element) {
+    var tensor = HostTensor.zeros(type);
+    long elements = type.shape().elements();
+    long drawn = Math.min(elements, PERIOD);
+    for (long i = 0; i < drawn; i++) {
+      element.draw(tensor.data(), i);
+    }
+    long period = drawn * type.dtype().bytes();
+    for (long at = period; at < type.bytes(); at += period) {
+      MemorySegment.copy(
+          tensor.data(), 0, tensor.data(), at, Math.min(period, type.bytes() - at));
     }
     return tensor;
   }

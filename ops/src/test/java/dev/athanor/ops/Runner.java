@@ -6,12 +6,18 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /** Runs plans on the emulator. */
 public final class Runner {
 
   private Runner() {}
+
+  /** One of the outputs of a plan. */
+  public static HostTensor run(Plan plan, Map<String, HostTensor> inputs, String output) {
+    return Objects.requireNonNull(run(plan, inputs).get(output), output);
+  }
 
   /** The outputs of a plan. */
   public static Map<String, HostTensor> run(Plan plan, Map<String, HostTensor> inputs) {

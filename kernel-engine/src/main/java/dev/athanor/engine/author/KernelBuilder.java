@@ -61,11 +61,21 @@ public final class KernelBuilder {
    * @param author writes the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
+    // asking for one block only, the assembler spills nothing to make room for more
+    return build(name, maxThreads, 1, author);
+  }
+
+  /**
+   * Builds a kernel of which a multiprocessor should hold several blocks.
+   *
+   * @param minBlocks how many; the assembler keeps to the registers that so many leave to each
+   */
+  public static Kernel build(
+      String name, int maxThreads, int minBlocks, Consumer<KernelBuilder> author) {
     var k = new KernelBuilder();
     author.accept(k);
     k.emit("ret");
-    // asking for one block only, the assembler spills nothing to make room for more
-    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
+    return new Kernel(name, k.parameters, k.shared, maxThreads, minBlocks, k.scope.statements);
   }
 
   // what a kernel is given
@@ -335,8 +345,16 @@ public final class KernelBuilder {
         : new Value(this, type, d);
   }
 
-  /** Combines a value of all lanes of each group of {@code width} in a warp; all receive it. */
+  /**
+   * Combines a value of all lanes of each group of {@code width} in a warp; all receive it.
+   *
+   * @param width a power of two up to 32
+   */
   public Real reduceLanes(Real value, int width, BinaryOperator<Real> combine) {
+    if (Integer.bitCount(width) != 1 || width > WARP) {
+      throw new IllegalArgumentException(
+          "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d".formatted(width));
+    }
     var all = value;
     for (int distance = width / 2; distance > 0; distance /= 2) {
       all = combine.apply(all, all.fromLaneXor(distance));
@@ -353,14 +371,14 @@ public final class KernelBuilder {
    */
   public List<Real> reduceBlock(
       List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
-    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
     int warps = threads / WARP;
-    if (warps == 1) {
-      return perWarp;
-    }
-    if (threads % WARP != 0 || warps > WARP) {
+    if (threads % WARP != 0 || warps < 1 || warps > WARP) {
       throw new IllegalArgumentException(
           "a block is reduced by 1 to 32 whole warps, got %d threads".formatted(threads));
+    }
+    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
+    if (warps == 1) {
+      return perWarp;
     }
     var parts = shared(values.getFirst().type(), values.size(), warps, warps);
     when(

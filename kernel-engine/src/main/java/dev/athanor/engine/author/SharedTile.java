@@ -163,8 +163,12 @@ public final class SharedTile {
     // what is a multiple of the period, or of a chunk, needs no computing on the device
     var inPeriod = new Int(k, row.base, row.constant % swizzle.period());
     int whole = column.constant / elements;
-    var chunk = column.plus(-whole * elements).div(elements).plus(whole);
+    // the exchange stays within so many chunks, so what is beyond is only added
+    int near = whole % ((swizzle.mask() + 1) * swizzle.run());
+    var chunk = column.plus(-whole * elements).div(elements).plus(near);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);
-    return start.plus(chunk.xor(step.times(swizzle.run())).times(Swizzle.CHUNK));
+    return start
+        .plus(chunk.xor(step.times(swizzle.run())).times(Swizzle.CHUNK))
+        .plus((whole - near) * Swizzle.CHUNK);
   }
 }

@@ -122,7 +122,7 @@ public final class AttentionBackward implements Op {
               ? List.of(new Tile(unit, 32, 32, 4), new Tile(unit, 16, 16, 4))
               : List.of(new Tile(unit, 16, 16, 2));
     }
-    int across = columns <= 64 ? 64 : 32;
+    int across = columns <= 64 ? 64 : columns <= 128 ? 32 : 16;
     var unit = Tile.Unit.TENSOR;
     return List.of(new Tile(unit, 64, across, 16), new Tile(unit, 32, across, 16));
   }

@@ -9,6 +9,6 @@ public final class AttentionOps implements OpProvider {
 
   @Override
   public List<Op> ops() {
-    return List.of(new Attention(), new AttentionBackward());
+    return List.of(new Attention(), new AttentionBackward(), new AttentionDecode());
   }
 }

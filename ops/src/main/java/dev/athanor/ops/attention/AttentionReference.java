@@ -4,8 +4,10 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /** Attention in float64, as plainly as it can be written. */
 final class AttentionReference {
@@ -18,8 +20,12 @@ final class AttentionReference {
     return types;
   }
 
-  static double[] read(Map<String, HostTensor> inputs, String name) {
-    return Objects.requireNonNull(inputs.get(name), name).toDoubles();
+  static HostTensor tensor(Map<String, HostTensor> inputs, String name) {
+    return Objects.requireNonNull(inputs.get(name), name);
+  }
+
+  private static double[] read(Map<String, HostTensor> inputs, String name) {
+    return tensor(inputs, name).toDoubles();
   }
 
   /** The product of two rows. */
@@ -125,5 +131,59 @@ final class AttentionReference {
       }
     }
     return Map.of("dq", dq, "dk", dk, "dv", dv);
+  }
+
+  /** The keys of a sequence that its newest query may see. */
+  private static int length(Map<String, HostTensor> inputs, DecodeProblem p, int sequence) {
+    return Math.clamp((long) tensor(inputs, "lengths").get(sequence), 0, p.capacity());
+  }
+
+  /** Which row of the cache is a key of a head of a sequence. */
+  private static int cacheRow(
+      Map<String, HostTensor> inputs, DecodeProblem p, int sequence, int sharedHead, int key) {
+    if (!p.paged()) {
+      return (sequence * p.sharedHeads() + sharedHead) * p.capacity() + key;
+    }
+    int size = p.pages().blockSize();
+    var table = tensor(inputs, "blockTable");
+    int block = (int) table.get((long) sequence * p.pages().maxBlocks() + key / size);
+    return (block * p.sharedHeads() + sharedHead) * size + key % size;
+  }
+
+  /** The rows of the cache that are there, of all sequences and heads. */
+  static Set<Integer> cachedRows(Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = DecodeProblem.of(types(inputs), attributes);
+    var rows = new HashSet<Integer>();
+    for (int b = 0; b < p.batch(); b++) {
+      for (int h = 0; h < p.sharedHeads(); h++) {
+        for (int key = 0; key < length(inputs, p, b); key++) {
+          rows.add(cacheRow(inputs, p, b, h, key));
+        }
+      }
+    }
+    return rows;
+  }
+
+  static double[] decode(Map<String, HostTensor> inputs, Attributes attributes) {
+    var p = DecodeProblem.of(types(inputs), attributes);
+    var q = read(inputs, "q");
+    var k = read(inputs, "kCache");
+    var v = read(inputs, "vCache");
+    var out = new double[p.batch() * p.heads() * p.dv()];
+    for (int row = 0; row < p.batch() * p.heads(); row++) {
+      int sequence = row / p.heads();
+      int sharedHead = row % p.heads() / (p.heads() / p.sharedHeads());
+      int length = length(inputs, p, sequence);
+      int from = p.from(length);
+      var scores = new double[length - from];
+      var values = new double[scores.length * p.dv()];
+      for (int j = 0; j < scores.length; j++) {
+        int key = cacheRow(inputs, p, sequence, sharedHead, from + j);
+        scores[j] = p.scale() * dot(q, row, k, key, p.d());
+        System.arraycopy(v, key * p.dv(), values, j * p.dv(), p.dv());
+      }
+      weigh(scores, values, 0, out, row, p.dv());
+    }
+    return out;
   }
 }

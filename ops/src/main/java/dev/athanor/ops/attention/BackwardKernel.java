@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class BackwardKernel {
 
-  /** Columns of a warp's 16 rows that stay in registers, of each of two tensors. */
+  /** Columns of a block's rows that stay in registers, of each of two tensors. */
   private static final int MOST_KEPT = 64;
 
   private final KernelBuilder k;

@@ -61,7 +61,7 @@ abstract class Engine {
   /**
    * A left factor that is in shared memory by now and is used many times.
    *
-   * @param most columns whose fragments may stay in registers, of a warp of 16 rows
+   * @param most columns whose fragments may stay in registers; with more they are read at each use
    */
   abstract Left keep(SharedTile left, int columns, int most);
 

@@ -30,9 +30,6 @@ import java.util.stream.IntStream;
  */
 final class FlashKernel {
 
-  /** Columns of queries of a warp of 16 rows that stay in registers. */
-  private static final int MOST_KEPT = 128;
-
   private final KernelBuilder k;
   private final FlashVariant variant;
   private final Tile tile;
@@ -156,7 +153,7 @@ final class FlashKernel {
     k.commitCopies();
     k.awaitCopies(1);
     k.barrier();
-    var left = engine.keep(queries, variant.d(), MOST_KEPT);
+    var left = engine.keep(queries, variant.d(), tile.warpRows() == 16 ? 128 : 32);
     var sums = engine.sums(variant.dv());
     var softmax = new Softmax(block, sums);
 

@@ -65,7 +65,7 @@ final class FlashPlanner {
   }
 
   /** Of a block: many rows, some, or few. */
-  private static List<Tile> tiles(Tile.Unit unit, int columns) {
+  static List<Tile> tiles(Tile.Unit unit, int columns) {
     return switch (unit) {
       case TENSOR -> {
         int across = columns <= 128 ? 64 : 32;

@@ -63,7 +63,7 @@ final class TensorEngine extends Engine {
   @Override
   Left keep(SharedTile left, int columns, int most) {
     var fragments = new ArrayList<List<Value>>();
-    if (columns * tile.warpRows() <= most * M) {
+    if (columns <= most) {
       for (int depth = 0; depth < columns; depth += K) {
         for (int row = 0; row < tile.warpRows(); row += M) {
           fragments.add(fragment(left, row, depth));

@@ -1,16 +1,13 @@
 package dev.athanor.ops.elementwise;
 
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
-import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -38,9 +35,6 @@ final class ElementwiseCases {
           List.of(Shape.of(2, 3, 8), Shape.of(3, 1)),
           List.of(Shape.of(2, 1, 5, 1), Shape.of(3, 1, 6)),
           List.of(Shape.of(2, 3, 4, 5), Shape.of(2, 1, 4, 1)));
-
-  /** About one of the exact value: f32 in between is right to much less than the rest. */
-  private static final double ONE_ROUNDING = 1 + 1.0 / 128;
 
   private final ElementwiseOp op;
   private final Draw draw;
@@ -110,13 +104,7 @@ final class ElementwiseCases {
     if (names.size() > 1) {
       inputs.put(names.getLast(), normal(dtype, second));
     }
-    return new Case(inputs, attributes, Map.of("y", tolerance(dtype, op.formula().apply(attributes))));
-  }
-
-  private Tolerance tolerance(DType dtype, Formula formula) {
-    boolean once = formula.activation() == Activation.NONE || formula.activation() == Activation.RELU;
-    return dtype == DType.F32 && !once
-        ? Tolerance.maximum(1e-6)
-        : Tolerance.roundings(once && !op.hasFactor() ? 1 : ONE_ROUNDING, dtype);
+    var tolerance = op.tolerance("y", dtype, Map.of(), attributes);
+    return new Case(inputs, attributes, Map.of("y", tolerance));
   }
 }

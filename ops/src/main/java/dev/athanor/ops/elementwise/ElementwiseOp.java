@@ -1,6 +1,7 @@
 package dev.athanor.ops.elementwise;
 
 import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -12,11 +13,13 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 
 /**
  * An op that computes each element of its result from one element of each input.
@@ -34,6 +37,8 @@ record ElementwiseOp(
 
   /** The attribute of the dtype of the result, where it is not that of the inputs. */
   static final String TO = "to";
+
+  private static final double ABOUT_ONE = 1 + 1.0 / 128;
 
   /** How the shapes of inputs go together. */
   enum Shapes {
@@ -149,31 +154,40 @@ record ElementwiseOp(
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var types = inOrder(inputs).stream().map(HostTensor::type).toList();
+    int elements = Math.toIntExact(output(types, attributes).shape().elements());
+    var all = LongStream.range(0, elements).toArray();
+    return Map.of("y", reference(inputs, attributes, "y", all));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
     var operands = inOrder(inputs);
     var types = operands.stream().map(HostTensor::type).toList();
     var output = output(types, attributes);
+    if (casts()) {
+      return LongStream.of(elements)
+          .mapToDouble(i -> cast(operands.getFirst(), i, output.dtype()))
+          .toArray();
+    }
     var in = types.getFirst().dtype();
-    var y = new double[Math.toIntExact(output.shape().elements())];
     var function = formula.apply(attributes);
+    double factor = hasFactor() ? attributes.number(FACTOR) : 0;
+    double rounded = in == DType.F64 ? factor : (float) factor;
+    var y = new double[elements.length];
     for (int i = 0; i < y.length; i++) {
-      if (casts()) {
-        y[i] = cast(operands.getFirst(), i, output.dtype());
-        continue;
-      }
-      double b = 0;
-      if (hasFactor()) {
-        double factor = attributes.number(FACTOR);
-        b = in == DType.F64 ? factor : (float) factor;
-      } else if (operands.size() > 1) {
-        b = operands.getLast().get(index(i, output.shape(), types.getLast().shape()));
-      }
-      double a = operands.getFirst().get(index(i, output.shape(), types.getFirst().shape()));
+      double a = repeated(operands.getFirst(), elements[i], output.shape());
+      double b =
+          operands.size() > 1
+              ? repeated(operands.getLast(), elements[i], output.shape())
+              : rounded;
       y[i] = finite(output.dtype(), function.apply(a, b));
     }
-    return Map.of("y", y);
+    return y;
   }
 
-  private static double cast(HostTensor x, int index, DType to) {
+  private static double cast(HostTensor x, long index, DType to) {
     return x.type().dtype() == DType.I64
         ? Rounding.round(to, DType.I64.readLong(x.data(), index))
         : Rounding.round(to, x.get(index));
@@ -186,18 +200,32 @@ record ElementwiseOp(
         : value;
   }
 
-  /** Which element of an operand is repeated to an element of the result. */
-  private static long index(long element, Shape result, Shape operand) {
+  /** The number of an operand that is repeated to an element of the result. */
+  private static double repeated(HostTensor operand, long element, Shape result) {
+    var shape = operand.type().shape();
     long index = 0;
     long step = 1;
     long rest = element;
-    for (int i = 1; i <= operand.rank(); i++) {
-      long at = rest % result.extent(-i);
+    for (int i = 1; i <= shape.rank(); i++) {
+      index += shape.extent(-i) == 1 ? 0 : rest % result.extent(-i) * step;
       rest /= result.extent(-i);
-      index += operand.extent(-i) == 1 ? 0 : at * step;
-      step *= operand.extent(-i);
+      step *= shape.extent(-i);
     }
-    return index;
+    return operand.get(index);
+  }
+
+  /** About one rounding of the exact value: f32 in between is right to much less than the rest. */
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    if (casts()) {
+      return Tolerance.exact();
+    }
+    var activation = formula.apply(attributes).activation();
+    boolean once = activation == Activation.NONE || activation == Activation.RELU;
+    return dtype == DType.F32 && !once
+        ? Tolerance.maximum(1e-6)
+        : Tolerance.roundings(once && !hasFactor() ? 1 : ABOUT_ONE, dtype);
   }
 
   @Override

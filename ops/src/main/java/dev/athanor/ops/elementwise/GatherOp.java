@@ -25,6 +25,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 
 /** Rows of a table, such as embeddings of tokens. */
 final class GatherOp implements Op {
@@ -111,18 +112,44 @@ final class GatherOp implements Op {
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var table = Objects.requireNonNull(inputs.get("table"));
     var index = Objects.requireNonNull(inputs.get("index"));
-    int width = (int) table.type().shape().extent(1);
-    int rows = (int) index.type().shape().elements();
-    var y = new double[rows * width];
-    for (int i = 0; i < rows; i++) {
-      long row = index.type().dtype().readLong(index.data(), i);
-      if (row >= 0 && row < table.type().shape().extent(0)) {
-        for (int d = 0; d < width; d++) {
-          y[i * width + d] = table.get(row * width + d);
-        }
-      }
-    }
-    return Map.of("y", y);
+    long elements = output(table.type(), index.type()).shape().elements();
+    return Map.of(
+        "y", reference(inputs, attributes, "y", LongStream.range(0, elements).toArray()));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String name, long[] elements) {
+    var table = Objects.requireNonNull(inputs.get("table"));
+    var index = Objects.requireNonNull(inputs.get("index"));
+    long rows = table.type().shape().extent(0);
+    long width = table.type().shape().extent(1);
+    return LongStream.of(elements)
+        .mapToDouble(i -> {
+          long row = index.type().dtype().readLong(index.data(), i / width);
+          return row >= 0 && row < rows ? table.get(row * width + i % width) : 0;
+        })
+        .toArray();
+  }
+
+  /** Any rows of the table. */
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    var table = Objects.requireNonNull(inputs.get("table"));
+    var index = Objects.requireNonNull(inputs.get("index"));
+    output(table, index);
+    return Map.of(
+        "table",
+        draw.usual(table),
+        "index",
+        draw.integers(0, table.shape().extent(0) - 1, index));
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Tolerance.exact();
   }
 
   @Override

@@ -37,6 +37,11 @@ enum Reduction {
     return this == SUM || this == MEAN;
   }
 
+  /** What a part of the numbers is reduced to: only a whole has a mean. */
+  Reduction partial() {
+    return this == MEAN ? SUM : this;
+  }
+
   /** The types of a state's values, where the numbers are f32 or f64. */
   List<Type> state(Type number) {
     return sums()

@@ -4,7 +4,6 @@ import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Predicate;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
@@ -12,20 +11,22 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A product of f32 or f64 matrices, one multiply-add a lane. Shared memory has two stages of a and
- * b, both with K as the row: while one is multiplied the next is on its way through registers to
- * the other, so that a stage takes one barrier. A thread keeps its part of c in registers, in
- * groups of rows and columns that lie apart, so that the lanes of a warp read neighbouring groups.
+ * A product of f32 or f64 matrices. Shared memory has two stages of a and b, both with K as the
+ * row: while one is multiplied the next is on its way through registers to the other, so that a
+ * stage takes one barrier. The part of c that a thread has stays in its registers.
  */
 final class CoresMatmul {
 
-  private static final int VECTOR_BYTES = 16;
+  /** Bytes of the widest access. */
+  static final int VECTOR_BYTES = 16;
+
+
   private static final int SECTOR_BYTES = 32;
 
   /**
    * Elements by which a row of a stage is longer than it has to be. With rows 4 elements apart in
    * the banks, a matrix that is turned on its way is stored without conflicts: see {@link
-   * Operand#place}.
+   * Loader#place}.
    */
   private static final int PADDING = 4;
 
@@ -35,11 +36,8 @@ final class CoresMatmul {
   private final ProductParameters problem;
   private final Type type;
 
-  /** Elements of one vector access to shared memory. */
-  private final int group;
-
-  private final Operand a;
-  private final Operand b;
+  private final Loader a;
+  private final Loader b;
   private final SharedTile stages;
 
   CoresMatmul(KernelBuilder k, CoresVariant variant) {
@@ -47,10 +45,9 @@ final class CoresMatmul {
     this.variant = variant;
     this.tile = variant.tile();
     this.type = variant.product().type();
-    this.group = VECTOR_BYTES / type.bytes();
     this.problem = new ProductParameters(k, variant.product(), tile.m(), tile.n());
     a =
-        new Operand(
+        new Loader(
             problem.a,
             problem.lda,
             variant.product().transposeA(),
@@ -60,7 +57,7 @@ final class CoresMatmul {
             tile.m(),
             0);
     b =
-        new Operand(
+        new Loader(
             problem.b,
             problem.ldb,
             !variant.product().transposeB(),
@@ -77,28 +74,7 @@ final class CoresMatmul {
   }
 
   void write() {
-    var sums = new ArrayList<List<Real.Variable>>();
-    for (int y = 0; y < tile.threadM(); y++) {
-      var row = new ArrayList<Real.Variable>();
-      for (int x = 0; x < tile.threadN(); x++) {
-        row.add(k.variable(k.real(type, 0)));
-      }
-      sums.add(row);
-    }
-    int warpsAcross = tile.n() / (CoresTile.WARP_WIDTH * tile.threadN());
-    var rows =
-        new Part(
-            k.warp().div(warpsAcross),
-            k.lane().div(CoresTile.WARP_WIDTH),
-            CoresTile.WARP_HEIGHT,
-            tile.threadM());
-    var columns =
-        new Part(
-            k.warp().rem(warpsAcross),
-            k.lane().rem(CoresTile.WARP_WIDTH),
-            CoresTile.WARP_WIDTH,
-            tile.threadN());
-
+    var part = CoresPart.of(k, variant, problem);
     a.store(k.integer(0), a.load(k.integer(0)));
     b.store(k.integer(0), b.load(k.integer(0)));
     k.barrier();
@@ -110,95 +86,18 @@ final class CoresMatmul {
         depth -> {
           var nextA = a.load(depth.plus(tile.k()));
           var nextB = b.load(depth.plus(tile.k()));
-          multiply(current, rows, columns, sums);
+          part.multiply(a.stage(current), b.stage(current));
           var other = current.xor(k.integer(stageBytes()));
           a.store(other, nextA);
           b.store(other, nextB);
           k.barrier();
           current.set(other);
         });
-    store(rows, columns, sums);
+    part.store();
   }
 
-  private void multiply(Int stage, Part rows, Part columns, List<List<Real.Variable>> sums) {
-    var tileOfA = a.stage(stage);
-    var tileOfB = b.stage(stage);
-    for (int i = 0; i < tile.k(); i++) {
-      var column = rows.read(tileOfA, i);
-      var row = columns.read(tileOfB, i);
-      for (int y = 0; y < column.size(); y++) {
-        for (int x = 0; x < row.size(); x++) {
-          sums.get(y).get(x).addProduct(column.get(y), row.get(x));
-        }
-      }
-    }
-  }
-
-  private void store(Part rows, Part columns, List<List<Real.Variable>> sums) {
-    int count = variant.accessC() / type.bytes();
-    for (int x = 0; x < tile.threadN(); x += count) {
-      var column = problem.column.plus(columns.offset(x));
-      var bias = new ArrayList<Real>();
-      for (int i = 0; i < count; i++) {
-        bias.add(problem.bias(column.plus(i)));
-      }
-      for (int y = 0; y < tile.threadM(); y++) {
-        var row = problem.row.plus(rows.offset(y));
-        var inside = row.lt(problem.m).and(column.lt(problem.n));
-        var results = new ArrayList<Value>();
-        for (int i = 0; i < count; i++) {
-          results.add(problem.finish(sums.get(y).get(x + i), bias.get(i)));
-        }
-        problem.c.row(row, problem.n).storeWhere(inside, column, results);
-      }
-    }
-  }
-
-  /**
-   * Which rows or columns of its block's tile a thread computes: groups of neighbours, as far apart
-   * as the groups of its warp reach.
-   *
-   * @param warp the number of the warp along them
-   * @param lane the number of the thread in the warp along them
-   * @param lanes threads of a warp along them
-   * @param count how many are a thread's
-   */
-  private final class Part {
-    private final Int first;
-    private final int lanes;
-    private final int count;
-
-    Part(Int warp, Int lane, int lanes, int count) {
-      this.first = warp.times(lanes * count).plus(lane.times(group));
-      this.lanes = lanes;
-      this.count = count;
-    }
-
-    Int offset(int i) {
-      return first.plus(i / group * (lanes * group) + i % group);
-    }
-
-    /** The thread's elements of a row of a stage. */
-    List<Real> read(SharedTile stage, int row) {
-      var values = new ArrayList<Real>();
-      for (int i = 0; i < count; i += group) {
-        stage.load(group, k.integer(row), offset(i)).forEach(v -> values.add(v.widen()));
-      }
-      return values;
-    }
-  }
-
-  /**
-   * A matrix on its way to shared memory, in chunks.
-   *
-   * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are turned
-   * @param elements of a chunk
-   * @param first the first row or column of c that the tile belongs to
-   * @param limit how many there are
-   * @param extent how many the tile has
-   * @param offset in a stage, in bytes
-   */
-  private final class Operand {
+  /** Brings a matrix to shared memory, in chunks. */
+  private final class Loader {
     private final GlobalPointer from;
     private final Int ld;
     private final boolean kIsRow;
@@ -208,7 +107,16 @@ final class CoresMatmul {
     private final int extent;
     private final int offset;
 
-    Operand(
+    /**
+     * @param kIsRow whether rows of the stored matrix go along K, as in a stage; else they are
+     *     turned
+     * @param elements of a chunk
+     * @param first the first row or column of c that the tile belongs to
+     * @param limit how many there are
+     * @param extent how many the tile has
+     * @param offset in a stage, in bytes
+     */
+    Loader(
         GlobalPointer from,
         Int ld,
         boolean kIsRow,

@@ -7,20 +7,25 @@ import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.CoresTile.Unit;
 import java.util.List;
 
-/** The ways to compute a product without tensor cores. */
+/** The ways to compute a product of f32 or f64. */
 final class CoresPlanner {
 
   private static final List<CoresTile> SINGLE =
       List.of(
-          new CoresTile(128, 128, 16, 8, 8),
-          new CoresTile(64, 64, 16, 4, 4),
-          new CoresTile(32, 32, 16, 4, 4));
+          new CoresTile(Unit.LANES, 128, 128, 8, 8, 8),
+          new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
+          new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
   /** An f64 takes two registers and two banks. */
   private static final List<CoresTile> DOUBLE =
-      List.of(new CoresTile(64, 64, 16, 4, 4), new CoresTile(32, 32, 16, 4, 4));
+      List.of(
+          new CoresTile(Unit.MMA, 64, 64, 16, 32, 32),
+          new CoresTile(Unit.MMA, 32, 32, 16, 16, 16),
+          new CoresTile(Unit.LANES, 64, 64, 16, 4, 4),
+          new CoresTile(Unit.LANES, 32, 32, 16, 4, 4));
 
   /** How much longer a multiply-add takes whose factors both come from global memory. */
   private static final double NAIVE = 128;
@@ -43,8 +48,10 @@ final class CoresPlanner {
               access(problem.leadingDimensionA(), bytes),
               access(problem.leadingDimensionB(), bytes),
               access(problem.n(), bytes));
-      // Time goes as the waves of blocks, and as what a block multiplies and reads in a step of K.
-      double step = tile.m() * tile.n() + 16.0 * (tile.m() + tile.n());
+      // Time goes as the waves of blocks, and as what a block multiplies and reads in a step of K;
+      // tensor cores multiply f64 at twice the rate.
+      double rate = tile.unit() == Unit.MMA ? 2 : 1;
+      double step = tile.m() * tile.n() / rate + 16.0 * (tile.m() + tile.n());
       offer(problem, variant, tile.m(), tile.n(), tile.threads(), step, capability, candidates);
     }
     offer(

@@ -1,28 +1,34 @@
 package dev.athanor.ops.matmul;
 
+import dev.athanor.engine.author.KernelBuilder;
+
 /**
- * How a block computes a part of c with one multiply-add a lane, stage by stage along K. A warp is
- * 4 threads high and 8 wide.
+ * How a block computes a part of c, stage by stage along K.
  *
  * @param m rows of c that a block computes
  * @param n columns of c that a block computes
  * @param k depth of a stage
- * @param threadM rows of c that a thread computes
- * @param threadN columns of c that a thread computes
+ * @param partM of {@link Unit#LANES} the rows of a thread, of {@link Unit#MMA} those of a warp
+ * @param partN the columns of it
  */
-record CoresTile(int m, int n, int k, int threadM, int threadN) {
+record CoresTile(Unit unit, int m, int n, int k, int partM, int partN) {
 
-  /** The threads of a warp, down and across. */
-  static final int WARP_HEIGHT = 4;
-
-  static final int WARP_WIDTH = 8;
-
-  int threads() {
-    return m / threadM * (n / threadN);
+  /** What multiplies. */
+  enum Unit {
+    /** One multiply-add a lane. */
+    LANES,
+    /** {@code mma.m8n8k4} of f64. */
+    MMA
   }
 
+  int threads() {
+    int parts = m / partM * (n / partN);
+    return unit == Unit.LANES ? parts : KernelBuilder.WARP * parts;
+  }
+
+  /** {@code 64x64x16}, and {@code 64x64x16_mma} on tensor cores. */
   @Override
   public String toString() {
-    return m + "x" + n + "x" + k;
+    return m + "x" + n + "x" + k + (unit == Unit.MMA ? "_mma" : "");
   }
 }

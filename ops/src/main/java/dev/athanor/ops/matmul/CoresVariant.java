@@ -5,7 +5,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 
 /**
- * A product of f32 or f64 without tensor cores.
+ * A product of f32 or f64, tile by tile.
  *
  * @param accessA bytes of a that a load moves, as the alignment of its rows allows: an element to
  *     16
@@ -14,6 +14,9 @@ import dev.athanor.ops.Variant;
  */
 record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, int accessC)
     implements Variant {
+
+  /** Of a multiprocessor at once: while one is at a barrier or in its epilogue the other goes on. */
+  private static final int BLOCKS = 2;
 
   /** For instance {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */
   @Override
@@ -25,6 +28,7 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
 
   @Override
   public Kernel build() {
-    return KernelBuilder.build(name(), tile.threads(), k -> new CoresMatmul(k, this).write());
+    return KernelBuilder.build(
+        name(), tile.threads(), BLOCKS, k -> new CoresMatmul(k, this).write());
   }
 }

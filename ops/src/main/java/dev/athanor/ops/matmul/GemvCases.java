@@ -5,8 +5,8 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
-import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Shape;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,7 +46,8 @@ final class GemvCases {
           var draw = new Draw(random);
           cases.add(
               make(
-                  draw.normal(dtype, transposed ? size[1] : size[0], transposed ? size[0] : size[1]),
+                  draw.normal(
+                      dtype, transposed ? size[1] : size[0], transposed ? size[0] : size[1]),
                   draw.normal(dtype, size[1]),
                   transposed,
                   out,
@@ -77,11 +78,7 @@ final class GemvCases {
   }
 
   private static Case make(
-      HostTensor a,
-      HostTensor x,
-      boolean transposed,
-      DType out,
-      Tolerance tolerance) {
+      HostTensor a, HostTensor x, boolean transposed, DType out, Tolerance tolerance) {
     return new Case(
         Map.of("a", a, "x", x),
         Attributes.of(

@@ -100,8 +100,7 @@ final class GemvKernel {
           }
           for (int i = 0; i < GemvVariant.UNROLL; i++) {
             for (int e = 0; e < elements; e++) {
-              sums.get(i)
-                  .addProduct(factors.get(i).get(e).widen(), others.get(i).get(e).widen());
+              sums.get(i).addProduct(factors.get(i).get(e).widen(), others.get(i).get(e).widen());
             }
           }
         });
@@ -148,9 +147,7 @@ final class GemvKernel {
     var parts = k.shared(sumType, warps, elements / vector * pitch, elements / vector * pitch);
     for (int i = 0; i < elements; i += vector) {
       parts.store(
-          k.warp(),
-          k.lane().times(vector).plus(i / vector * pitch),
-          sums.subList(i, i + vector));
+          k.warp(), k.lane().times(vector).plus(i / vector * pitch), sums.subList(i, i + vector));
     }
     k.barrier();
     var output = k.thread();

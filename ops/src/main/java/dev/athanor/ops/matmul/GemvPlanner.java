@@ -81,7 +81,8 @@ final class GemvPlanner {
                 Activation.NONE),
             variant.access(),
             variant.lanes());
-    int chunk = Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
+    int chunk =
+        Math.ceilDiv(Math.ceilDiv(problem.depth(), splits), variant.step()) * variant.step();
     int parts = Math.ceilDiv(problem.depth(), chunk);
     double waves =
         Math.ceil((double) blocks * parts / (BLOCKS * (double) capability.multiprocessors()));
@@ -111,7 +112,9 @@ final class GemvPlanner {
                 slots(
                     problem,
                     start,
-                    problem.product().bias() ? Slot.input(problem.names().bias()) : y(problem, start),
+                    problem.product().bias()
+                        ? Slot.input(problem.names().bias())
+                        : y(problem, start),
                     y(problem, start),
                     problem.depth(),
                     0,

@@ -74,8 +74,7 @@ public final class MatmulBackward implements Op {
       var attributes =
           Attributes.of(
               new Matmul().description(),
-              Map.of(
-                  "transposeA", transposeA, "transposeB", transposeB, "outDtype", dtype.text()));
+              Map.of("transposeA", transposeA, "transposeB", transposeB, "outDtype", dtype.text()));
       return MatmulPlanner.plans(MatmulProblem.of(types, attributes), capability);
     }
 
@@ -175,7 +174,8 @@ public final class MatmulBackward implements Op {
       shapeA = Shape.of(rows, product.k());
       shapeGrad = Shape.of(rows, product.n());
     }
-    var shapeB = shapeA.rank() == 2 ? Shape.of(b.shape().extent(-2), b.shape().extent(-1)) : b.shape();
+    var shapeB =
+        shapeA.rank() == 2 ? Shape.of(b.shape().extent(-2), b.shape().extent(-1)) : b.shape();
     var da =
         transposeA
             ? new Factor("b", "grad", shapeB, shapeGrad, transposeB, true, "da", a)

@@ -11,12 +11,13 @@ import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.profile.Profiler;
 import dev.athanor.ops.Bindings;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.DeviceTensor;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -32,7 +33,6 @@ import java.util.SplittableRandom;
 public record OpProfile(Plan plan, List<Profile> launches) {
 
   private static final long SEED = 1;
-  private static final int PART = 1 << 20;
 
   public OpProfile {
     launches = List.copyOf(launches);
@@ -56,14 +56,32 @@ public record OpProfile(Plan plan, List<Profile> launches) {
   }
 
   /**
-   * Runs a plan that was made for a GPU, on the emulator. Inputs are drawn from [-1, 1), those of
-   * integer types from 0 and 1.
+   * Runs a plan that was made for a GPU, on the emulator.
    *
-   * @param inputs their types
+   * @param problem of the plan, which draws its inputs
+   * @param mostBlocks of each launch, those with the lowest numbers; results are then not complete
+   * @throws DeviceException when the kernel does something undefined, or memory is short
+   */
+  public static OpProfile run(Plan plan, Problem problem, Gpu gpu, long mostBlocks) {
+    return profile(plan, problem.draw(new SplittableRandom(SEED)), gpu, mostBlocks);
+  }
+
+  /**
+   * Runs a plan that was made for a GPU, on the emulator.
+   *
+   * @param inputs their types; what stands in them is what is usual for their dtypes
    * @param mostBlocks of each launch, those with the lowest numbers; results are then not complete
    * @throws DeviceException when the kernel does something undefined, or memory is short
    */
   public static OpProfile run(Plan plan, Map<String, TensorType> inputs, Gpu gpu, long mostBlocks) {
+    var draw = new Draw(new SplittableRandom(SEED));
+    var tensors = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) -> tensors.put(name, draw.usual(type)));
+    return profile(plan, tensors, gpu, mostBlocks);
+  }
+
+  private static OpProfile profile(
+      Plan plan, Map<String, HostTensor> inputs, Gpu gpu, long mostBlocks) {
     var profiler = new Profiler();
     var options =
         EmulatorOptions.DEFAULT
@@ -73,10 +91,12 @@ public record OpProfile(Plan plan, List<Profile> launches) {
     var buffers = new ArrayList<Buffer>();
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
-      var random = new SplittableRandom(SEED);
       var given = new LinkedHashMap<String, DeviceTensor>();
-      inputs.forEach((name, type) ->
-          given.put(name, random(allocate(device, buffers, type.bytes()), type, stream, random)));
+      inputs.forEach((name, tensor) -> {
+        var buffer = allocate(device, buffers, tensor.type().bytes());
+        stream.upload(tensor.data(), buffer, 0);
+        given.put(name, new DeviceTensor(tensor.type(), buffer));
+      });
       var made = new LinkedHashMap<String, DeviceTensor>();
       plan.outputs()
           .forEach((name, type) ->
@@ -97,27 +117,5 @@ public record OpProfile(Plan plan, List<Profile> launches) {
     var buffer = device.allocate(bytes);
     buffers.add(buffer);
     return buffer;
-  }
-
-  /** A tensor of random elements, drawn and uploaded a part at a time. */
-  private static DeviceTensor random(
-      Buffer buffer, TensorType type, Stream stream, SplittableRandom random) {
-    DType dtype = type.dtype();
-    if (dtype.isBlock()) {
-      var bytes = new byte[Math.toIntExact(type.bytes())];
-      random.nextBytes(bytes);
-      stream.upload(MemorySegment.ofArray(bytes), buffer, 0);
-      return new DeviceTensor(type, buffer);
-    }
-    long elements = type.shape().elements();
-    for (long start = 0; start < elements; start += PART) {
-      int count = (int) Math.min(PART, elements - start);
-      var part = MemorySegment.ofArray(new byte[count * dtype.bytes()]);
-      for (int i = 0; i < count; i++) {
-        dtype.write(part, i, dtype.isFloat() ? random.nextDouble(-1, 1) : random.nextInt(2));
-      }
-      stream.upload(part, buffer, start * dtype.bytes());
-    }
-    return new DeviceTensor(type, buffer);
   }
 }

@@ -19,8 +19,7 @@ import java.util.List;
  * @param columns where the runs begin
  * @param run elements of a run, aligned to them all
  */
-record Chunk(
-    KernelBuilder k, int number, Int group, Predicate inside, List<Int> columns, int run) {
+record Chunk(KernelBuilder k, int number, Int group, Predicate inside, List<Int> columns, int run) {
 
   private static final int MOST_BYTES = 16;
 

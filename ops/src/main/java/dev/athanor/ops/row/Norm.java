@@ -37,7 +37,8 @@ enum Norm {
   /** What is computed, for descriptions. */
   String formula(String x) {
     return this == LAYER
-        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta".formatted(x)
+        ? "gamma · (%1$s - mean(%1$s)) / √(mean((%1$s - mean(%1$s))²) + epsilon) + beta"
+            .formatted(x)
         : "gamma · %1$s / √(mean(%1$s²) + epsilon)".formatted(x);
   }
 
@@ -139,8 +140,9 @@ enum Norm {
   /** The norm of n values from {@code first} on, in float64. */
   Reference reference(double[] x, int first, int n, double epsilon) {
     double mean = 0;
-    for (int j = 0; j < n && this == LAYER; j++) {
-      mean += x[first + j] / n;
+    if (this == LAYER) {
+      mean = meanOfDifferences(x, first, n, 0);
+      mean += meanOfDifferences(x, first, n, mean);
     }
     double squares = 0;
     for (int j = 0; j < n; j++) {
@@ -152,5 +154,13 @@ enum Norm {
       h[j] = (x[first + j] - mean) * scale;
     }
     return new Reference(h, scale);
+  }
+
+  private static double meanOfDifferences(double[] x, int first, int n, double from) {
+    double sum = 0;
+    for (int j = 0; j < n; j++) {
+      sum += x[first + j] - from;
+    }
+    return sum / n;
   }
 }

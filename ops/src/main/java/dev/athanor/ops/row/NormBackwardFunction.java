@@ -1,7 +1,6 @@
 package dev.athanor.ops.row;
 
 import dev.athanor.engine.author.GlobalPointer;
-import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
@@ -33,7 +32,9 @@ record NormBackwardFunction(Norm norm) implements RowFunction {
     var epsilon = k.real("epsilon", Type.F32);
     var dgamma = new TeamSums(k, kernel.tile(), rows, partOfGamma);
     var dbeta =
-        norm.shifts() ? List.of(new TeamSums(k, kernel.tile(), rows, partOfBeta)) : List.<TeamSums>of();
+        norm.shifts()
+            ? List.of(new TeamSums(k, kernel.tile(), rows, partOfBeta))
+            : List.<TeamSums>of();
     rows.forEach(row -> {
       var grad = row.of(grads);
       var x = row.of(xs);

@@ -68,8 +68,7 @@ final class NormCases {
     return RowCases.sizes(
         quick,
         (number, dtype, rows, n) -> {
-          var tolerance =
-              dtype == DType.F32 ? Tolerance.maximum(1e-3) : Tolerance.relative(1e-2);
+          var tolerance = dtype == DType.F32 ? Tolerance.maximum(1e-3) : Tolerance.relative(1e-2);
           var made =
               new RowCases.Builder(op, random)
                   .normal("x", number % 4 == 1 ? 10 : 0, 1, dtype, rows, n)

@@ -46,9 +46,7 @@ record NormFunction(Norm norm, Residual residual) implements RowFunction {
         row.read(
             row.inOrder(),
             chunk ->
-                residual == Residual.PRE
-                    ? sums(chunk.load(x), chunk.load(other))
-                    : chunk.load(x));
+                residual == Residual.PRE ? sums(chunk.load(x), chunk.load(other)) : chunk.load(x));
     var statistics = norm.of(row, values, epsilon);
     values.forEach((chunk, v) -> {
       if (residual == Residual.PRE) {
@@ -71,9 +69,7 @@ record NormFunction(Norm norm, Residual residual) implements RowFunction {
     for (int i = 0; i < values.size(); i++) {
       var normal = statistics.apply(values.get(i));
       scaled.add(
-          norm.shifts()
-              ? normal.fma(factors.get(i), shifts.get(i))
-              : normal.times(factors.get(i)));
+          norm.shifts() ? normal.fma(factors.get(i), shifts.get(i)) : normal.times(factors.get(i)));
     }
     return scaled;
   }

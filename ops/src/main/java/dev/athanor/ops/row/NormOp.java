@@ -2,7 +2,6 @@ package dev.athanor.ops.row;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
@@ -116,9 +115,7 @@ public final class NormOp implements Op {
             },
             outputs,
             Plan.Cost.of(
-                (norm == Norm.LAYER ? 8.0 : 4.0) * x.tensor().shape().elements(),
-                inputs,
-                outputs));
+                (norm == Norm.LAYER ? 8.0 : 4.0) * x.tensor().shape().elements(), inputs, outputs));
   }
 
   @Override
@@ -131,7 +128,9 @@ public final class NormOp implements Op {
             ? Objects.requireNonNull(inputs.get("beta")).toDoubles()
             : new double[gamma.length];
     var other =
-        residual ? Objects.requireNonNull(inputs.get("residual")).toDoubles() : new double[x.length];
+        residual
+            ? Objects.requireNonNull(inputs.get("residual")).toDoubles()
+            : new double[x.length];
     var sum = new double[x.length];
     for (int i = 0; i < x.length; i++) {
       sum[i] = order == Residual.PRE ? x[i] + other[i] : x[i];

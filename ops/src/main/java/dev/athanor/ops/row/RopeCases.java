@@ -92,7 +92,8 @@ final class RopeCases {
                 .normal("x", dtype, size[0], size[1], hidden)
                 .normal("weight", 1, 0.5, number % 2 == 0 ? DType.F32 : dtype, hidden)
                 .attribute("style", style)
-                .attribute(number % 2 == 0 ? "heads" : "headDim", number % 2 == 0 ? size[2] : headDim);
+                .attribute(
+                    number % 2 == 0 ? "heads" : "headDim", number % 2 == 0 ? size[2] : headDim);
         tables(made, number % 3 == 0 ? DType.F32 : dtype, size[1], headDim / 2, random);
         cases.add(made.within(Map.of("y", NormCases.tolerance(dtype))));
         number++;

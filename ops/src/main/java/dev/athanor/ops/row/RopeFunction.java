@@ -23,8 +23,7 @@ import java.util.List;
  * @param positions whether the rows of the tables are chosen by positions
  * @param table dtype of cosines and sines
  */
-record RopeFunction(
-    boolean interleaved, boolean norm, boolean rest, boolean positions, DType table)
+record RopeFunction(boolean interleaved, boolean norm, boolean rest, boolean positions, DType table)
     implements RowFunction {
 
   @Override

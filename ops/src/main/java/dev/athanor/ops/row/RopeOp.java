@@ -11,7 +11,6 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
-import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import java.util.List;
 import java.util.Map;
@@ -47,11 +46,13 @@ public final class RopeOp implements Op {
                   "which row of cos and sin each position takes, 0 to S - 1 when left out; one that they do not have gives NaN")),
           List.of(
               Attribute.number(
-                      "theta", "angle i of position p is p · theta^(-2i / rotaryDim), if no cos and sin are given")
+                      "theta",
+                      "angle i of position p is p · theta^(-2i / rotaryDim), if no cos and sin are given")
                   .from(1, 1e30),
               NormRopeOp.STYLE,
               Attribute.integer(
-                      "rotaryDim", "how many elements of a head are turned, D when left out; the others are copied")
+                      "rotaryDim",
+                      "how many elements of a head are turned, D when left out; the others are copied")
                   .from(2, Integer.MAX_VALUE)),
           List.of(Output.of("y", "[…, S, H, D]", "that of x", "the turned pairs")),
           "(a, b) becomes (a · cos - b · sin, b · cos + a · sin)",

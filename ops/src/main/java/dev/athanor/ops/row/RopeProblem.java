@@ -37,7 +37,8 @@ record RopeProblem(
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
     // pairs of the half style are two runs, each aligned as the half; others are one run
-    int access = interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
+    int access =
+        interleaved ? x.access(headDim | 2 * tables.half()) : x.access(headDim | tables.half());
     var function =
         new RopeFunction(interleaved, norm.isPresent(), rest > 0, tables.indexed(), tables.dtype());
     var outputs = Map.of("y", x.tensor());
@@ -81,9 +82,7 @@ record RopeProblem(
     for (int row = 0; row < x.rows(); row++) {
       int own = row % tables.period();
       int position =
-          tables.positions()
-              ? (int) Objects.requireNonNull(inputs.get("positions")).get(own)
-              : own;
+          tables.positions() ? (int) Objects.requireNonNull(inputs.get("positions")).get(own) : own;
       for (int first = row * x.n(); first < (row + 1) * x.n(); first += headDim) {
         for (int i = 0; i < tables.half(); i++) {
           int one = first + (interleaved ? 2 * i : i);

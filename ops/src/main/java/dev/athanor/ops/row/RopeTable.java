@@ -86,8 +86,7 @@ record RopeTable(boolean positions) implements Variant {
     var one = sine.where(odd, cosine);
     var two = cosine.where(odd, sine);
     // the cosine is negative in the second and the third quarter, the sine in the third and fourth
-    then.at(
-        signed(one, quarter.plus(1)), signed(two, quarter));
+    then.at(signed(one, quarter.plus(1)), signed(two, quarter));
   }
 
   private static Real signed(Real value, Int quarter) {

@@ -46,8 +46,7 @@ record RopeTables(
               .formatted(cos.shape(), positions ? "any" : least + " or more", half));
     }
     var rows = RowShape.of(inputs, "cos").rows();
-    return new RopeTables(
-        x.shared(inputs, "cos"), rows, half, period, positions, Optional.empty());
+    return new RopeTables(x.shared(inputs, "cos"), rows, half, period, positions, Optional.empty());
   }
 
   long workspaceBytes() {

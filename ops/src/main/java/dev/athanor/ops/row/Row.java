@@ -77,8 +77,7 @@ final class Row {
   }
 
   private Chunk chunk(Layout layout, Int first, int number) {
-    var group =
-        first.plus(k.thread().rem(tile.team())).plus(k.integer(number * tile.team()));
+    var group = first.plus(k.thread().rem(tile.team())).plus(k.integer(number * tile.team()));
     // a row that is not there has no groups
     var inside = group.lt(layout.count.where(index.lt(count), k.integer(0)));
     return new Chunk(k, number, group, inside, layout.columns.apply(group), layout.run);
@@ -150,8 +149,9 @@ final class Row {
       var second = ((Registers) others).held;
       return new Registers(
           IntStream.range(0, held.size())
-              .mapToObj(i -> new Held(
-                  held.get(i).chunk(), Data.join(held.get(i).values(), second.get(i).values())))
+              .mapToObj(i ->
+                  new Held(
+                      held.get(i).chunk(), Data.join(held.get(i).values(), second.get(i).values())))
               .toList());
     }
   }
@@ -168,11 +168,7 @@ final class Row {
 
     @Override
     public void forEach(BiConsumer<Chunk, List<Real>> body) {
-      k.loop(
-          k.integer(0),
-          layout.count,
-          tile.team() * tile.vectors(),
-          first -> step(first, body));
+      k.loop(k.integer(0), layout.count, tile.team() * tile.vectors(), first -> step(first, body));
     }
 
     @Override

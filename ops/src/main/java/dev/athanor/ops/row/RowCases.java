@@ -25,12 +25,12 @@ final class RowCases {
    */
   private static final int[][] SIZES = {
     {1, 1},
-    {300, 3},
+    {20, 3},
     {5, 7},
-    {17, 13},
+    {18, 13},
     {9, 31},
     {4, 33},
-    {33, 63},
+    {9, 63},
     {3, 65},
     {6, 100},
     {2, 127},
@@ -38,7 +38,7 @@ final class RowCases {
     {3, 1000},
     {2, 1024},
     {1, 4096},
-    {2, 33_004}
+    {1, 33_004}
   };
 
   private static final int[][] QUICK_SIZES = {{3, 1}, {5, 65}, {3, 100}, {2, 1024}};
@@ -88,8 +88,7 @@ final class RowCases {
     }
 
     Builder integers(String name, long least, long greatest, DType dtype, long... extents) {
-      return input(
-          name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
+      return input(name, draw.integers(least, greatest, new TensorType(dtype, Shape.of(extents))));
     }
 
     Builder special(String name, DType dtype, long... extents) {

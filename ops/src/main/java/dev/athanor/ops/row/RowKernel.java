@@ -20,10 +20,7 @@ record RowKernel(RowFunction function, DType dtype, DType weights, RowTile tile)
   public String name() {
     return "%s_%s%s_%s"
         .formatted(
-            function.name(),
-            dtype.text(),
-            weights == dtype ? "" : "_" + weights.text(),
-            tile);
+            function.name(), dtype.text(), weights == dtype ? "" : "_" + weights.text(), tile);
   }
 
   @Override

@@ -75,21 +75,27 @@ record RowPlanner(long rows, long groups, int access, int values) {
     return candidates.plans(outputs, cost);
   }
 
-  /** A tile for each team that can hold a row, and one that need not. */
+  /**
+   * A tile for each team that can hold a row, up to the first that has a thread for each group, and
+   * one that goes through a row of any length.
+   */
   List<RowTile> tiles() {
     var tiles = new ArrayList<RowTile>();
     for (int team : TEAMS) {
-      long least = Math.ceilDiv(groups, team);
-      if (least * values <= MOST_VALUES) {
-        int vectors = Integer.highestOneBit(2 * (int) least - 1);
-        if (vectors * values <= MOST_VALUES) {
-          tiles.add(new RowTile(team, access, vectors, true));
-        }
+      long vectors = powerOfTwo(Math.ceilDiv(groups, team));
+      if (vectors * values <= MOST_VALUES) {
+        tiles.add(new RowTile(team, access, (int) vectors, true));
+      }
+      if (vectors == 1) {
+        break;
       }
     }
-    tiles.add(
-        new RowTile(TEAMS.getLast(), access, Math.max(1, VALUES_OF_STEP / values), false));
+    tiles.add(new RowTile(TEAMS.getLast(), access, Math.max(1, VALUES_OF_STEP / values), false));
     return tiles;
+  }
+
+  private static long powerOfTwo(long least) {
+    return Long.highestOneBit(2 * least - 1);
   }
 
   /** The time of a thread: values that it goes through, and the steps of two reductions. */

@@ -41,7 +41,6 @@ final class Rows {
         k.block().times(tile.rows()),
         count,
         step,
-        first -> body.accept(
-            new Row(k, tile, first.plus(k.thread().div(tile.team())), count, n)));
+        first -> body.accept(new Row(k, tile, first.plus(k.thread().div(tile.team())), count, n)));
   }
 }

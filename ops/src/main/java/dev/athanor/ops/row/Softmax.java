@@ -32,11 +32,9 @@ public final class Softmax implements Op {
   public Softmax(boolean dropout) {
     this.dropout = dropout;
     var inputs = new ArrayList<Input>();
-    inputs.add(
-        new Input("x", "[…, N]", RowShape.DTYPES, false, "the logits; -infinity is masked"));
+    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the logits; -infinity is masked"));
     var attributes = new ArrayList<Attribute>();
-    attributes.add(
-        Attribute.number("scale", 1, "what x is multiplied by").from(1e-30, 1e30));
+    attributes.add(Attribute.number("scale", 1, "what x is multiplied by").from(1e-30, 1e30));
     attributes.add(
         Attribute.flag(
             "causal", "row i of x[…, S, N] sees the elements up to i + N - S, others are masked"));
@@ -50,7 +48,9 @@ public final class Softmax implements Op {
               "0 where an element is dropped"));
       attributes.add(
           Attribute.number(
-                  "probability", 0.5, "of an element to be dropped: what is left is divided by 1 less it")
+                  "probability",
+                  0.5,
+                  "of an element to be dropped: what is left is divided by 1 less it")
               .from(0, 1));
     }
     description =

@@ -33,9 +33,7 @@ final class SoftmaxCases {
     for (int i = 0; i < (quick ? 2 : causal.length); i++) {
       var dtype = RowCases.DTYPES.get(i % RowCases.DTYPES.size());
       var made =
-          new RowCases.Builder(op, random)
-              .normal("x", dtype, causal[i])
-              .attribute("causal", true);
+          new RowCases.Builder(op, random).normal("x", dtype, causal[i]).attribute("causal", true);
       cases.add(finish(made, dropout, i, dtype, causal[i]));
     }
     var masked = HostTensor.zeros(TensorType.of(DType.F32, 2, 40));
@@ -44,8 +42,7 @@ final class SoftmaxCases {
       DType.F32.write(masked.data(), i, hidden ? Double.NEGATIVE_INFINITY : i);
     }
     cases.add(
-        finish(
-            new RowCases.Builder(op, random).input("x", masked), dropout, 0, DType.F32, 2, 40));
+        finish(new RowCases.Builder(op, random).input("x", masked), dropout, 0, DType.F32, 2, 40));
     for (var dtype : RowCases.DTYPES) {
       cases.add(
           finish(

@@ -38,13 +38,12 @@ record SoftmaxFunction(boolean causal, boolean dropout) implements RowFunction {
     if (kernel.tile().whole()) {
       // the difference comes first: a rounded product would err with the size of x, not of y
       var most = finite(row.reduce(List.of(max(values)), Double.NEGATIVE_INFINITY, Real::max));
-      var powers =
-          values.map((_, v) -> v.stream().map(each -> power(each, most, scale)).toList());
+      var powers = values.map((_, v) -> v.stream().map(each -> power(each, most, scale)).toList());
       var sum = row.variable(0);
       powers.forEach((_, v) -> v.forEach(sum::add));
       var factor = reciprocal(row.sum(sum).getFirst(), keep);
-      powers.forEach((chunk, v) ->
-          store(chunk, y, mask, v.stream().map(each -> each.times(factor)).toList()));
+      powers.forEach(
+          (chunk, v) -> store(chunk, y, mask, v.stream().map(each -> each.times(factor)).toList()));
       return;
     }
     // each thread's maximum so far, and its sum of powers relative to that

@@ -41,11 +41,9 @@ class CoresMatmulTest {
     var inputs = Map.of("a", draw.normal(DType.F32, m, k), "b", draw.normal(DType.F32, k, n));
     var exact =
         Objects.requireNonNull(
-            MATMUL
-                .reference(inputs, Attributes.of(MATMUL.description(), Map.of()))
-                .get("c"));
+            MATMUL.reference(inputs, Attributes.of(MATMUL.description(), Map.of())).get("c"));
     for (var plan : plans(inputs, Map.of())) {
-      var c = Runner.run(plan, inputs).get("c").toDoubles();
+      var c = Runner.run(plan, inputs, "c").toDoubles();
       for (int i = 0; i < c.length; i++) {
         assertThat(Math.abs(c[i] - exact[i])).as("%s at %d", plan.kernel(), i).isLessThan(1e-4);
       }
@@ -59,8 +57,7 @@ class CoresMatmulTest {
     var types = Map.of("a", TensorType.of(dtype, m, k), "b", TensorType.of(dtype, k, n));
     var plans =
         MATMUL.plans(types, Attributes.of(MATMUL.description(), Map.of()), TestDevices.H200);
-    assertThat(plans.getLast().kernel())
-        .isEqualTo("matmul_%s_naive_nn".formatted(dtype.text()));
+    assertThat(plans.getLast().kernel()).isEqualTo("matmul_%s_naive_nn".formatted(dtype.text()));
     assertThat(plans.getFirst().kernel()).doesNotContain("naive");
   }
 
@@ -81,15 +78,14 @@ class CoresMatmulTest {
     for (int i = 0; i < 2; i++) {
       for (int j = 0; j < 3; j++) {
         var single =
-            Map.of(
-                "a", part(a, j, Shape.of(m, k)), "b", part(b, i, Shape.of(k, n)), "bias", bias);
+            Map.of("a", part(a, j, Shape.of(m, k)), "b", part(b, i, Shape.of(k, n)), "bias", bias);
         int compared = 0;
         for (var plan : plans(single, attributes)) {
           var same = byName.get(plan.kernel());
           if (same != null) {
             compared++;
-            var whole = Runner.bytes(Runner.run(same, batched).get("c"));
-            var own = Runner.bytes(Runner.run(plan, single).get("c"));
+            var whole = Runner.bytes(Runner.run(same, batched, "c"));
+            var own = Runner.bytes(Runner.run(plan, single, "c"));
             int from = (i * 3 + j) * own.length;
             assertThat(Arrays.copyOfRange(whole, from, from + own.length))
                 .as(plan.kernel())
@@ -119,7 +115,7 @@ class CoresMatmulTest {
     }
     var inputs = Map.of("a", a, "b", b);
     for (var plan : plans(inputs, Map.of())) {
-      var c = Runner.run(plan, inputs).get("c").toDoubles();
+      var c = Runner.run(plan, inputs, "c").toDoubles();
       for (int i = 0; i < 64 * 64; i++) {
         assertThat(c[i]).as(plan.kernel()).isEqualTo(i / 64 * 1000 + i % 64);
       }

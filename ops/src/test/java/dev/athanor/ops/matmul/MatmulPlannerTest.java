@@ -23,7 +23,7 @@ class MatmulPlannerTest {
 
   @ParameterizedTest
   @CsvSource({
-    "F32, 4096, 4096, 4096, matmul_f32_128x128x16_nn_a16_b16_c16",
+    "F32, 4096, 4096, 4096, matmul_f32_128x128x8_nn_a16_b16_c16",
     "F32, 512, 512, 4096, matmul_f32_32x32x16_nn_a16_b16_c16",
     "F16, 4096, 4096, 4096, matmul_f16_128x256x32x4_nn_a16_b16_f16_c16",
     "BF16, 64, 64, 64, matmul_bf16_32x64x32x4_nn_a16_b16_bf16_c16",

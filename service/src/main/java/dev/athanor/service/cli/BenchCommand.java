@@ -1,5 +1,6 @@
 package dev.athanor.service.cli;
 
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Catalogue;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -40,6 +42,9 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class)
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class BenchCommand implements Callable<Integer> {
+
+  /** Enough that a block at the edge of a grid is not all there is. */
+  private static final long PREDICTED_BLOCKS = 4;
 
   private final Catalogue catalogue;
 
@@ -92,6 +97,13 @@ public final class BenchCommand implements Callable<Integer> {
   private @Nullable String baseline;
 
   @Option(
+      names = "--predict",
+      paramLabel = "GPU",
+      description =
+          "measures nothing: bounds from below the times on this GPU by what the emulator counts")
+  private @Nullable String predict;
+
+  @Option(
       names = "--seed",
       defaultValue = "1",
       description = "what inputs are drawn from; default: ${DEFAULT-VALUE}")
@@ -121,6 +133,9 @@ public final class BenchCommand implements Callable<Integer> {
     effort(true);
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
+    if (predict != null) {
+      return predict(ops, predict);
+    }
     var opened = device.open();
     try (var target = opened.device()) {
       boolean emulated = target.capability().id().startsWith("emulator");
@@ -148,6 +163,37 @@ public final class BenchCommand implements Callable<Integer> {
       ResultFile.write(markdown, report.markdown());
       return report.ok() ? CommandLine.ExitCode.OK : CommandLine.ExitCode.SOFTWARE;
     }
+  }
+
+  private int predict(List<Op> ops, String name) throws IOException {
+    var gpu =
+        Gpu.named(name)
+            .orElseThrow(() ->
+                misuse(
+                    "--predict %s: GPUs are %s"
+                        .formatted(
+                            name,
+                            Gpu.ALL.stream().map(Gpu::name).collect(Collectors.joining(", ")))));
+    var wanted = problems(ops, true);
+    var rows = new ArrayList<PredictReport.Row>();
+    try (var progress = new Progress(spec.commandLine().getErr())) {
+      for (var problem : wanted) {
+        progress.at(
+            rows.size() + 1,
+            wanted.size(),
+            problem.op().description().name() + " " + problem.text());
+        rows.add(PredictReport.Row.of(problem, gpu, PREDICTED_BLOCKS));
+      }
+    }
+    var report = new PredictReport(Build.current(), gpu.name(), PREDICTED_BLOCKS, rows);
+    var out = spec.commandLine().getOut();
+    report.markdown().forEach(out::println);
+    out.flush();
+    if (json != null) {
+      ResultFile.write(json, List.of(ResultFile.json(report)));
+    }
+    ResultFile.write(markdown, report.markdown());
+    return CommandLine.ExitCode.OK;
   }
 
   private List<Op> ops() {

@@ -58,11 +58,12 @@ public final class ProfileCommand implements Callable<Integer> {
     if (blocks != null && blocks < 1) {
       throw refused("--blocks %d: at least 1 block is run".formatted(blocks));
     }
-    var plan = plan(op.plans(Catalogue.load(), OpProfile.capability(target)));
+    var problem = op.problem(Catalogue.load());
+    var plan = plan(op.plans(problem, OpProfile.capability(target)));
     var out = spec.commandLine().getOut();
     try {
       var profile =
-          OpProfile.run(plan, op.types(), target, blocks == null ? Long.MAX_VALUE : blocks);
+          OpProfile.run(plan, problem, target, blocks == null ? Long.MAX_VALUE : blocks);
       var kernels =
           plan.kernels().stream().collect(Collectors.toMap(Kernel::name, kernel -> kernel));
       var launches =

@@ -369,6 +369,29 @@ class CommandLineTest {
   }
 
   @Test
+  void aTimeOnAGpuThatIsNotHereIsPredicted() throws Exception {
+    var json = folder.resolve("predicted.json");
+    var run =
+        athanor(
+            "bench", "matmul", "softmax", "--predict", "RTX 4090", "--json", json.toString(),
+            "--problem", "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
+    run =
+        athanor(
+            "bench", "matmul", "--predict", "RTX 4090", "--json", json.toString(),
+            "--problem", "a=f16[512,512] b=f16[512,512]");
+    assertThat(run.status()).isZero();
+    assertThat(run.out())
+        .contains("# Predicted: athanor ", " on RTX 4090", "No GPU was at hand.")
+        .contains("| matmul | a=f16[512,512] b=f16[512,512] | matmul_f16_");
+    var row = read(json).get("rows").get(0);
+    // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
+    assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
+    assertThat(athanor("bench", "matmul", "--predict", "B200").err())
+        .startsWith("athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4");
+  }
+
+  @Test
   void aProblemIsOfOneOp() {
     var run = athanor("bench", "matmul", "matmul", "--problem", "a=f32[4,4] b=f32[4,4]");
     assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");

@@ -1,0 +1,115 @@
+package dev.athanor.ops.attention;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Input;
+import dev.athanor.ops.OpDescription.Output;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.attention.FlashPlanner.Task;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.random.RandomGenerator;
+
+/**
+ * The attention of the newest query of each sequence to its cached keys. The heads of q that share
+ * a head of the cache are the rows of one tile, so that the cache is read once for all of them.
+ */
+public final class AttentionDecode implements Op {
+
+  private static final OpDescription DESCRIPTION =
+      new OpDescription(
+          "attention-decode",
+          "Attends from one query a sequence to a cache of keys and values, contiguous or paged.",
+          List.of(
+              new Input(
+                  "q",
+                  "[B, Hq, 1, D]",
+                  Attention.DTYPES,
+                  false,
+                  "the newest query of each sequence; D is 256 at most"),
+              new Input(
+                  "kCache",
+                  "[B, Hkv, Smax, D]",
+                  Attention.DTYPES,
+                  false,
+                  "keys; with blockTable they are blocks [N, Hkv, blockSize, D]"),
+              new Input(
+                  "vCache",
+                  "[B, Hkv, Smax, Dv]",
+                  Attention.DTYPES,
+                  false,
+                  "values; with blockTable they are blocks [N, Hkv, blockSize, Dv]"),
+              new Input(
+                  "lengths",
+                  "[B]",
+                  Set.of(DType.I32),
+                  false,
+                  "the keys of each sequence, that of the query among them; taken as 0 below 0 and as Smax beyond it"),
+              new Input(
+                  "blockTable",
+                  "[B, maxBlocks]",
+                  Set.of(DType.I32),
+                  true,
+                  "the blocks of each sequence in order; entries behind its length are not read, others lie in 0 to N − 1")),
+          List.of(AttentionProblem.scaleAttribute(), AttentionProblem.windowAttribute()),
+          List.of(
+              Output.of(
+                  "out",
+                  "[B, Hq, 1, Dv]",
+                  "that of q",
+                  "the weighted values; zeros for a sequence of length 0")),
+          "out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32",
+          "2·B·Hq·Smax·(D + Dv)");
+
+  @Override
+  public OpDescription description() {
+    return DESCRIPTION;
+  }
+
+  @Override
+  public List<? extends Plan> plans(
+      Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+    var p = DecodeProblem.of(inputs, attributes);
+    var task =
+        new Task(
+            p.dtype(),
+            p.batch(),
+            p.sharedHeads(),
+            1,
+            p.heads() / p.sharedHeads(),
+            p.capacity(),
+            p.d(),
+            p.dv(),
+            new Score(false, p.window() > 0, false),
+            p.scale(),
+            0,
+            p.window(),
+            p.capacity() - p.from(p.capacity()),
+            false,
+            p.paged() ? Store.PAGED : Store.CACHE,
+            "kCache",
+            "vCache",
+            p.pages());
+    var outputs = Map.of("out", p.out());
+    double pairs = (double) p.batch() * p.heads() * (p.capacity() - p.from(p.capacity()));
+    var cost = Plan.Cost.of(2 * pairs * (p.d() + p.dv()), inputs, outputs);
+    return FlashPlanner.plans("decoding attention", task, outputs, cost, capability);
+  }
+
+  @Override
+  public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    return Map.of("out", AttentionReference.decode(inputs, attributes));
+  }
+
+  @Override
+  public List<Case> cases(RandomGenerator random, boolean quick) {
+    return DecodeCases.of(random, quick);
+  }
+}

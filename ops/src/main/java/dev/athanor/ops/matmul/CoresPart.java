@@ -1,0 +1,75 @@
+package dev.athanor.ops.matmul;
+
+import dev.athanor.engine.author.Int;
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.SharedTile;
+import dev.athanor.engine.author.Value;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A thread's sums of its block's tile: which they are, and what multiplies. */
+abstract sealed class CoresPart permits LaneProducts, DoubleMma {
+  final KernelBuilder k;
+  final CoresVariant variant;
+  final CoresTile tile;
+  private final ProductParameters problem;
+
+  CoresPart(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+    this.k = k;
+    this.variant = variant;
+    this.tile = variant.tile();
+    this.problem = problem;
+  }
+
+  static CoresPart of(KernelBuilder k, CoresVariant variant, ProductParameters problem) {
+    return switch (variant.tile().unit()) {
+      case LANES -> new LaneProducts(k, variant, problem);
+      case MMA -> new DoubleMma(k, variant, problem);
+    };
+  }
+
+  /** Adds the product of a stage, whose tiles have K as the row, to the sums. */
+  abstract void multiply(SharedTile a, SharedTile b);
+
+  /** Writes the sums to c. */
+  abstract void store();
+
+  final List<Real.Variable> zeros(int count) {
+    var sums = new ArrayList<Real.Variable>();
+    for (int i = 0; i < count; i++) {
+      sums.add(k.variable(k.real(variant.product().sumType(), 0)));
+    }
+    return sums;
+  }
+
+  /** The biases of so many columns of the tile from one on. */
+  final List<Real> biases(Int inColumn, int count) {
+    var biases = new ArrayList<Real>();
+    for (int i = 0; i < count; i++) {
+      biases.add(problem.bias(problem.column.plus(inColumn).plus(i)));
+    }
+    return biases;
+  }
+
+  /**
+   * Writes neighbours of a row of c, as many at once as may be.
+   *
+   * @param inRow the row in the tile
+   * @param inColumn the column of the first in the tile
+   * @param biases of their columns
+   */
+  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Real> biases) {
+    int count = Math.min(sums.size(), variant.accessC() / variant.product().dtype().bytes());
+    var row = problem.row.plus(inRow);
+    for (int i = 0; i < sums.size(); i += count) {
+      var column = problem.column.plus(inColumn).plus(i);
+      var inside = row.lt(problem.m).and(column.lt(problem.n));
+      var results = new ArrayList<Value>();
+      for (int j = i; j < i + count; j++) {
+        results.add(problem.finish(sums.get(j), biases.get(j)));
+      }
+      problem.c.row(row, problem.n).storeWhere(inside, column, results);
+    }
+  }
+}

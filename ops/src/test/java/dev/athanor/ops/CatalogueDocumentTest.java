@@ -1,0 +1,96 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.OpDescription.Attribute;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Test;
+
+/** {@code docs/ops.md} says what the ops say of themselves; -Dbless writes it. */
+class CatalogueDocumentTest {
+
+  private static final Path DOCUMENT = Path.of("../docs/ops.md");
+
+  @Test
+  void itIsWhatTheOpsSay() throws IOException {
+    var lines = new ArrayList<String>();
+    lines.add("# The operations");
+    lines.add("");
+    lines.add(
+        "Made from the ops' own descriptions, which `GET /ops`, `/openapi.yaml` and `athanor ops` answer, too. Tensors are dense and");
+    lines.add(
+        "row-major. `[…, N]` is any number of leading dimensions. Where an op is called over REST, inputs and outputs go by these names.");
+    for (var op : Catalogue.load().all()) {
+      describe(op.description(), lines);
+    }
+    var text = String.join("\n", lines) + "\n";
+    if (System.getProperty("bless") != null) {
+      Files.writeString(DOCUMENT, text);
+    }
+    assertThat(text.lines()).isEqualTo(Files.readString(DOCUMENT).lines().toList());
+  }
+
+  private static void describe(OpDescription op, List<String> lines) {
+    lines.add("");
+    lines.add("## " + op.name());
+    lines.add("");
+    lines.add(op.summary());
+    lines.add("");
+    lines.add("    " + op.formula().replace("\n", "\n    "));
+    lines.add("");
+    lines.add("| input | shape | dtypes | meaning |");
+    lines.add("| --- | --- | --- | --- |");
+    for (var input : op.inputs()) {
+      row(
+          lines,
+          input.name() + (input.optional() ? " (optional)" : ""),
+          input.shape(),
+          String.join(" ", input.dtypes().stream().sorted().map(DType::text).toList()),
+          input.meaning());
+    }
+    if (!op.attributes().isEmpty()) {
+      lines.add("");
+      lines.add("| attribute | values | default | meaning |");
+      lines.add("| --- | --- | --- | --- |");
+      for (var attribute : op.attributes()) {
+        row(
+            lines,
+            attribute.name(),
+            values(attribute),
+            attribute.defaultValue(),
+            attribute.meaning());
+      }
+    }
+    lines.add("");
+    lines.add("| output | shape | dtype | meaning |");
+    lines.add("| --- | --- | --- | --- |");
+    for (var output : op.outputs()) {
+      row(
+          lines,
+          output.name() + (output.optional() ? " (optional)" : ""),
+          output.shape(),
+          output.dtype(),
+          output.meaning());
+    }
+    lines.add("");
+    lines.add(op.flops() + " floating-point operations.");
+  }
+
+  private static String values(Attribute attribute) {
+    return attribute.choices().isEmpty()
+        ? (attribute.type().name().toLowerCase(Locale.ROOT) + " " + attribute.bounds()).strip()
+        : String.join(", ", attribute.choices());
+  }
+
+  private static void row(List<String> lines, String... cells) {
+    for (int i = 0; i < cells.length; i++) {
+      cells[i] = cells[i].replace("|", "\\|");
+    }
+    lines.add("| " + String.join(" | ", cells) + " |");
+  }
+}

@@ -1,0 +1,168 @@
+package dev.athanor.ops.attention;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class AttentionBackwardTest {
+
+  private static final AttentionBackward BACKWARD = new AttentionBackward();
+  private static final Bench BENCH = new Bench();
+
+  @AfterAll
+  static void close() {
+    BENCH.close();
+  }
+
+  private static Attributes attributes(Map<String, ?> given) {
+    return Attributes.of(BACKWARD.description(), given);
+  }
+
+  private static Map<String, HostTensor> inputs(
+      DType dtype, int sq, int sk, int d, Map<String, ?> given) {
+    Draw draw = Bench.draw();
+    var inputs =
+        new HashMap<>(
+            Map.of(
+                "q", draw.normal(dtype, sq, d),
+                "k", draw.normal(dtype, sk, d),
+                "v", draw.normal(dtype, sk, d),
+                "grad", draw.normal(dtype, sq, d)));
+    inputs.putAll(AttentionCases.forwardOutputs(inputs, attributes(given)));
+    return inputs;
+  }
+
+  /** Sizes of S and D, of which some are ragged and one more than whole tiles. */
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 32, 32, false",
+    "F32, 64, 64, true",
+    "F32, 17, 19, true",
+    "F32, 257, 32, true",
+    "F16, 128, 128, true",
+    "F16, 257, 32, false",
+    "BF16, 64, 64, true"
+  })
+  void gradientsAreRight(DType dtype, int s, int d, boolean causal) {
+    var given = Map.of("causal", causal);
+    var inputs = inputs(dtype, s, s, d, given);
+    var expected = BACKWARD.reference(inputs, attributes(given));
+    BENCH.run(BACKWARD, inputs, given).forEach((name, gradient) ->
+        assertThat(
+                AttentionBackward.tolerance(dtype)
+                    .error(gradient.toDoubles(), AttentionReference.get(expected, name)))
+            .as(name)
+            .isLessThanOrEqualTo(1e-2));
+  }
+
+  /** One key has probability 1 whatever its score, so only its value has a gradient. */
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16", "BF16"})
+  void ofOneKeyTheGradientIsThatOfItsValue(DType dtype) {
+    var inputs = inputs(dtype, 1, 1, 16, Map.of());
+    for (var plan : BENCH.plans(BACKWARD, inputs, attributes(Map.of()))) {
+      var gradients = BENCH.run(plan, inputs);
+      Bench.equalBits(Bench.get(gradients, "dv"), Bench.get(inputs, "grad"));
+      for (var name : List.of("dq", "dk")) {
+        for (double each : Bench.get(gradients, name).toDoubles()) {
+          assertThat(each).as(name).isCloseTo(0, within(1e-5));
+        }
+      }
+    }
+  }
+
+  /** The slope of Σ grad∘out along each input, taken from attention itself in float64. */
+  @ParameterizedTest
+  @CsvSource({"q, 0, 0", "k, 0, 0", "v, 0, 0", "q, 3, 2", "k, 3, 2"})
+  void gradientsAreTheSlopesOfAttention(String name, int window, double softcap) {
+    var given = Map.of("causal", true, "window", window, "softcap", softcap);
+    var inputs = inputs(DType.F32, 8, 8, 16, given);
+    var gradient = Bench.get(BENCH.run(BACKWARD, inputs, given), "d" + name);
+    double h = 1e-3;
+    for (int at = 0; at < 8 * 16; at += 5) {
+      double slope = (loss(inputs, given, name, at, h) - loss(inputs, given, name, at, -h)) / (2 * h);
+      assertThat(gradient.get(at)).as("%s %d", name, at).isCloseTo(slope, within(1e-3));
+    }
+  }
+
+  private static double loss(
+      Map<String, HostTensor> inputs, Map<String, ?> given, String name, int at, double by) {
+    var values = Bench.get(inputs, name).toDoubles();
+    values[at] += by;
+    var moved = new HashMap<>(inputs);
+    moved.put(name, HostTensor.of(TensorType.of(DType.F64, 8, 16), values));
+    var out = AttentionReference.get(AttentionReference.forward(moved, attributes(given)), "out");
+    var grad = Bench.get(inputs, "grad").toDoubles();
+    double sum = 0;
+    for (int i = 0; i < out.length; i++) {
+      sum += out[i] * grad[i];
+    }
+    return sum;
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16"})
+  void runsAreEqualBitForBit(DType dtype) {
+    var draw = Bench.draw();
+    var inputs = new HashMap<String, HostTensor>();
+    for (var name : List.of("q", "grad")) {
+      inputs.put(name, draw.normal(dtype, 2, 4, 70, 32));
+    }
+    for (var name : List.of("k", "v")) {
+      inputs.put(name, draw.normal(dtype, 2, 2, 70, 32));
+    }
+    inputs.putAll(AttentionCases.forwardOutputs(inputs, attributes(Map.of())));
+    var first = BENCH.run(BACKWARD, inputs, Map.of());
+    for (int run = 0; run < 3; run++) {
+      BENCH
+          .run(BACKWARD, inputs, Map.of())
+          .forEach((name, gradient) -> Bench.equalBits(gradient, Bench.get(first, name)));
+    }
+  }
+
+  @Test
+  void threeKernelsComputeThem() {
+    var types = Bench.types(inputs(DType.F16, 4, 4, 64, Map.of()));
+    var plan = BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200).getFirst();
+    assertThat(plan.kernels().stream().map(kernel -> kernel.name().split("_f16")[0]))
+        .containsExactly(
+            "attention_backward_delta", "attention_backward_dq", "attention_backward_dkdv");
+    assertThat(plan.workspaceBytes()).isEqualTo(4 * 4);
+  }
+
+  @Test
+  void refusesWhatAttentionDidNotGive() {
+    refused(
+        "lse", TensorType.of(DType.F32, 5), "input \"lse\" has shape [5]; it must be […, Sq] = [4]");
+    refused(
+        "out",
+        TensorType.of(DType.F16, 4, 7),
+        "input \"out\" has shape [4, 7]; it must be […, Sq, Dv] = [4, 8]");
+    refused(
+        "grad", TensorType.of(DType.F32, 4, 8), "q is f16 but grad is f32; they must be the same");
+  }
+
+  private static void refused(String name, TensorType type, String message) {
+    var types = Bench.types(inputs(DType.F16, 4, 4, 8, Map.of()));
+    types.put(name, type);
+    assertThatThrownBy(() -> BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200))
+        .isInstanceOf(OpException.class)
+        .hasMessage(message);
+  }
+}

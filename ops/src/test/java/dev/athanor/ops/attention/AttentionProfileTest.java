@@ -1,0 +1,131 @@
+package dev.athanor.ops.attention;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.profile.Profile;
+import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What the layouts of the kernels are for: no bank conflicts, and whole sectors. */
+class AttentionProfileTest {
+
+  /** The profile of the first launch of every plan. */
+  private static List<Profile> profiles(
+      Op op, Map<String, TensorType> types, Map<String, ?> given, int launch) {
+    var attributes = Attributes.of(op.description(), given);
+    var all = new ArrayList<Profile>();
+    for (var plan : op.plans(types, attributes, OpProfile.capability(Gpu.H200))) {
+      all.add(OpProfile.run(plan, types, Gpu.H200, Long.MAX_VALUE).launches().get(launch));
+    }
+    assertThat(all).isNotEmpty();
+    return all;
+  }
+
+  private static Map<String, TensorType> dense(DType dtype, int s, int d) {
+    var each = TensorType.of(dtype, s, d);
+    return Map.of("q", each, "k", each, "v", each);
+  }
+
+  private static List<Row> rows(Profile profile, String opcode) {
+    var rows =
+        profile.rows().stream()
+            .filter(row -> row.instruction().opcode().startsWith(opcode) && row.executed() > 0)
+            .toList();
+    assertThat(rows).as("%s of %s", opcode, profile.kernel()).isNotEmpty();
+    return rows;
+  }
+
+  private static void hasNoConflicts(Profile profile, String opcode) {
+    for (var row : rows(profile, opcode)) {
+      assertThat(row.shared().wavefronts())
+          .as("wavefronts of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
+          .isEqualTo(row.shared().ideal());
+    }
+  }
+
+  private static void movesWholeSectors(Profile profile, String opcode) {
+    for (var row : rows(profile, opcode)) {
+      assertThat(row.global().sectors())
+          .as("sectors of %s at %s of %s", opcode, row.instruction().source(), profile.kernel())
+          .isEqualTo(row.global().ideal());
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F16, 64, false", "F16, 64, true", "BF16, 128, true", "F16, 256, false"})
+  void tensorKernelsHaveNoConflictsAndMoveWholeSectors(DType dtype, int d, boolean causal) {
+    for (var profile :
+        profiles(new Attention(), dense(dtype, 128, d), Map.of("causal", causal), 0)) {
+      hasNoConflicts(profile, "ldmatrix");
+      hasNoConflicts(profile, "cp.async.cg");
+      movesWholeSectors(profile, "cp.async.cg");
+      movesWholeSectors(profile, "st.global");
+      assertThat(profile.divergentBranches()).isZero();
+    }
+  }
+
+  /** Tiles that no query of a block sees are not multiplied. */
+  @ParameterizedTest
+  @ValueSource(strings = {"F16", "F32"})
+  void hiddenTilesAreSkipped(DType dtype) {
+    var types = dense(dtype, 256, 64);
+    var unit = dtype == DType.F16 ? "tensor f16" : "f32";
+    long all = least(profiles(new Attention(), types, Map.of(), 0), unit);
+    long causal = least(profiles(new Attention(), types, Map.of("causal", true), 0), unit);
+    long window =
+        least(profiles(new Attention(), types, Map.of("causal", true, "window", 1), 0), unit);
+    assertThat(causal).isBetween(all / 2, all * 3 / 4);
+    // the diagonal alone
+    assertThat(window).isLessThanOrEqualTo(all * 2 / 5);
+  }
+
+  private static long least(List<Profile> profiles, String unit) {
+    return profiles.stream()
+        .mapToLong(profile -> profile.flops().getOrDefault(unit, 0L))
+        .min()
+        .orElseThrow();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {64, 128})
+  void coreKernelsReadSharedMemoryWithoutConflicts(int d) {
+    for (var profile : profiles(new Attention(), dense(DType.F32, 64, d), Map.of(), 0)) {
+      hasNoConflicts(profile, "ld.shared.v4");
+      hasNoConflicts(profile, "st.shared");
+      hasNoConflicts(profile, "cp.async.cg");
+      movesWholeSectors(profile, "cp.async.cg");
+      movesWholeSectors(profile, "st.global");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void gradientsOnTensorCoresHaveNoConflictsEither(int launch) {
+    var each = TensorType.of(DType.F16, 64, 64);
+    var types =
+        Map.of(
+            "q", each,
+            "k", each,
+            "v", each,
+            "grad", each,
+            "out", each,
+            "lse", TensorType.of(DType.F32, 64));
+    for (var profile : profiles(new AttentionBackward(), types, Map.of(), launch)) {
+      hasNoConflicts(profile, "ldmatrix");
+      hasNoConflicts(profile, "cp.async.cg");
+      movesWholeSectors(profile, "cp.async.cg");
+      movesWholeSectors(profile, "st.global");
+    }
+  }
+}

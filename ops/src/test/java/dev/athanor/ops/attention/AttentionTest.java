@@ -1,0 +1,292 @@
+package dev.athanor.ops.attention;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class AttentionTest {
+
+  private static final Attention ATTENTION = new Attention();
+  private static final Bench BENCH = new Bench();
+
+  @AfterAll
+  static void close() {
+    BENCH.close();
+  }
+
+  private static Attributes attributes(Map<String, ?> given) {
+    return Attributes.of(ATTENTION.description(), given);
+  }
+
+  private static Map<String, HostTensor> inputs(DType dtype, int sq, int sk, int d, int dv) {
+    var draw = Bench.draw();
+    return Map.of(
+        "q", draw.normal(dtype, sq, d),
+        "k", draw.normal(dtype, sk, d),
+        "v", draw.normal(dtype, sk, dv));
+  }
+
+  /** Ragged against every tile, and masked inside of the diagonal one. */
+  @ParameterizedTest
+  @CsvSource({"F32, 19", "F32, 65", "F16, 19", "F16, 65", "BF16, 33", "F16, 129"})
+  void anIdentityOfValuesGivesTheProbabilities(DType dtype, int s) {
+    var inputs =
+        Map.of(
+            "q", Bench.draw().normal(dtype, s, 16),
+            "k", Bench.draw().normal(dtype, s, 16),
+            "v", Bench.identity(dtype, s));
+    var plans = BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", true)));
+    assertThat(plans).hasSizeGreaterThan(2);
+    for (Plan plan : plans) {
+      var p = Bench.get(BENCH.run(plan, inputs), "out");
+      assertThat(p.get(0)).as(plan.kernel()).isEqualTo(1);
+      for (int row = 0; row < s; row++) {
+        double sum = 0;
+        for (int column = 0; column < s; column++) {
+          double weight = p.get((long) row * s + column);
+          sum += weight;
+          if (column > row) {
+            assertThat(weight).as("%s, row %d", plan.kernel(), row).isZero();
+          } else {
+            assertThat(weight).as("%s, row %d", plan.kernel(), row).isPositive();
+          }
+        }
+        assertThat(sum).as("%s, row %d", plan.kernel(), row).isCloseTo(1, within(5e-3));
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16", "BF16"})
+  void theFirstQueryOfCausalAttentionGetsTheFirstValue(DType dtype) {
+    var inputs = inputs(dtype, 17, 17, 24, 12);
+    for (var plan : BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", true)))) {
+      var out = Bench.get(BENCH.run(plan, inputs), "out");
+      for (int c = 0; c < 12; c++) {
+        assertThat(out.get(c)).isEqualTo(Bench.get(inputs, "v").get(c));
+      }
+    }
+  }
+
+  /** The last query stands at the last key, so the first ones see none where keys are fewer. */
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16"})
+  void aQueryThatSeesNoKeyGivesZeros(DType dtype) {
+    var inputs = inputs(dtype, 70, 20, 16, 16);
+    var given = attributes(Map.of("causal", true, "withLse", true));
+    for (var plan : BENCH.plans(ATTENTION, inputs, given)) {
+      var outputs = BENCH.run(plan, inputs);
+      for (int row = 0; row < 50; row++) {
+        assertThat(Bench.get(outputs, "lse").get(row)).isEqualTo(Double.NEGATIVE_INFINITY);
+        assertThat(Bench.get(outputs, "out").get(row * 16L)).isZero();
+      }
+      assertThat(Bench.get(outputs, "lse").get(50)).isFinite();
+    }
+  }
+
+  /** Sizes of Sq, Sk, D, Dv, the last one with a ragged tail. */
+  @ParameterizedTest
+  @CsvSource({
+    "16, 16, 16, 8",
+    "32, 32, 32, 32",
+    "64, 128, 64, 64",
+    "64, 384, 64, 64",
+    "16, 32, 16, 8",
+    "64, 400, 64, 64"
+  })
+  void tensorCoresTakeLittleSharedMemory(int sq, int sk, int d, int dv) {
+    var inputs = inputs(DType.F16, sq, sk, d, dv);
+    var expected = ATTENTION.reference(inputs, attributes(Map.of()));
+    var plan = BENCH.plans(ATTENTION, inputs, attributes(Map.of())).getFirst();
+    assertThat(plan.requiredSharedMemory()).isLessThanOrEqualTo(46 * 1024);
+    var out = Bench.get(BENCH.run(plan, inputs), "out").toDoubles();
+    assertThat(Attention.tolerance(DType.F16).error(out, AttentionReference.get(expected, "out")))
+        .isLessThanOrEqualTo(2e-3);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"F32, false", "F32, true", "F16, false", "BF16, true"})
+  void lseChangesNoBitOfTheOutput(DType dtype, boolean causal) {
+    var inputs = inputs(dtype, 67, 130, 32, 20);
+    var without = BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", causal)));
+    var with =
+        BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", causal, "withLse", true)));
+    assertThat(with).hasSameSizeAs(without);
+    for (int i = 0; i < with.size(); i++) {
+      var outputs = BENCH.run(with.get(i), inputs);
+      assertThat(outputs).containsOnlyKeys("out", "lse");
+      Bench.equalBits(
+          Bench.get(outputs, "out"), Bench.get(BENCH.run(without.get(i), inputs), "out"));
+    }
+  }
+
+  @Test
+  void scoresLessLseAreTheLogarithmsOfProbabilities() {
+    var inputs = inputs(DType.F32, 19, 33, 16, 8);
+    var lse = Bench.get(BENCH.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
+    var q = Bench.get(inputs, "q").toDoubles();
+    var k = Bench.get(inputs, "k").toDoubles();
+    for (int row = 0; row < 19; row++) {
+      double sum = 0;
+      for (int key = 0; key < 33; key++) {
+        sum += Math.exp(AttentionReference.dot(q, row, k, key, 16) / 4 - lse.get(row));
+      }
+      assertThat(sum).isCloseTo(1, within(1e-5));
+    }
+  }
+
+  /** Heads and batches are computed as if each were alone. */
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16"})
+  void aHeadOfManyIsEqualBitForBitToItselfAlone(DType dtype) {
+    var draw = Bench.draw();
+    int s = 35;
+    int d = 16;
+    var inputs =
+        Map.of(
+            "q", draw.normal(dtype, 2, 4, s, d),
+            "k", draw.normal(dtype, 2, 2, s, d),
+            "v", draw.normal(dtype, 2, 2, s, d));
+    var given = attributes(Map.of("causal", true));
+    var all = BENCH.plans(ATTENTION, inputs, given);
+    var one = TensorType.of(dtype, s, d);
+    for (int head = 0; head < 8; head++) {
+      int shared = head / 4 * 2 + head % 4 / 2;
+      var alone =
+          Map.of(
+              "q", Bench.slice(Bench.get(inputs, "q"), (long) head * s * d, one),
+              "k", Bench.slice(Bench.get(inputs, "k"), (long) shared * s * d, one),
+              "v", Bench.slice(Bench.get(inputs, "v"), (long) shared * s * d, one));
+      var out = Bench.get(BENCH.run(all.getFirst(), inputs), "out");
+      var same =
+          BENCH.plans(ATTENTION, alone, given).stream()
+              .filter(plan -> plan.kernel().equals(all.getFirst().kernel()))
+              .findFirst()
+              .orElseThrow();
+      Bench.equalBits(
+          Bench.slice(out, (long) head * s * d, one), Bench.get(BENCH.run(same, alone), "out"));
+    }
+  }
+
+  @Test
+  void rankThreeIsABatchOfOneHead() {
+    var draw = Bench.draw();
+    var of = TensorType.of(DType.F32, 3, 1, 9, 8);
+    var inputs = Map.of("q", draw.normal(DType.F32, 3, 9, 8), "k", draw.normal(DType.F32, 3, 9, 8), "v", draw.normal(DType.F32, 3, 9, 8));
+    var out = Bench.get(BENCH.run(ATTENTION, inputs, Map.of()), "out");
+    assertThat(out.type()).isEqualTo(TensorType.of(DType.F32, 3, 9, 8));
+    var four =
+        Map.of(
+            "q", Bench.slice(Bench.get(inputs, "q"), 0, of),
+            "k", Bench.slice(Bench.get(inputs, "k"), 0, of),
+            "v", Bench.slice(Bench.get(inputs, "v"), 0, of));
+    Bench.equalBits(
+        Bench.slice(Bench.get(BENCH.run(ATTENTION, four, Map.of()), "out"), 0, out.type()), out);
+  }
+
+  @Test
+  void fewQueriesSplitTheKeysAndManyTakeLargeTiles() {
+    assertThat(plan(DType.F16, 1, 4096, 128).kernel()).endsWith("16x64w16_split");
+    assertThat(plan(DType.F16, 4096, 4096, 128).kernel())
+        .isEqualTo("attention_f16_d128_tensor_128x64w16");
+    assertThat(plan(DType.F32, 4096, 4096, 64).kernel())
+        .isEqualTo("attention_f32_d64_cores_64x64w8");
+    assertThat(plan(DType.F16, 1, 4096, 128).explain())
+        .contains("splits to combine", "f16 is computed by TENSOR");
+  }
+
+  private static Plan plan(DType dtype, int sq, int sk, int d) {
+    var inputs =
+        Map.of(
+            "q", TensorType.of(dtype, 1, 32, sq, d),
+            "k", TensorType.of(dtype, 1, 8, sk, d),
+            "v", TensorType.of(dtype, 1, 8, sk, d));
+    return ATTENTION.plan(inputs, attributes(Map.of()), TestDevices.H200);
+  }
+
+  @Test
+  void costsCountWhatTheMaskLeaves() {
+    var inputs =
+        Map.of(
+            "q", TensorType.of(DType.F16, 10, 16),
+            "k", TensorType.of(DType.F16, 12, 16),
+            "v", TensorType.of(DType.F16, 12, 8));
+    var given = attributes(Map.of("causal", true, "window", 4));
+    var cost = ATTENTION.plan(inputs, given, TestDevices.H200).cost();
+    // query 0 sees keys 0 to 2, the others 4 each
+    assertThat(cost.flops()).isEqualTo(2.0 * (3 + 9 * 4) * (16 + 8));
+    assertThat(cost.bytes()).isEqualTo(2.0 * (10 * 16 + 12 * 16 + 12 * 8 + 10 * 8));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "[4, 257] | [4, 257] | [4, 8] | input \"q\" has shape [4, 257], so heads of 257 elements; 256 are the most",
+        "[4, 8] | [4, 8] | [4, 300] | input \"v\" has shape [4, 300], so heads of 300 elements; 256 are the most",
+        "[8] | [8] | [8] | input \"q\" has shape [8]; it must be [B, Hq, Sq, D], or [B, Sq, D] or [Sq, D] of one head",
+        "[4, 8] | [2, 4, 8] | [4, 8] | q has shape [4, 8] but k has shape [2, 4, 8]; they must have as many dimensions",
+        "[4, 8] | [4, 9] | [4, 8] | k [4, 9] has D = 9 but q [4, 8] has D = 8; they must be equal",
+        "[4, 8] | [4, 8] | [5, 8] | v [5, 8] has Sk = 5 but k [4, 8] has Sk = 4; they must be equal",
+        "[2, 4, 8] | [3, 4, 8] | [2, 4, 8] | k [3, 4, 8] has B = 3 but q [2, 4, 8] has B = 2; they must be equal",
+        "[1, 4, 4, 8] | [1, 2, 4, 8] | [1, 4, 4, 8] | v [1, 4, 4, 8] has Hkv = 4 but k [1, 2, 4, 8] has Hkv = 2; they must be equal",
+        "[1, 4, 4, 8] | [1, 3, 4, 8] | [1, 3, 4, 8] | q [1, 4, 4, 8] has 4 heads and k [1, 3, 4, 8] has 3; the first must be a multiple of the second"
+      })
+  void refusesShapesThatDoNotGoTogether(String q, String k, String v, String message) {
+    var inputs = Map.of("q", type(q), "k", type(k), "v", type(v));
+    assertThatThrownBy(() -> ATTENTION.plans(inputs, attributes(Map.of()), TestDevices.H200))
+        .isInstanceOf(OpException.class)
+        .hasMessage(message);
+  }
+
+  static TensorType type(String shape) {
+    var extents =
+        Pattern.compile("\\d+")
+            .matcher(shape)
+            .results()
+            .mapToLong(digits -> Long.parseLong(digits.group()))
+            .toArray();
+    return TensorType.of(DType.F32, extents);
+  }
+
+  @Test
+  void refusesDtypesThatDiffer() {
+    var inputs =
+        Map.of(
+            "q", TensorType.of(DType.F32, 4, 8),
+            "k", TensorType.of(DType.F16, 4, 8),
+            "v", TensorType.of(DType.F32, 4, 8));
+    assertThatThrownBy(() -> ATTENTION.plans(inputs, attributes(Map.of()), TestDevices.H200))
+        .isInstanceOf(OpException.UnsupportedDType.class)
+        .hasMessage("q is f32 but k is f16; they must be the same");
+  }
+
+  @Test
+  void refusesAttributesOutOfRange() {
+    refused(Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
+    refused(Map.of("scale", 0), "attribute \"scale\" must be from 1.0E-6 to 1000000, got 0");
+    refused(Map.of("softcap", 1e-9), "attribute \"softcap\" must be 0 or at least 1.0E-6, got 1.0E-9");
+  }
+
+  private static void refused(Map<String, ?> given, String message) {
+    var types = Bench.types(inputs(DType.F32, 4, 4, 8, 8));
+    assertThatThrownBy(() -> ATTENTION.plans(types, attributes(given), TestDevices.H200))
+        .isInstanceOf(OpException.InvalidAttribute.class)
+        .hasMessage(message);
+  }
+}
