@@ -20,6 +20,7 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.matmul.Matmul;
 import dev.athanor.ops.matmul.TensorTile;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -251,6 +252,12 @@ public final class LayerNormLinear implements Op {
   }
 
   @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Matmul.tolerance(dtype, problem(inputs, attributes).k);
+  }
+
+  @Override
   public List<Case> cases(RandomGenerator random, boolean quick) {
     var draw = new Draw(random);
     var cases = new ArrayList<Case>();
@@ -271,17 +278,11 @@ public final class LayerNormLinear implements Op {
         if (turn++ % 2 == 1) {
           inputs.put("bias", draw.normal(dtype, size[1]));
         }
-        var tolerance =
-            switch (dtype) {
-              case F32 -> Tolerance.relative(1e-6 * Math.sqrt(k));
-              case F16 -> Tolerance.relative(2e-3);
-              default -> Tolerance.relative(1e-2);
-            };
         cases.add(
             new Case(
                 inputs,
                 Attributes.of(DESCRIPTION, Map.of("epsilon", turn % 2 == 0 ? 1e-5 : 1e-3)),
-                Map.of("y", tolerance)));
+                Map.of("y", Matmul.tolerance(dtype, k))));
       }
     }
     return cases;
