@@ -1,7 +1,6 @@
 package dev.athanor.ops.matmul;
 
 import dev.athanor.ops.DType;
-
 import java.util.Set;
 
 /**

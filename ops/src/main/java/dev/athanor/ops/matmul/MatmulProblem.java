@@ -231,7 +231,6 @@ record MatmulProblem(
     double read =
         products * ((double) m * k * dtype.bytes() + (double) k * n * dtypeB.bytes())
             + epilogue.bias().map(bias -> n * (double) bias.bytes()).orElse(0.0);
-    return new Plan.Cost(
-        2 * products * m * n * k, read + products * m * n * outDType().bytes());
+    return new Plan.Cost(2 * products * m * n * k, read + products * m * n * outDType().bytes());
   }
 }
