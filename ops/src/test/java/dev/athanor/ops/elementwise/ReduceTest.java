@@ -38,9 +38,10 @@ class ReduceTest {
     assertThat(reduce("min", Arrays.stream(count).map(i -> i - 50).toArray())).isEqualTo(-50);
     assertThat(reduce("max", count)).isEqualTo(n - 1);
     assertThat(argmax(count)).isEqualTo(n - 1);
+    int hottest = n * 17 / 32;
     var hot = new double[n];
-    hot[n * 17 / 32] = 1;
-    assertThat(argmax(hot)).isEqualTo(n * 17 / 32);
+    hot[hottest] = 1;
+    assertThat(argmax(hot)).isEqualTo(hottest);
     var signs = IntStream.range(0, n).mapToDouble(i -> i % 2 == 0 ? 1 : -1).toArray();
     assertThat(reduce("sum", signs)).isEqualTo(n % 2);
   }
