@@ -148,7 +148,7 @@ class AttentionBackwardTest {
   void threeKernelsComputeThem() {
     var types = Bench.types(inputs(DType.F16, 4, 4, 64, Map.of()));
     var plan = BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200).getFirst();
-    assertThat(plan.kernels().stream().map(kernel -> kernel.name().split("_f16")[0]))
+    assertThat(plan.kernels().stream().map(kernel -> kernel.name().replaceAll("_f16.*", "")))
         .containsExactly(
             "attention_backward_delta", "attention_backward_dq", "attention_backward_dkdv");
     assertThat(plan.workspaceBytes()).isEqualTo(4 * 4);
