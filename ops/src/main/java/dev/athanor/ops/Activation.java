@@ -160,9 +160,7 @@ public enum Activation {
   /** The function in float64. */
   public abstract double apply(double x);
 
-  /**
-   * Where x times its sigmoid is 0 in f32 already, so that -infinity times 0 never happens.
-   */
+  /** Where x times its sigmoid is 0 in f32 already, so that -infinity times 0 never happens. */
   private static Real bound(Real x) {
     return x.constant(-128).where(x.lt(-128), x);
   }

@@ -65,15 +65,13 @@ public final class Draw {
 
   /** Numbers from {@code least} to below {@code bound}. */
   public HostTensor uniform(double least, double bound, TensorType type) {
-    return fill(
-        type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
+    return fill(type, (data, i) -> type.dtype().write(data, i, random.nextDouble(least, bound)));
   }
 
   /** Integers from {@code least} to {@code greatest}. */
   public HostTensor integers(long least, long greatest, TensorType type) {
     return fill(
-        type,
-        (data, i) -> type.dtype().writeLong(data, i, random.nextLong(least, greatest + 1)));
+        type, (data, i) -> type.dtype().writeLong(data, i, random.nextLong(least, greatest + 1)));
   }
 
   /**
@@ -116,8 +114,7 @@ public final class Draw {
     }
     long period = drawn * type.dtype().bytes();
     for (long at = period; at < type.bytes(); at += period) {
-      MemorySegment.copy(
-          tensor.data(), 0, tensor.data(), at, Math.min(period, type.bytes() - at));
+      MemorySegment.copy(tensor.data(), 0, tensor.data(), at, Math.min(period, type.bytes() - at));
     }
     return tensor;
   }

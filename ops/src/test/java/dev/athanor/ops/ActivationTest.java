@@ -114,14 +114,7 @@ class ActivationTest {
     var names = Activation.names(List.of(Activation.values()));
     assertThat(names)
         .containsExactly(
-            "none",
-            "relu",
-            "gelu",
-            "gelu-tanh",
-            "gelu-sigmoid",
-            "silu",
-            "tanh",
-            "sigmoid");
+            "none", "relu", "gelu", "gelu-tanh", "gelu-sigmoid", "silu", "tanh", "sigmoid");
     for (var name : names) {
       assertThat(Activation.of(name).text()).isEqualTo(name);
     }

@@ -68,11 +68,7 @@ class BatchedTest {
           for (var output : HostRun.of(device, kernels, same.get(), alone).outputs().entrySet()) {
             var whole = together.get(output.getKey());
             long bytes = output.getValue().data().byteSize();
-            assertThat(
-                    whole
-                        .data()
-                        .asSlice(part * bytes, bytes)
-                        .mismatch(output.getValue().data()))
+            assertThat(whole.data().asSlice(part * bytes, bytes).mismatch(output.getValue().data()))
                 .as("%s of part %d by %s", output.getKey(), part, plan.kernel())
                 .isEqualTo(-1);
           }

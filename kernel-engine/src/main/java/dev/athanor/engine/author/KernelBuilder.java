@@ -212,6 +212,9 @@ public final class KernelBuilder {
    * @param step positive
    */
   public void loop(Int from, Int to, int step, Consumer<Int> body) {
+    if (step <= 0) {
+      throw new IllegalArgumentException("a loop's step must be positive, got " + step);
+    }
     loop(from, to, integer(step), body);
   }
 

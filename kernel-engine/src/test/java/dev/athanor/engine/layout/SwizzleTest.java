@@ -56,7 +56,9 @@ class SwizzleTest {
         for (int row = first; row < first + rows; row++) {
           for (int i = 0; i < run; i++) {
             int place = swizzle.place(row, chunk + i);
-            assertThat(place / run).as("a run stays whole").isEqualTo(swizzle.place(row, chunk) / run);
+            assertThat(place / run)
+                .as("a run stays whole")
+                .isEqualTo(swizzle.place(row, chunk) / run);
             assertThat(place).isBetween(0, rowBytes / Swizzle.CHUNK - 1);
             banks.add((row * rowBytes / Swizzle.CHUNK + place) % 8);
           }

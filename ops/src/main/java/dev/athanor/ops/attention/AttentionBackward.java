@@ -131,8 +131,7 @@ public final class AttentionBackward implements Op {
     return Math.ceilDiv(rows, tile.rows());
   }
 
-  private static BackwardVariant variant(
-      BackwardVariant.Of of, Tile tile, AttentionProblem p) {
+  private static BackwardVariant variant(BackwardVariant.Of of, Tile tile, AttentionProblem p) {
     int most = Math.max(p.d(), p.dv());
     return new BackwardVariant(
         of,

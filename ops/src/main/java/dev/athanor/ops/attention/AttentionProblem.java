@@ -46,7 +46,8 @@ record AttentionProblem(
   /** The attributes of {@link #of}. */
   static List<Attribute> attributes() {
     return List.of(
-        Attribute.flag("causal", "hides keys behind the query; the last query stands at the last key"),
+        Attribute.flag(
+            "causal", "hides keys behind the query; the last query stands at the last key"),
         scaleAttribute(),
         windowAttribute(),
         Attribute.number("softcap", 0, "scores s become softcap·tanh(s/softcap); 0 leaves them")
@@ -163,14 +164,7 @@ record AttentionProblem(
           name,
           "%s %s has %s = %d but %s %s has %s = %d; they must be equal"
               .formatted(
-                  name,
-                  tensor.shape(),
-                  letter,
-                  extent,
-                  otherName,
-                  other.shape(),
-                  letter,
-                  wanted));
+                  name, tensor.shape(), letter, extent, otherName, other.shape(), letter, wanted));
     }
   }
 

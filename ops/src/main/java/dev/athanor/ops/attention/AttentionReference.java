@@ -43,8 +43,7 @@ final class AttentionReference {
    * @param scores of the rows of v from {@code first} on
    * @return the logarithm of the sum of the exponentials
    */
-  static double weigh(
-      double[] scores, double[] v, int first, double[] out, int row, int columns) {
+  static double weigh(double[] scores, double[] v, int first, double[] out, int row, int columns) {
     double greatest = Double.NEGATIVE_INFINITY;
     for (double score : scores) {
       greatest = Math.max(greatest, score);

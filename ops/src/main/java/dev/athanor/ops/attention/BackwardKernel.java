@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>Parameters: {@code q, k, v, grad, lse, delta, first, second, queries, keys, batches, heads,
- * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} dv. The grid has one
- * dimension: the tiles of rows of the first head, of the next, then the next batch, and of keys
- * then the next part of the columns.
+ * group, d, dv, scale, factor, cap, window}; {@code first} is dq or dk, {@code second} dv. The grid
+ * has one dimension: the tiles of rows of the first head, of the next, then the next batch, and of
+ * keys then the next part of the columns.
  */
 final class BackwardKernel {
 
@@ -142,8 +142,7 @@ final class BackwardKernel {
     var firstRow =
         (variant.score().causal() ? tiles.minus(index).plus(-1) : index).times(tile.rows());
     var batch = head.div(heads);
-    var sharedHead =
-        batch.times(heads.div(group)).plus(head.minus(batch.times(heads)).div(group));
+    var sharedHead = batch.times(heads.div(group)).plus(head.minus(batch.times(heads)).div(group));
     var keyRows = matrix(keysOfAll, sharedHead, keys, d);
     var valueRows = matrix(values, sharedHead, keys, dv);
 
@@ -179,7 +178,16 @@ final class BackwardKernel {
           engine.addWeighted(sums, slopes, columns, k.integer(0));
           k.barrier();
         });
-    write(sums, variant.d(), 0, copy, matrix(first, head, queries, d).at(firstRow), d, queries.minus(firstRow), d, scale);
+    write(
+        sums,
+        variant.d(),
+        0,
+        copy,
+        matrix(first, head, queries, d).at(firstRow),
+        d,
+        queries.minus(firstRow),
+        d,
+        scale);
   }
 
   private void writeKeys() {
@@ -242,8 +250,26 @@ final class BackwardKernel {
               });
         });
     var rowsLeft = keys.minus(firstRow);
-    write(dkey, width, 0, copy, matrix(first, sharedHead, keys, d).at(firstRow).plus(column.wide()), d, rowsLeft, d.minus(column), scale);
-    write(dvalue, widthV, variant.secondAt(), copyV, matrix(second, sharedHead, keys, dv).at(firstRow).plus(column.wide()), dv, rowsLeft, dv.minus(column), null);
+    write(
+        dkey,
+        width,
+        0,
+        copy,
+        matrix(first, sharedHead, keys, d).at(firstRow).plus(column.wide()),
+        d,
+        rowsLeft,
+        d.minus(column),
+        scale);
+    write(
+        dvalue,
+        widthV,
+        variant.secondAt(),
+        copyV,
+        matrix(second, sharedHead, keys, dv).at(firstRow).plus(column.wide()),
+        dv,
+        rowsLeft,
+        dv.minus(column),
+        null);
   }
 
   /** Brings a tile of columns. */

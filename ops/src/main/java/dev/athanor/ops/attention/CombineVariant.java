@@ -43,8 +43,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
         k.integer(0),
         splits,
         1,
-        split -> greatest.set(
-            greatest.max(partialLse.row(split, queries).load(query).widen())));
+        split -> greatest.set(greatest.max(partialLse.row(split, queries).load(query).widen())));
     // where no split saw a key all weights are 0
     Real base = greatest.constant(0).where(greatest.eq(Double.NEGATIVE_INFINITY), greatest);
     var total = k.variable(k.real(Type.F32, 0));
@@ -52,8 +51,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
         k.integer(0),
         splits,
         1,
-        split -> total.add(
-            partialLse.row(split, queries).load(query).widen().minus(base).exp2()));
+        split -> total.add(partialLse.row(split, queries).load(query).widen().minus(base).exp2()));
     var inverse = total.constant(0).where(total.eq(0), total.reciprocal());
     k.loop(
         k.thread(),
@@ -73,8 +71,7 @@ record CombineVariant(DType dtype, boolean logSumExp) implements Variant {
           out.row(query, dv).store(column, sum.times(inverse).to(out.element()));
         });
     if (logSumExp) {
-      lse.storeWhere(
-          k.thread().eq(0), query, greatest.plus(total.log2()).times(Math.log(2)));
+      lse.storeWhere(k.thread().eq(0), query, greatest.plus(total.log2()).times(Math.log(2)));
     }
   }
 }

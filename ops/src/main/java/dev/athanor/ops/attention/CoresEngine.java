@@ -37,7 +37,16 @@ final class CoresEngine extends Engine {
   }
 
   static int weightBytes(Tile tile) {
-    return tile.rows() * (tile.columns() + GROUP) * 4;
+    return tile.rows() * weightPitch(tile) * 4;
+  }
+
+  /** Of a warp's lanes one half writes rows whose banks are just those that the other leaves. */
+  private static int weightPitch(Tile tile) {
+    int pitch = tile.columns();
+    while (tile.warpRows() / 2 * pitch % (2 * LANES) != LANES) {
+      pitch += GROUP;
+    }
+    return pitch;
   }
 
   /**
@@ -57,8 +66,7 @@ final class CoresEngine extends Engine {
   @Override
   void own(SharedTile shared, int offset) {
     weights =
-        shared.at(
-            k.integer(offset), Type.F32, tile.rows(), tile.columns(), tile.columns() + GROUP);
+        shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
   }
 
   @Override
@@ -117,8 +125,7 @@ final class CoresEngine extends Engine {
         depth -> {
           for (int at = 0; at < STEP; at += GROUP) {
             var column = depth.plus(at);
-            var of =
-                scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
+            var of = scores.columns().stream().map(c -> read(right, lane.plus(c), column)).toList();
             for (int r = 0; r < rows; r++) {
               var own = read(left.tile(), row.plus(r), column);
               for (int c = 0; c < of.size(); c++) {
@@ -138,8 +145,7 @@ final class CoresEngine extends Engine {
     k.warpBarrier();
     for (int r = 0; r < rows; r++) {
       for (int c = 0; c < given.columns().size(); c++) {
-        exchange.store(
-            row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
+        exchange.store(row.plus(r), lane.plus(given.columns().get(c)), given.sums().get(r).get(c));
       }
     }
     k.warpBarrier();
@@ -157,7 +163,10 @@ final class CoresEngine extends Engine {
             for (int i = 0; i < GROUP; i++) {
               for (int c = 0; c < sums.columns().size(); c += GROUP) {
                 var values =
-                    read(right, from.plus(i), column.plus(sums.column()).plus(sums.columns().get(c)));
+                    read(
+                        right,
+                        from.plus(i),
+                        column.plus(sums.column()).plus(sums.columns().get(c)));
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {
                     sums.sums().get(r).get(c + j).addProduct(own.get(r).get(i), values.get(j));

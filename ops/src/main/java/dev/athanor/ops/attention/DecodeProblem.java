@@ -46,8 +46,7 @@ record DecodeProblem(
     int heads = AttentionProblem.extent("q", q, 1);
     int d = AttentionProblem.columns("q", q);
     int dv = AttentionProblem.columns("vCache", v);
-    AttentionProblem.equal(
-        "kCache", k, "D", AttentionProblem.extent("kCache", k, -1), "q", q, d);
+    AttentionProblem.equal("kCache", k, "D", AttentionProblem.extent("kCache", k, -1), "q", q, d);
     int sharedHeads = AttentionProblem.extent("kCache", k, 1);
     int rows = AttentionProblem.extent("kCache", k, 2);
     var letters = table == null ? new String[] {"B", "Hkv", "Smax"} : PAGED;

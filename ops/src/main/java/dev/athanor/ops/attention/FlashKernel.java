@@ -20,10 +20,10 @@ import java.util.stream.IntStream;
  * copied while values are multiplied, and values while keys are.
  *
  * <p>Parameters: {@code q, k, v, out, lse, [lengths, [table]], rows, keys, heads, group, d, dv,
- * [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of {@code heads} in each
- * batch there are {@code rows} queries; {@code group} heads share a head of k and v. A kernel that
- * splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code lse[splits, batch,
- * heads, rows]} the logarithm to base 2.
+ * [batches, splits], factor, cap, window, [maxBlocks, blocks, blockSize]}. Of each of {@code heads}
+ * in each batch there are {@code rows} queries; {@code group} heads share a head of k and v. A
+ * kernel that splits writes f32 to {@code out[splits, batch, heads, rows, dv]} and to {@code
+ * lse[splits, batch, heads, rows]} the logarithm to base 2.
  *
  * <p>The grid has one dimension: the tiles of queries of the first head, of the next, then the next
  * batch, then the next split.

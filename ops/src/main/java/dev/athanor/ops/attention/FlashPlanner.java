@@ -164,7 +164,8 @@ final class FlashPlanner {
         name,
         time,
         "%.0f waves of blocks, each %.0f tiles of %.0f%s"
-            .formatted(waves, tiles, step, split ? ", and %d splits to combine".formatted(splits) : ""),
+            .formatted(
+                waves, tiles, step, split ? ", and %d splits to combine".formatted(splits) : ""),
         steps(task, variant, (int) blocks, splits),
         split ? partialBytes(task, splits) + lseBytes(task, splits) : 0);
   }
@@ -227,12 +228,7 @@ final class FlashPlanner {
     }
     var steps = new ArrayList<Step>();
     steps.add(
-        new Step(
-            variant,
-            Dim3.of(blocks),
-            variant.tile().threads(),
-            variant.sharedBytes(),
-            slots));
+        new Step(variant, Dim3.of(blocks), variant.tile().threads(), variant.sharedBytes(), slots));
     if (split) {
       int queries = (int) queries(task);
       steps.add(

@@ -115,9 +115,7 @@ record Score(boolean causal, boolean window, boolean softcap) {
     Range tiles(Range first, Range last, int columns) {
       var earliest = first.from;
       return new Range(
-          earliest == null
-              ? k.integer(0)
-              : earliest.max(k.integer(0)).div(columns).times(columns),
+          earliest == null ? k.integer(0) : earliest.max(k.integer(0)).div(columns).times(columns),
           last.to);
     }
 
@@ -154,7 +152,8 @@ record Score(boolean causal, boolean window, boolean softcap) {
     }
 
     /**
-     * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code first}.
+     * Hides what lies outside of the rows' ranges in a tile of columns that begins at {@code
+     * first}.
      *
      * @param ranges of each row of the part
      */

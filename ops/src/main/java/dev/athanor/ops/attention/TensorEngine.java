@@ -73,7 +73,9 @@ final class TensorEngine extends Engine {
     return new Left(left, columns, fragments);
   }
 
-  /** The matrices in the order of the registers: rows 0 and 8 of the first columns, then the rest. */
+  /**
+   * The matrices in the order of the registers: rows 0 and 8 of the first columns, then the rest.
+   */
   private List<Value> fragment(SharedTile left, int row, int depth) {
     var inWarp = lane.rem(8).plus(lane.div(8).rem(2).times(8));
     return left.loadMatrices(

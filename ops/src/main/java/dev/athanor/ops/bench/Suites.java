@@ -39,8 +39,7 @@ public final class Suites {
     try (var in = Objects.requireNonNull(Suites.class.getResourceAsStream("suites.txt"))) {
       var all = new HashMap<String, List<String>>();
       List<String> lines = new ArrayList<>();
-      for (var line :
-          new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
+      for (var line : new String(in.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
         if (line.startsWith("[")) {
           lines = new ArrayList<>();
           all.put(line.substring(1, line.length() - 1), lines);

@@ -95,7 +95,8 @@ final class Elements {
       // of f64, and to s64, the conversion of a NaN is not 0
       var finite = real.constant(0).where(real.isNan(), real);
       var wide = type == Type.S64 || type == Type.U32 ? Type.S64 : Type.S32;
-      var rounded = k.compute(wide, "cvt.rni.%s.%s".formatted(wide.word(), real.type().word()), finite);
+      var rounded =
+          k.compute(wide, "cvt.rni.%s.%s".formatted(wide.word(), real.type().word()), finite);
       return toInteger(type, rounded);
     }
     var from = number.type();
@@ -159,8 +160,7 @@ final class Elements {
     var least = Math.scalb(1.0, leastExponent(dtype));
     // beyond the greatest number is infinity, or nothing
     int greatest = dtype == DType.E4M3 ? 0x7E : 0x7C;
-    var ordered =
-        subnormal.where(number.abs().lt(least), normal).min(k.integer(greatest));
+    var ordered = subnormal.where(number.abs().lt(least), normal).min(k.integer(greatest));
     var code = k.integer(0x7F).where(number.isNan(), ordered);
     return code.or(bits.shr(24).and(0x80)).value();
   }

@@ -100,8 +100,7 @@ record ElementwiseOp(
       case ROW -> {
         if (x.rank() == 0 || y.rank() != 1 || y.extent(0) != x.extent(-1)) {
           throw new OpException.ShapeMismatch(
-              b,
-              "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
+              b, "%s has shape %s and %s %s; they must be […, N] and [N]".formatted(a, x, b, y));
         }
         yield x;
       }
@@ -132,8 +131,7 @@ record ElementwiseOp(
     var operands = inOrder(inputs);
     var output = output(operands, attributes);
     var in = operands.getFirst().dtype();
-    List<Slot> constants =
-        hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
+    List<Slot> constants = hasFactor() ? List.of(factor(in, attributes.number(FACTOR))) : List.of();
     return new ElementwisePlanner(
             description.name(),
             formula.apply(attributes),
@@ -143,8 +141,7 @@ record ElementwiseOp(
             output,
             constants)
         .plans(
-            Plan.Cost.of(
-                (double) flops * output.shape().elements(), inputs, Map.of("y", output)),
+            Plan.Cost.of((double) flops * output.shape().elements(), inputs, Map.of("y", output)),
             capability);
   }
 
@@ -179,9 +176,7 @@ record ElementwiseOp(
     for (int i = 0; i < y.length; i++) {
       double a = repeated(operands.getFirst(), elements[i], output.shape());
       double b =
-          operands.size() > 1
-              ? repeated(operands.getLast(), elements[i], output.shape())
-              : rounded;
+          operands.size() > 1 ? repeated(operands.getLast(), elements[i], output.shape()) : rounded;
       y[i] = finite(output.dtype(), function.apply(a, b));
     }
     return y;

@@ -226,8 +226,7 @@ public final class ElementwiseOps implements OpProvider {
             List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
             List.of(
                 axis(),
-                Attribute.choice(
-                    ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
+                Attribute.choice(ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
             List.of(Output.of("y", "[…, …]", "outDtype", "indices, without the dimension")),
             "y = the index of the greatest number along the axis, the first of equal ones; a NaN"
                 + " counts as greater than all numbers",

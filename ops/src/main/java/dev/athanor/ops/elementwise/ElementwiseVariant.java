@@ -59,13 +59,17 @@ record ElementwiseVariant(
     return Math.toIntExact(Math.ceilDiv(elements, (long) vector * THREADS * DEPTH));
   }
 
-  /** For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code add_f32_r2_an_v4}. */
+  /**
+   * For instance {@code add_f16_v8} or, where b is repeated along the rows, {@code
+   * add_f32_r2_an_v4}.
+   */
   @Override
   public String name() {
-    var name = new StringBuilder(formula.text()).append('_').append(in.text());
+    var name = new StringBuilder(formula.text());
     if (constant) {
-      name.insert(0, "scale_by_");
+      name.append("_constant");
     }
+    name.append('_').append(in.text());
     if (out != in) {
       name.append('_').append(out.text());
     }

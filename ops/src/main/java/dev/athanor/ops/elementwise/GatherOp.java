@@ -67,8 +67,7 @@ final class GatherOp implements Op {
     var index = Objects.requireNonNull(inputs.get("index"));
     var output = output(table, index);
     long rowBytes = table.shape().extent(1) * table.dtype().bytes();
-    var variant =
-        new GatherVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), index.dtype());
+    var variant = new GatherVariant((int) Math.min(16, Long.lowestOneBit(rowBytes)), index.dtype());
     int perRow = Checks.count("table", table.shape(), rowBytes / variant.access());
     int tableRows = Checks.count("table", table.shape(), table.shape().extent(0));
     // so many rows that 32 bits number the words of y
@@ -82,8 +81,7 @@ final class GatherOp implements Op {
               variant,
               Dim3.of(
                   Math.toIntExact(
-                      Math.ceilDiv(
-                          here * perRow, GatherVariant.THREADS * GatherVariant.DEPTH))),
+                      Math.ceilDiv(here * perRow, GatherVariant.THREADS * GatherVariant.DEPTH))),
               GatherVariant.THREADS,
               0,
               List.of(
@@ -95,15 +93,10 @@ final class GatherOp implements Op {
                   Slot.of(perRow))));
     }
     var candidates = new Candidates("gather of " + table.dtype().text(), capability);
-    var cost =
-        new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
+    var cost = new Plan.Cost(0, index.bytes() + 2.0 * output.bytes());
     if (candidates.runs(Target.SM_80, variant.name())) {
       candidates.offer(
-          variant.name(),
-          cost.bytes(),
-          "%d rows of %d accesses".formatted(rows, perRow),
-          steps,
-          0);
+          variant.name(), cost.bytes(), "%d rows of %d accesses".formatted(rows, perRow), steps, 0);
     }
     return candidates.plans(Map.of("y", output), cost);
   }
@@ -113,8 +106,7 @@ final class GatherOp implements Op {
     var table = Objects.requireNonNull(inputs.get("table"));
     var index = Objects.requireNonNull(inputs.get("index"));
     long elements = output(table.type(), index.type()).shape().elements();
-    return Map.of(
-        "y", reference(inputs, attributes, "y", LongStream.range(0, elements).toArray()));
+    return Map.of("y", reference(inputs, attributes, "y", LongStream.range(0, elements).toArray()));
   }
 
   @Override
@@ -140,10 +132,7 @@ final class GatherOp implements Op {
     var index = Objects.requireNonNull(inputs.get("index"));
     output(table, index);
     return Map.of(
-        "table",
-        draw.usual(table),
-        "index",
-        draw.integers(0, table.shape().extent(0) - 1, index));
+        "table", draw.usual(table), "index", draw.integers(0, table.shape().extent(0) - 1, index));
   }
 
   @Override
@@ -158,7 +147,8 @@ final class GatherOp implements Op {
     var cases = new ArrayList<Case>();
     var shapes = List.of(Shape.of(), Shape.of(13), Shape.of(3, 40));
     int n = 0;
-    for (var dtype : quick ? List.of(DType.F16) : List.of(DType.F32, DType.BF16, DType.F64, DType.I8)) {
+    for (var dtype :
+        quick ? List.of(DType.F16) : List.of(DType.F32, DType.BF16, DType.F64, DType.I8)) {
       for (int width : quick ? new int[] {7, 64} : new int[] {1, 2, 7, 16, 33, 100, 128}) {
         int rows = 17 + n;
         var type = TensorType.of(dtype, rows, width);

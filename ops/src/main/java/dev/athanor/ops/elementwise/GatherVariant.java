@@ -63,8 +63,7 @@ record GatherVariant(int access, DType index) implements Variant {
       var known = here.and(wide.ge(k.wide(0))).and(wide.lt(tableRows.wide()));
       inside.add(here);
       // beyond the table are zeros
-      loaded.add(
-          table.row(wide.narrow(), perRow.times(words)).loadWhere(known, words, column));
+      loaded.add(table.row(wide.narrow(), perRow.times(words)).loadWhere(known, words, column));
     }
     for (int d = 0; d < DEPTH; d++) {
       Int at = first.plus(d * THREADS).times(words);

@@ -95,13 +95,12 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     var outputs = Map.of("y", problem.output);
     var candidates =
         new Candidates("%s of %s".formatted(description.name(), x.dtype().text()), capability);
-    var layouts =
-        problem.inner == 1 ? List.of(Layout.WARP, Layout.BLOCK) : List.of(Layout.COLUMNS);
+    var layouts = problem.inner == 1 ? List.of(Layout.WARP, Layout.BLOCK) : List.of(Layout.COLUMNS);
     for (var layout : layouts) {
       whole(problem, layout, capability, candidates);
     }
     split(problem, layouts.getLast(), capability, candidates);
-    return candidates.plans(outputs, Plan.Cost.of(x.shape().elements(), inputs, outputs));
+    return candidates.plans(outputs, Plan.Cost.of((double) x.shape().elements(), inputs, outputs));
   }
 
   /** One launch, in which a warp or a block reduces all of n. */
@@ -114,7 +113,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     }
     long cost = cost(variant, blocks, problem.n, capability);
     candidates.offer(
-        cost,
+        (double) cost,
         "%d blocks, about %d rounds".formatted(blocks, cost),
         step(
             variant,
@@ -141,8 +140,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     int vector = layout == Layout.COLUMNS ? 1 : first.vector();
     int segment = Math.ceilDiv(Math.ceilDiv(problem.n, (int) pieces), vector) * vector;
     int segments = Math.ceilDiv(problem.n, segment);
-    var second =
-        problem.variant(layout == Layout.COLUMNS ? layout : Layout.WARP, true, false);
+    var second = problem.variant(layout == Layout.COLUMNS ? layout : Layout.WARP, true, false);
     long launched = first.blocks(problem.outer, problem.inner, segments);
     if (!able(launched, first, candidates)) {
       return;
@@ -160,12 +158,11 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
             + cost(second, second.blocks(problem.outer, problem.inner, 1), segments, capability);
     candidates.offer(
         first.name(),
-        cost,
+        (double) cost,
         "%d segments, %d blocks, about %d rounds".formatted(segments, launched, cost),
         List.of(
             step(first, problem, problem.n, segment, segments, List.of(Slot.input("x")), states),
-            step(
-                second, problem, segments, segments, 1, states, List.of(Slot.output("y")))),
+            step(second, problem, segments, segments, 1, states, List.of(Slot.output("y")))),
         bytes);
   }
 
@@ -179,8 +176,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
   }
 
   /** Rounds of loads, one after the other. */
-  private static long cost(
-      ReduceVariant variant, long blocks, int length, Capability capability) {
+  private static long cost(ReduceVariant variant, long blocks, int length, Capability capability) {
     long waves = Math.ceilDiv(blocks, (long) RESIDENT * capability.multiprocessors());
     return waves * (BLOCK_ROUNDS + Math.ceilDiv(length, variant.round()));
   }
@@ -195,13 +191,11 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
       List<Slot> to) {
     var slots = new ArrayList<Slot>(from);
     slots.addAll(to);
-    for (int number :
-        new int[] {problem.outer, n, problem.inner, segment, segments, problem.n}) {
+    for (int number : new int[] {problem.outer, n, problem.inner, segment, segments, problem.n}) {
       slots.add(Slot.of(number));
     }
     long blocks = variant.blocks(problem.outer, problem.inner, segments);
-    return new Step(
-        variant, Dim3.of(Math.toIntExact(blocks)), ReduceVariant.THREADS, 0, slots);
+    return new Step(variant, Dim3.of(Math.toIntExact(blocks)), ReduceVariant.THREADS, 0, slots);
   }
 
   @Override

@@ -29,13 +29,7 @@ import java.util.function.Consumer;
  * @param vector elements loaded at once; divides n, and a segment, where inner is 1, else inner
  */
 record ReduceVariant(
-    Reduction reduction,
-    DType in,
-    DType out,
-    Layout layout,
-    boolean from,
-    boolean to,
-    int vector)
+    Reduction reduction, DType in, DType out, Layout layout, boolean from, boolean to, int vector)
     implements Variant {
 
   static final int THREADS = 256;
@@ -292,8 +286,7 @@ record ReduceVariant(
 
     /** Writes the result, or the state, of a column of an item. */
     private void store(Int item, Int column, List<Value> state) {
-      var written =
-          to ? state : List.of(elements.narrow(out, reduction.result(state, count)));
+      var written = to ? state : List.of(elements.narrow(out, reduction.result(state, count)));
       for (int i = 0; i < written.size(); i++) {
         results.get(i).row(item, inner).store(column, written.get(i));
       }

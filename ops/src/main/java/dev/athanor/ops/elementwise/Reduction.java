@@ -79,8 +79,7 @@ enum Reduction {
       case ARGMAX -> {
         var takes = number.gt(a).or(number.isNan().and(a.isNan().not()));
         yield List.of(
-            number.where(takes, a),
-            index.where(takes, state.getLast().integer()).value());
+            number.where(takes, a), index.where(takes, state.getLast().integer()).value());
       }
     };
   }

@@ -122,8 +122,8 @@ final class TransposeOp implements Op {
   }
 
   /**
-   * One launch that turns matrices: their rows are the innermost loop over y, their columns the loop
-   * along which x is dense.
+   * One launch that turns matrices: their rows are the innermost loop over y, their columns the
+   * loop along which x is dense.
    */
   private static Step turn(TensorType x, Loops loops) {
     var outer = new ArrayList<>(loops.loops());
@@ -261,9 +261,7 @@ final class TransposeOp implements Op {
                 : dtype.isFloat() ? draw.normal(0, 1, type) : draw.integers(0, 255, type);
         cases.add(
             new Case(
-                Map.of("x", x),
-                Attributes.of(DESCRIPTION, given),
-                Map.of("y", Tolerance.exact())));
+                Map.of("x", x), Attributes.of(DESCRIPTION, given), Map.of("y", Tolerance.exact())));
       }
     }
     return cases;

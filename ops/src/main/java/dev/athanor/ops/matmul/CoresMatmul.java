@@ -20,7 +20,6 @@ final class CoresMatmul {
   /** Bytes of the widest access. */
   static final int VECTOR_BYTES = 16;
 
-
   private static final int SECTOR_BYTES = 32;
 
   /**

@@ -15,7 +15,9 @@ import dev.athanor.ops.Variant;
 record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, int accessC)
     implements Variant {
 
-  /** Of a multiprocessor at once: while one is at a barrier or in its epilogue the other goes on. */
+  /**
+   * Of a multiprocessor at once: while one is at a barrier or in its epilogue the other goes on.
+   */
   private static final int BLOCKS = 2;
 
   /** For instance {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */

@@ -136,8 +136,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
 
     /** What is the same in all of a row; zeros where it is beyond the last of {@code m}. */
     Line row(Int row, Int m) {
-      return new Line(
-          rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
+      return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
     }
 
     /**
@@ -158,7 +157,8 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
         var all = sum.widen();
         scaled =
             factor
-                .map(f -> column.added.map(added -> all.fma(f, added)).orElseGet(() -> all.times(f)))
+                .map(
+                    f -> column.added.map(added -> all.fma(f, added)).orElseGet(() -> all.times(f)))
                 .orElseGet(() -> column.added.map(all::plus).orElse(all));
       }
       return epilogue.activation.apply(scaled).to(type(epilogue.out));

@@ -44,7 +44,8 @@ final class GemvPlanner {
       // Time goes as what a wave of blocks reads in a step of K, which it pads to whole rounds.
       double waves = Math.ceil(blocks / (double) capability.multiprocessors());
       double padded = Math.ceilDiv(problem.depth(), variant.step()) * (double) variant.step();
-      double step = BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
+      double step =
+          BYTE * problem.product().dtype().bytes() * variant.outputs() * padded / problem.depth();
       candidates.offer(
           variant.name(),
           MatmulPlanner.microseconds(waves * step * problem.depth()),

@@ -1,7 +1,6 @@
 package dev.athanor.ops.matmul;
 
 import dev.athanor.ops.DType;
-
 import java.util.Set;
 
 /**
@@ -87,13 +86,5 @@ record GemvProblem(
 
   long vectorStep() {
     return matrixIsA ? batch.inner().strideB() : batch.inner().strideA();
-  }
-
-  /** Whether dtypes are such as the kernels load. */
-  static boolean takes(DType dtype) {
-    return switch (dtype) {
-      case F64, F32, F16, BF16 -> true;
-      default -> false;
-    };
   }
 }

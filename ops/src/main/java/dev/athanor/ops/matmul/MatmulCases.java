@@ -71,7 +71,8 @@ final class MatmulCases {
     cases.add(
         make(random, DType.F32, Shape.of(3), Shape.of(3), new int[] {5, 7, 9}, Map.of(), false));
     cases.add(
-        make(random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {18, 6, 10}, Map.of(), true));
+        make(
+            random, DType.F32, Shape.of(2, 1), Shape.of(3), new int[] {18, 6, 10}, Map.of(), true));
     cases.add(
         make(random, DType.F32, Shape.of(), Shape.of(2, 2), new int[] {4, 16, 8}, Map.of(), false));
     cases.addAll(TensorCases.of(random, quick));

@@ -101,13 +101,12 @@ public final class MatmulInt8 implements Op {
       throw new OpException.ShapeMismatch(
           tensor ? "scale" : rows ? "bScale" : "aScale",
           "a product is scaled by scale alone, or by aScale and bScale together, got "
-              + List.of("scale", "aScale", "bScale").stream()
-                  .filter(inputs::containsKey)
-                  .toList());
+              + List.of("scale", "aScale", "bScale").stream().filter(inputs::containsKey).toList());
     }
     if (out == DType.I32 && (tensor || rows)) {
       throw new OpException.UnsupportedDType(
-          "outDtype", "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
+          "outDtype",
+          "outDtype i32 gives the sums themselves; leave out the scales, or ask for f32");
     }
     requireShape(inputs, "scale", Shape.of());
     requireShape(inputs, "aScale", Shape.of(inputs.get("a").shape().extent(0)));
@@ -142,7 +141,10 @@ public final class MatmulInt8 implements Op {
           sum += left[i * depth + k] * right[k * n + j];
         }
         c[i * n + j] =
-            sum * value(inputs, "scale", 0) * value(inputs, "aScale", i) * value(inputs, "bScale", j);
+            sum
+                * value(inputs, "scale", 0)
+                * value(inputs, "aScale", i)
+                * value(inputs, "bScale", j);
       }
     }
     return Map.of("c", c);

@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.random.RandomGenerator;
 
-/** Products of bytes: each size with another scale and dtype, all their alignments, and extremes. */
+/**
+ * Products of bytes: each size with another scale and dtype, all their alignments, and extremes.
+ */
 final class MatmulInt8Cases {
 
   private static final int[][] SIZES = {
@@ -72,8 +74,7 @@ final class MatmulInt8Cases {
 
   /** Sums as great as they get. */
   private static Case constant(int a, int b) {
-    return make(
-        Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)), a == b ? "i32" : "f32");
+    return make(Map.of("a", filled(a, 17, 65), "b", filled(b, 65, 13)), a == b ? "i32" : "f32");
   }
 
   private static HostTensor filled(int value, long... extents) {

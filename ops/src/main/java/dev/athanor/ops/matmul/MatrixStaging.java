@@ -48,9 +48,9 @@ public record MatrixStaging(
   private record Piece(
       Int row, Int column, GlobalPointer source, int index, Int left, Predicate inside) {}
 
-  /** The loads, and so registers, that filling a stage takes a thread; 0 where it copies. */
-  static int registers(Stage stage, int access, int threads) {
-    return access < LEAST_COPY ? Math.ceilDiv(stage.bytes(), access * threads) : 0;
+  /** How many times a thread moves something to fill a stage. */
+  static int pieces(Stage stage, int access, int threads) {
+    return Math.ceilDiv(stage.bytes(), access * threads);
   }
 
   @Override

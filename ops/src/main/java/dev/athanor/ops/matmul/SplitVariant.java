@@ -13,8 +13,8 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * The second step of a product whose K several blocks shared: adds up their sums, always in the same
- * order, and ends with the epilogue. The parameters are {@code sums, c, m, n, blocks, shares,
+ * The second step of a product whose K several blocks shared: adds up their sums, always in the
+ * same order, and ends with the epilogue. The parameters are {@code sums, c, m, n, blocks, shares,
  * strideC} and those of the epilogue; {@code blocks} computed the tiles of all products for each of
  * the shares. Each warp adds 16 rows of what one warp had of a tile.
  *
@@ -22,8 +22,7 @@ import java.util.stream.Stream;
  * @param sum the type of the sums: f32 or s32
  * @param accessC bytes of c that may be written at once
  */
-record SplitVariant(
-    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
     implements Variant {
 
   private static final int WARPS = 4;
@@ -60,8 +59,7 @@ record SplitVariant(
   }
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
-  static void keep(
-      KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
+  static void keep(KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
     // the blocks of one share follow one another
     var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
     var own = sums.matrix(block, k.wide((long) tile.m() * tile.n()));

@@ -9,9 +9,9 @@ import dev.athanor.engine.author.Int;
 public interface Staging {
 
   /**
-   * Starts to bring a stage. Asynchronous copies are issued, for which the caller commits and waits;
-   * or values are loaded to registers, so that their way from global memory passes while the stage
-   * before is multiplied. Beyond the operand's ends the stage becomes zero.
+   * Starts to bring a stage. Asynchronous copies are issued, for which the caller commits and
+   * waits; or values are loaded to registers, so that their way from global memory passes while the
+   * stage before is multiplied. Beyond the operand's ends the stage becomes zero.
    *
    * @param offset of the stage in shared memory, in bytes
    * @param depth the first of K in it

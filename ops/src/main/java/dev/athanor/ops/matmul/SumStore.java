@@ -11,9 +11,9 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finishes the sums of a warp and writes them to c, 16 rows at a time. A lane has pieces of two rows
- * of each 8 columns; on their way through shared memory they become whole rows, which are written
- * with as many bytes at once as the rows of c are aligned to.
+ * Finishes the sums of a warp and writes them to c, 16 rows at a time. A lane has pieces of two
+ * rows of each 8 columns; on their way through shared memory they become whole rows, which are
+ * written with as many bytes at once as the rows of c are aligned to.
  *
  * @param shared of which the warp takes {@link #bytes} from {@code offset} on
  * @param columns that the warp has, a multiple of 16
@@ -22,7 +22,13 @@ import java.util.List;
  * @param access bytes written at once: a power of two from the size of an element to 16
  */
 public record SumStore(
-    KernelBuilder k, SharedTile shared, Int offset, int columns, Type out, Order order, int access) {
+    KernelBuilder k,
+    SharedTile shared,
+    Int offset,
+    int columns,
+    Type out,
+    Order order,
+    int access) {
 
   private static final int ROWS = 16;
 

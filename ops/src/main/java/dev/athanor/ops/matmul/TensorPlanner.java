@@ -13,8 +13,8 @@ import java.util.Locale;
 import java.util.Optional;
 
 /**
- * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from sm_80
- * on has.
+ * Offers the kernels that multiply on tensor cores with {@code mma.sync}, which every GPU from
+ * sm_80 on has.
  */
 final class TensorPlanner {
 
@@ -43,8 +43,11 @@ final class TensorPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
-  /** Registers of a thread for its sums and for what it has loaded, so that none spills. */
-  private static final int REGISTERS = 130;
+  /**
+   * Registers of a thread for its sums, its fragments and two for each piece that it moves: more,
+   * and some spill.
+   */
+  private static final int REGISTERS = 175;
 
   /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
   private static final double PRODUCTS_PER_CYCLE = 1024;
@@ -68,8 +71,7 @@ final class TensorPlanner {
   /** Offers what the device can run, and says why it cannot run the rest. */
   static void offer(MatmulProblem problem, Capability capability, Candidates candidates) {
     if (!problem.onTensorCores()) {
-      candidates.refuse(
-          "tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
+      candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
     boolean fp8 = problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
@@ -100,13 +102,14 @@ final class TensorPlanner {
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.n())) {
       return Optional.of("smaller tiles leave less of a block idle");
     }
-    int registers =
-        tile.warpM() * tile.warpN() / 32
-            + MatrixStaging.registers(variant.stageA(), variant.a().access(), tile.threads())
-            + MatrixStaging.registers(variant.stageB(), variant.b().access(), tile.threads());
-    if (registers > REGISTERS) {
+    int pieces =
+        MatrixStaging.pieces(variant.stageA(), variant.a().access(), tile.threads())
+            + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
+    int sums = tile.warpM() * tile.warpN() / 32;
+    int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+    if (sums + fragments + 2 * pieces > REGISTERS) {
       return Optional.of(
-          "rows aligned to %d bytes come through registers, of which it would need too many"
+          "rows aligned to %d bytes come in so many pieces that its registers would not suffice"
               .formatted(Math.min(variant.a().access(), variant.b().access())));
     }
     if (blocks(problem, tile) > Integer.MAX_VALUE) {
@@ -171,7 +174,11 @@ final class TensorPlanner {
       slots.add(Slot.of(perShare * tile.k()));
       steps.add(
           new Step(
-              first, new Dim3((int) blocks, shares, 1), tile.threads(), first.sharedBytes(), slots));
+              first,
+              new Dim3((int) blocks, shares, 1),
+              tile.threads(),
+              first.sharedBytes(),
+              slots));
       var rest = new ArrayList<Slot>();
       rest.add(new Slot.Workspace(0));
       rest.add(c(problem, start));

@@ -12,10 +12,10 @@ import java.util.Optional;
 
 /**
  * A product of matrices on tensor cores. The kernel's parameters are {@code a, b, c, m, n, k, lda,
- * ldb, strideA, strideB, strideC} and those of the epilogue, strides in elements; a block computes a
- * tile of a product, in a grid of one dimension. Without an epilogue it is the first of two steps:
- * the blocks along the second dimension of the grid share K, {@code depth} each, and c is where
- * their sums go, for {@link SplitVariant}.
+ * ldb, strideA, strideB, strideC} and those of the epilogue, strides in elements; a block computes
+ * a tile of a product, in a grid of one dimension. Without an epilogue it is the first of two
+ * steps: the blocks along the second dimension of the grid share K, {@code depth} each, and c is
+ * where their sums go, for {@link SplitVariant}.
  *
  * @param accessC bytes of c that may be written at once
  */
@@ -84,10 +84,27 @@ record TensorVariant(
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma, stageA(), stageB());
     var stagingA =
-        staging(k, shared, stageA(), a, firstA.matrix(place.product(), strideA), lda, place.row(), m, depth);
+        staging(
+            k,
+            shared,
+            stageA(),
+            a,
+            firstA.matrix(place.product(), strideA),
+            lda,
+            place.row(),
+            m,
+            depth);
     var stagingB =
         staging(
-            k, shared, stageB(), b, firstB.matrix(place.product(), strideB), ldb, place.column(), n, depth);
+            k,
+            shared,
+            stageB(),
+            b,
+            firstB.matrix(place.product(), strideB),
+            ldb,
+            place.column(),
+            n,
+            depth);
     if (epilogue.isEmpty()) {
       var share = k.integer("depth");
       var from = k.blockY().times(share);
@@ -123,7 +140,16 @@ record TensorVariant(
       Int limit,
       Int depth) {
     return new MatrixStaging(
-        k, shared, stage, matrix, leadingDimension, first, limit, depth, operand.access(), tile.threads());
+        k,
+        shared,
+        stage,
+        matrix,
+        leadingDimension,
+        first,
+        limit,
+        depth,
+        operand.access(),
+        tile.threads());
   }
 
   /** The sums of the 16 rows from {@code row} on. */

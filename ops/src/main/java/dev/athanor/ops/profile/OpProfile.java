@@ -5,7 +5,6 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.profile.Profile;

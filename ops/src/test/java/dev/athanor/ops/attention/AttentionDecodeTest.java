@@ -60,8 +60,7 @@ class AttentionDecodeTest {
             "out");
     var out = Bench.get(BENCH.run(DECODE, inputs, Map.of()), "out");
     var tolerance = Attention.tolerance(dtype);
-    assertThat(tolerance.error(out.toDoubles(), expected))
-        .isLessThanOrEqualTo(tolerance.limit());
+    assertThat(tolerance.error(out.toDoubles(), expected)).isLessThanOrEqualTo(tolerance.limit());
   }
 
   /** Blocks, wherever they lie, are the cache that they make. */

@@ -187,7 +187,14 @@ class AttentionTest {
   void rankThreeIsABatchOfOneHead() {
     var draw = Bench.draw();
     var of = TensorType.of(DType.F32, 3, 1, 9, 8);
-    var inputs = Map.of("q", draw.normal(DType.F32, 3, 9, 8), "k", draw.normal(DType.F32, 3, 9, 8), "v", draw.normal(DType.F32, 3, 9, 8));
+    var inputs =
+        Map.of(
+            "q",
+            draw.normal(DType.F32, 3, 9, 8),
+            "k",
+            draw.normal(DType.F32, 3, 9, 8),
+            "v",
+            draw.normal(DType.F32, 3, 9, 8));
     var out = Bench.get(BENCH.run(ATTENTION, inputs, Map.of()), "out");
     assertThat(out.type()).isEqualTo(TensorType.of(DType.F32, 3, 9, 8));
     var four =
@@ -280,7 +287,8 @@ class AttentionTest {
   void refusesAttributesOutOfRange() {
     refused(Map.of("window", -1), "attribute \"window\" must be from 0 to 2147483647, got -1");
     refused(Map.of("scale", 0), "attribute \"scale\" must be from 1.0E-6 to 1000000, got 0");
-    refused(Map.of("softcap", 1e-9), "attribute \"softcap\" must be 0 or at least 1.0E-6, got 1.0E-9");
+    refused(
+        Map.of("softcap", 1e-9), "attribute \"softcap\" must be 0 or at least 1.0E-6, got 1.0E-9");
   }
 
   private static void refused(Map<String, ?> given, String message) {

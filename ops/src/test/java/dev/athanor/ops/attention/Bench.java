@@ -103,7 +103,10 @@ final class Bench implements AutoCloseable {
   /** Some elements of a tensor as a tensor. */
   static HostTensor slice(HostTensor tensor, long first, TensorType type) {
     var bytes =
-        tensor.data().asSlice(first * type.dtype().bytes(), type.bytes()).toArray(ValueLayout.JAVA_BYTE);
+        tensor
+            .data()
+            .asSlice(first * type.dtype().bytes(), type.bytes())
+            .toArray(ValueLayout.JAVA_BYTE);
     return new HostTensor(type, MemorySegment.ofArray(bytes));
   }
 

@@ -12,6 +12,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,6 +26,10 @@ class ElementwiseProfileTest {
     var launches = OpProfile.run(plan, inputs, Gpu.H200, Long.MAX_VALUE).launches();
     assertThat(launches).hasSize(1);
     return launches.getFirst();
+  }
+
+  private static Traffic global(Profile profile) {
+    return Objects.requireNonNull(profile.traffic().get(Space.GLOBAL));
   }
 
   private static List<Row> rows(Profile profile, String opcode) {
@@ -61,8 +66,8 @@ class ElementwiseProfileTest {
     var profile = profile("silu", Map.of("x", TensorType.of(dtype, 64, 128)), Map.of());
     long bytes = 64L * 128 * dtype.bytes();
     assertThat(profile.traffic()).isEqualTo(Map.of(Space.GLOBAL, new Traffic(bytes, bytes)));
-    assertThat(rows(profile, "ld.global")).allSatisfy(row ->
-        assertThat(row.instruction().opcode()).isEqualTo(load));
+    assertThat(rows(profile, "ld.global"))
+        .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo(load));
     assertThat(profile.divergentBranches()).isZero();
     movesWholeSectors(profile);
   }
@@ -88,18 +93,23 @@ class ElementwiseProfileTest {
             Map.of("x", TensorType.of(DType.F32, 8, 128), "bias", TensorType.of(DType.F32, 128)),
             Map.of("activation", "gelu"));
     movesWholeSectors(profile);
-    assertThat(rows(profile, "ld.global")).allSatisfy(row ->
-        assertThat(row.instruction().opcode()).isEqualTo("ld.global.v4.f32"));
+    assertThat(rows(profile, "ld.global"))
+        .allSatisfy(row -> assertThat(row.instruction().opcode()).isEqualTo("ld.global.v4.f32"));
   }
 
   @ParameterizedTest
   @CsvSource({
-    "U8, 128, 64", "F16, 64, 128", "F32, 64, 64", "F64, 32, 96", "F16, 96, 40", "F32, 68, 100"
+    "U8, 128, 64",
+    "F16, 64, 128",
+    "F32, 64, 64",
+    "F64, 32, 96",
+    "F16, 96, 40",
+    "F32, 68, 100"
   })
   void tilesAreTurnedWithoutConflicts(DType dtype, long rows, long columns) {
     var profile = profile("transpose", Map.of("x", TensorType.of(dtype, rows, columns)), Map.of());
     long bytes = rows * columns * dtype.bytes();
-    assertThat(profile.traffic().get(Space.GLOBAL)).isEqualTo(new Traffic(bytes, bytes));
+    assertThat(global(profile)).isEqualTo(new Traffic(bytes, bytes));
     hasNoConflicts(profile, "st.shared");
     hasNoConflicts(profile, "ld.shared");
     if (rows * dtype.bytes() % 32 == 0 && columns * dtype.bytes() % 32 == 0) {
@@ -133,12 +143,13 @@ class ElementwiseProfileTest {
     var profile =
         profile(
             "gather",
-            Map.of("table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
+            Map.of(
+                "table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
             Map.of());
     for (var row : rows(profile, "ld.global.v4.b32")) {
       assertThat(row.global().wasted()).isZero();
     }
-    assertThat(profile.traffic().get(Space.GLOBAL).written()).isEqualTo(64L * 128 * 2);
+    assertThat(global(profile).written()).isEqualTo(64L * 128 * 2);
   }
 
   @ParameterizedTest

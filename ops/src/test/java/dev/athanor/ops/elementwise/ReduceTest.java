@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import java.util.Arrays;
 import java.util.List;
@@ -84,7 +85,7 @@ class ReduceTest {
   void allPlansGiveTheSameBits() {
     var x = new Draw(new Random(3)).normal(DType.F32, 4, 4100);
     var plans = Runs.plans("reduce", Map.of("x", x.type()), Map.of());
-    assertThat(plans.stream().map(plan -> plan.kernel()).toList())
+    assertThat(plans.stream().map(Plan::kernel).toList())
         .containsExactlyInAnyOrder(
             "reduce_sum_f32_warp_v4", "reduce_sum_f32_block_v4", "reduce_sum_f32_block_to_v4");
     var first = Runs.run(plans.getFirst(), Map.of("x", x));
@@ -103,8 +104,7 @@ class ReduceTest {
     assertThat(kernel(4096, 16_384)).isEqualTo("reduce_sum_f32_block_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
     var tall =
-        Runs.plans(
-            "reduce", Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
+        Runs.plans("reduce", Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
     assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
     assertThat(tall.getFirst().workspaceBytes()).isPositive();
   }

@@ -116,10 +116,14 @@ class MatmulInt8Test {
     var b = filled(1601, 1, (i, _) -> i == 0 ? 3 : 127);
     var inputs =
         Map.of(
-            "a", a,
-            "b", b,
-            "aScale", HostTensor.of(TensorType.of(DType.F32, 1), 0.1f),
-            "bScale", HostTensor.of(TensorType.of(DType.F32, 1), 0.3f));
+            "a",
+            a,
+            "b",
+            b,
+            "aScale",
+            HostTensor.of(TensorType.of(DType.F32, 1), 0.1f),
+            "bScale",
+            HostTensor.of(TensorType.of(DType.F32, 1), 0.3f));
     float nearest = (float) ((3 + 1600.0 * 127 * 127) * 0.1f * 0.3f);
     for (var plan : MATMUL.plans(types(inputs), attributes("f32"), TestDevices.H200)) {
       assertThat(Objects.requireNonNull(Runner.run(plan, inputs).get("c")).toDoubles())
@@ -169,8 +173,7 @@ class MatmulInt8Test {
         Map.of("a", a, "b", b, "aScale", rows, "bScale", rows),
         "f32",
         "bScale has shape [2]; it must be [5]");
-    refused(
-        Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
+    refused(Map.of("a", a, "b", b, "scale", rows), "f16", "scale has shape [2]; it must be []");
     refused(
         Map.of("a", a, "b", b, "scale", one),
         "i32",

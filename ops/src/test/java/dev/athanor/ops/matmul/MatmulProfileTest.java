@@ -102,7 +102,8 @@ class MatmulProfileTest {
     var profiles = profiles(dtype, transposeA, transposeB, 128, 256, 64, attributes);
     assertThat(profiles).hasSize(8);
     for (var profile : profiles) {
-      // a stage of turned bytes has short rows where the tile has few; those of 16 are half a sector
+      // a stage of turned bytes has short rows where the tile has few; those of 16 are half a
+      // sector
       boolean narrow = dtype.bytes() == 1 && transposeA && narrow(profile.kernel());
       for (var row : rows(profile, "")) {
         if (row.shared().requests() > 0 && !(narrow && copies(row))) {

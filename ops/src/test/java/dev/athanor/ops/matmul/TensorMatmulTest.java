@@ -34,8 +34,7 @@ class TensorMatmulTest {
   private static final Matmul MATMUL = new Matmul();
 
   /** The plans on tensor cores. */
-  private static List<LaunchPlan> plans(
-      Map<String, HostTensor> inputs, Map<String, ?> attributes) {
+  private static List<LaunchPlan> plans(Map<String, HostTensor> inputs, Map<String, ?> attributes) {
     var types = new HashMap<String, TensorType>();
     inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
     return MATMUL
@@ -130,7 +129,8 @@ class TensorMatmulTest {
     var inputs =
         Map.of(
             "a", filled(TensorType.of(DType.F16, 64, 64), false, (i, j) -> 1 + i / 32 * 2 + j / 32),
-            "b", filled(TensorType.of(DType.F16, 64, 64), false, (i, j) -> 5 + i / 32 * 2 + j / 32));
+            "b",
+                filled(TensorType.of(DType.F16, 64, 64), false, (i, j) -> 5 + i / 32 * 2 + j / 32));
     for (var plan : plans(inputs, attributes(DType.F16, false, false))) {
       var c = c(plan, inputs);
       for (int i = 0; i < 64; i++) {
@@ -192,7 +192,8 @@ class TensorMatmulTest {
     for (var plan : plans(batched, attributes)) {
       var whole = c(plan, batched);
       for (int i = 0; i < 3 && single.containsKey(plan.kernel()); i++) {
-        var own = c(Objects.requireNonNull(single.get(plan.kernel())), Map.of("a", part(a, i), "b", b));
+        var own =
+            c(Objects.requireNonNull(single.get(plan.kernel())), Map.of("a", part(a, i), "b", b));
         assertThat(Arrays.copyOfRange(whole, i * m * n, (i + 1) * m * n))
             .as(plan.kernel())
             .isEqualTo(own);
@@ -202,8 +203,7 @@ class TensorMatmulTest {
 
   private static HostTensor part(HostTensor tensor, int index) {
     var shape = tensor.type().shape();
-    var type =
-        new TensorType(tensor.type().dtype(), Shape.of(shape.extent(1), shape.extent(2)));
+    var type = new TensorType(tensor.type().dtype(), Shape.of(shape.extent(1), shape.extent(2)));
     return new HostTensor(type, tensor.data().asSlice(index * type.bytes(), type.bytes()));
   }
 
@@ -213,8 +213,7 @@ class TensorMatmulTest {
   void bf16KeepsItsRange(double magnitude) {
     var draw = new Draw(new SplittableRandom(10));
     var type = TensorType.of(DType.BF16, 64, 64);
-    var inputs =
-        Map.of("a", draw.normal(0, magnitude, type), "b", draw.normal(0, magnitude, type));
+    var inputs = Map.of("a", draw.normal(0, magnitude, type), "b", draw.normal(0, magnitude, type));
     near(inputs, x -> 1e-5 * magnitude * magnitude * 8);
   }
 
@@ -235,9 +234,7 @@ class TensorMatmulTest {
     var attributes = attributes(DType.BF16, false, false);
     var exact =
         Objects.requireNonNull(
-            MATMUL
-                .reference(inputs, Attributes.of(MATMUL.description(), attributes))
-                .get("c"));
+            MATMUL.reference(inputs, Attributes.of(MATMUL.description(), attributes)).get("c"));
     for (var plan : plans(inputs, attributes)) {
       var c = c(plan, inputs);
       for (int i = 0; i < c.length; i++) {

@@ -62,8 +62,7 @@ public final class ProfileCommand implements Callable<Integer> {
     var plan = plan(op.plans(problem, OpProfile.capability(target)));
     var out = spec.commandLine().getOut();
     try {
-      var profile =
-          OpProfile.run(plan, problem, target, blocks == null ? Long.MAX_VALUE : blocks);
+      var profile = OpProfile.run(plan, problem, target, blocks == null ? Long.MAX_VALUE : blocks);
       var kernels =
           plan.kernels().stream().collect(Collectors.toMap(Kernel::name, kernel -> kernel));
       var launches =

@@ -165,7 +165,8 @@ public final class RunCommand implements Callable<Integer> {
     }
     var out = spec.commandLine().getOut();
     if (json) {
-      out.println(ResultFile.json(new Report(machine, name, plan.kernel(), result.micros(), written)));
+      out.println(
+          ResultFile.json(new Report(machine, name, plan.kernel(), result.micros(), written)));
     } else {
       out.println(machine);
       out.printf("%s: %s, %.1f µs%n", name, plan.kernel(), result.micros());

@@ -150,8 +150,8 @@ public final class ShowcaseCommand implements Callable<Integer> {
         out.println(ResultFile.json(new Report(machine, rows)));
       } else {
         table(rows).text().forEach(out::println);
-        rows.forEach(row ->
-            row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
+        rows.forEach(
+            row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }
       out.flush();
       return rows.stream().allMatch(row -> row.failure.isEmpty())
@@ -164,7 +164,8 @@ public final class ShowcaseCommand implements Callable<Integer> {
   }
 
   private static Table table(List<Row> rows) {
-    var table = new Table("", "op", "problem", "kernel", "error", "of", "µs", "GB/s", "GFLOP/s", "");
+    var table =
+        new Table("", "op", "problem", "kernel", "error", "of", "µs", "GB/s", "GFLOP/s", "");
     for (var row : rows) {
       table.add(
           row.title,

@@ -373,13 +373,26 @@ class CommandLineTest {
     var json = folder.resolve("predicted.json");
     var run =
         athanor(
-            "bench", "matmul", "softmax", "--predict", "RTX 4090", "--json", json.toString(),
-            "--problem", "a=f16[512,512] b=f16[512,512]");
+            "bench",
+            "matmul",
+            "softmax",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
     assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
     run =
         athanor(
-            "bench", "matmul", "--predict", "RTX 4090", "--json", json.toString(),
-            "--problem", "a=f16[512,512] b=f16[512,512]");
+            "bench",
+            "matmul",
+            "--predict",
+            "RTX 4090",
+            "--json",
+            json.toString(),
+            "--problem",
+            "a=f16[512,512] b=f16[512,512]");
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .contains("# Predicted: athanor ", " on RTX 4090", "No GPU was at hand.")

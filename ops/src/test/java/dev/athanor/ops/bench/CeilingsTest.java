@@ -1,0 +1,69 @@
+package dev.athanor.ops.bench;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.profile.Profiler;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Plan;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class CeilingsTest {
+
+  @Test
+  void theLongerOfMovingAndMultiplyingIsTheLeastTime() {
+    var ceilings = new Ceilings(1e12, Map.of(DType.F16, 1e15));
+    assertThat(ceilings.leastMicros(new Plan.Cost(1e9, 1e9), DType.F16)).isEqualTo(1000);
+    assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F16)).isEqualTo(10_000);
+    assertThat(ceilings.leastMicros(new Plan.Cost(1e13, 1e9), DType.F64)).isEqualTo(1000);
+  }
+
+  /** What is called its operations is what the profiler counts, and nothing else is in the loop. */
+  @ParameterizedTest
+  @EnumSource(names = {"F32", "F16", "BF16", "I8"})
+  void aMultiplierMultipliesAsOftenAsItSays(DType dtype) {
+    var multiplier = new Ceilings.Multiplier(dtype);
+    var profiler = new Profiler();
+    int rounds = 5;
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withObservers(List.of(profiler)));
+        var stream = device.openStream();
+        var out = device.allocate(256 * Float.BYTES)) {
+      var kernel = new KernelCache(device).get(multiplier);
+      stream.launch(
+          new Launch(
+              kernel,
+              Dim3.of(1),
+              Dim3.of(256),
+              0,
+              List.of(Argument.of(out), Argument.of(rounds))));
+      stream.synchronize();
+      var profile = profiler.profiles().getFirst();
+      double counted =
+          profile.flops().entrySet().stream()
+              .filter(each -> dtype == DType.F32 || each.getKey().startsWith("tensor"))
+              .mapToDouble(Map.Entry::getValue)
+              .sum();
+      // f32 also adds its sums up, once
+      assertThat(counted)
+          .isBetween(multiplier.flops() * rounds, multiplier.flops() * rounds + 256 * 8);
+      var assembler = JCudaAssembler.find().orElseThrow();
+      var usage =
+          assembler
+              .assemble(Module.of(kernel.kernel()).toString(), Target.SM_80)
+              .of(multiplier.name());
+      assertThat(usage.spillStoreBytes() + usage.stackBytes()).isZero();
+    }
+  }
+}
