@@ -61,21 +61,11 @@ public final class KernelBuilder {
    * @param author writes the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
-    // asking for one block only, the assembler spills nothing to make room for more
-    return build(name, maxThreads, 1, author);
-  }
-
-  /**
-   * Builds a kernel of which a multiprocessor should hold several blocks.
-   *
-   * @param minBlocks how many; the assembler keeps to the registers that so many leave to each
-   */
-  public static Kernel build(
-      String name, int maxThreads, int minBlocks, Consumer<KernelBuilder> author) {
     var k = new KernelBuilder();
     author.accept(k);
     k.emit("ret");
-    return new Kernel(name, k.parameters, k.shared, maxThreads, minBlocks, k.scope.statements);
+    // asking for one block only, the assembler spills nothing to make room for more
+    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
   }
 
   // what a kernel is given
@@ -212,6 +202,9 @@ public final class KernelBuilder {
    * @param step positive
    */
   public void loop(Int from, Int to, int step, Consumer<Int> body) {
+    if (step <= 0) {
+      throw new IllegalArgumentException("a loop's step must be positive, got " + step);
+    }
     loop(from, to, integer(step), body);
   }
 

@@ -65,6 +65,7 @@ final class AttentionCases {
           Size.oneHead(16, 33, 128, 128, CAUSAL),
           Size.oneHead(13, 40, 256, 256, Map.of("causal", true, "softcap", 20, "withLse", true)),
           Size.oneHead(33, 16, 192, 100, PLAIN),
+          Size.oneHead(18, 21, 99, 71, CAUSAL),
           new Size(2, 4, 2, 17, 33, 32, 32, CAUSAL_LSE),
           new Size(3, 3, 1, 5, 18, 48, 16, PLAIN));
 
@@ -124,7 +125,7 @@ final class AttentionCases {
           Size.oneHead(31, 100, 16, 16, Map.of("window", 33, "softcap", 3, "scale", 0.5)),
           Size.oneHead(16, 33, 128, 128, CAUSAL),
           Size.oneHead(13, 20, 256, 40, Map.of("causal", true, "softcap", 20)),
-          Size.oneHead(17, 19, 24, 200, PLAIN),
+          Size.oneHead(17, 19, 24, 201, PLAIN),
           new Size(2, 4, 2, 17, 33, 32, 32, CAUSAL),
           new Size(2, 3, 1, 5, 18, 48, 16, PLAIN));
 

@@ -37,7 +37,16 @@ final class CoresEngine extends Engine {
   }
 
   static int weightBytes(Tile tile) {
-    return tile.rows() * (tile.columns() + GROUP) * 4;
+    return tile.rows() * weightPitch(tile) * 4;
+  }
+
+  /** Of a warp's lanes one half writes rows whose banks are just those that the other leaves. */
+  private static int weightPitch(Tile tile) {
+    int pitch = tile.columns();
+    while (tile.warpRows() / 2 * pitch % (2 * LANES) != LANES) {
+      pitch += GROUP;
+    }
+    return pitch;
   }
 
   /**
@@ -57,7 +66,7 @@ final class CoresEngine extends Engine {
   @Override
   void own(SharedTile shared, int offset) {
     weights =
-        shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), tile.columns() + GROUP);
+        shared.at(k.integer(offset), Type.F32, tile.rows(), tile.columns(), weightPitch(tile));
   }
 
   @Override

@@ -29,24 +29,24 @@ final class DecodeCases {
       int dv,
       int blockSize,
       Map<String, ?> given,
-      int... lengths) {}
+      List<Integer> lengths) {}
 
   private static final List<Size> FULL =
       List.of(
-          new Size(1, 1, 1, 1, 1, 0, Map.of(), 1),
-          new Size(4, 2, 40, 32, 32, 0, Map.of(), 1, 31, 33),
-          new Size(4, 1, 300, 64, 64, 0, Map.of("scale", 0.3), 32, 300),
-          new Size(18, 1, 150, 40, 24, 0, Map.of("window", 17), 149, 9),
-          new Size(2, 2, 9, 13, 7, 0, Map.of(), 0, 5, 20),
-          new Size(4, 2, 40, 128, 128, 8, Map.of(), 33, 1, 40),
-          new Size(4, 2, 320, 64, 32, 16, Map.of("window", 100), 305, 17),
-          new Size(2, 1, 21, 256, 256, 7, Map.of(), 15),
-          new Size(3, 3, 30, 10, 6, 5, Map.of(), 30, 0));
+          new Size(1, 1, 1, 1, 1, 0, Map.of(), List.of(1)),
+          new Size(4, 2, 40, 32, 32, 0, Map.of(), List.of(1, 31, 33)),
+          new Size(4, 1, 300, 64, 64, 0, Map.of("scale", 0.3), List.of(32, 300)),
+          new Size(18, 1, 150, 40, 24, 0, Map.of("window", 17), List.of(149, 9)),
+          new Size(2, 2, 9, 13, 7, 0, Map.of(), List.of(0, 5, 20)),
+          new Size(4, 2, 40, 128, 128, 8, Map.of(), List.of(33, 1, 40)),
+          new Size(4, 2, 320, 64, 32, 16, Map.of("window", 100), List.of(305, 17)),
+          new Size(2, 1, 21, 256, 256, 7, Map.of(), List.of(15)),
+          new Size(3, 3, 30, 101, 70, 5, Map.of(), List.of(30, 0)));
 
   private static final List<Size> QUICK =
       List.of(
-          new Size(4, 2, 260, 32, 24, 0, Map.of(), 1, 259),
-          new Size(4, 2, 40, 64, 64, 8, Map.of("window", 9), 33, 1));
+          new Size(4, 2, 260, 32, 24, 0, Map.of(), List.of(1, 259)),
+          new Size(4, 2, 40, 64, 64, 8, Map.of("window", 9), List.of(33, 1)));
 
   private DecodeCases() {}
 
@@ -62,12 +62,12 @@ final class DecodeCases {
 
   private static Case make(RandomGenerator random, DType dtype, Size size) {
     var draw = new Draw(random);
-    int batch = size.lengths.length;
+    int batch = size.lengths.size();
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("q", draw.normal(dtype, batch, size.heads, 1, size.d));
     var lengths = HostTensor.zeros(TensorType.of(DType.I32, batch));
     for (int b = 0; b < batch; b++) {
-      DType.I32.writeLong(lengths.data(), b, size.lengths[b]);
+      DType.I32.writeLong(lengths.data(), b, size.lengths.get(b));
     }
     inputs.put("lengths", lengths);
     int first = batch;

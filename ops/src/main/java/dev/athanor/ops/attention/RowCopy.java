@@ -64,8 +64,9 @@ record RowCopy(KernelBuilder k, int threads, int access) {
   private record Places(Int row, Int column, int rowsAtOnce, int segment, int segments) {}
 
   private Places places(SharedTile tile, int elementBytes) {
-    int segment = Math.min(tile.columns(), SEGMENT_BYTES / elementBytes);
     int elements = access / elementBytes;
+    int segment = Math.min(tile.columns(), SEGMENT_BYTES / elementBytes);
+    segment = Math.min(segment, threads * elements);
     int across = segment / elements;
     return new Places(
         k.thread().div(across),
@@ -158,8 +159,10 @@ record RowCopy(KernelBuilder k, int threads, int access) {
           var target = first.row(row, ld);
           for (int s = 0; s < places.segments; s++) {
             var column = places.column.plus(s * places.segment);
-            target.storeWhere(
-                inside.and(column.lt(columns)), column, tile.load(elements, row, column));
+            var there = inside.and(column.lt(columns));
+            // nobody has written what is behind the last column
+            var values = tile.loadWhere(there, elements, row, column);
+            target.storeWhere(there, column, values);
           }
         });
   }

@@ -80,7 +80,7 @@ record ElementwisePlanner(
             output.dtype(),
             all.size(),
             inner.strides().stream().map(stride -> stride == 1).toList(),
-            vector(part.loops()));
+            vector(part));
     var slots = new ArrayList<Slot>();
     for (int o = 0; o < inputs.size(); o++) {
       slots.add(new Slot.Input(inputs.get(o), part.starts().get(o) * in.bytes()));
@@ -111,8 +111,15 @@ record ElementwisePlanner(
     return (int) stride;
   }
 
-  private int vector(Loops of) {
+  /** The most elements at once that every row of a part is aligned to. */
+  private int vector(Loops.Part part) {
+    var inner = part.loops().inner();
+    // one loop alone computes what is left over singly, several must come out even
+    long steps = part.first() | (part.loops().rank() == 1 ? 0 : inner.count());
+    for (int o = 0; o < inputs.size(); o++) {
+      steps |= inner.strides().get(o) == 1 ? part.starts().get(o) : 0;
+    }
     int widest = ElementwiseVariant.widest(in, output.dtype());
-    return of.rank() == 1 ? widest : (int) Math.min(widest, Long.lowestOneBit(of.inner().count()));
+    return (int) Long.lowestOneBit(steps | widest);
   }
 }

@@ -65,10 +65,11 @@ record ElementwiseVariant(
    */
   @Override
   public String name() {
-    var name = new StringBuilder(formula.text()).append('_').append(in.text());
+    var name = new StringBuilder(formula.text());
     if (constant) {
-      name.insert(0, "scale_by_");
+      name.append("_constant");
     }
+    name.append('_').append(in.text());
     if (out != in) {
       name.append('_').append(out.text());
     }

@@ -100,7 +100,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
       whole(problem, layout, capability, candidates);
     }
     split(problem, layouts.getLast(), capability, candidates);
-    return candidates.plans(outputs, Plan.Cost.of(x.shape().elements(), inputs, outputs));
+    return candidates.plans(outputs, Plan.Cost.of((double) x.shape().elements(), inputs, outputs));
   }
 
   /** One launch, in which a warp or a block reduces all of n. */
@@ -113,7 +113,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
     }
     long cost = cost(variant, blocks, problem.n, capability);
     candidates.offer(
-        cost,
+        (double) cost,
         "%d blocks, about %d rounds".formatted(blocks, cost),
         step(
             variant,
@@ -158,7 +158,7 @@ record ReduceOp(OpDescription description, Function<Attributes, Reduction> reduc
             + cost(second, second.blocks(problem.outer, problem.inner, 1), segments, capability);
     candidates.offer(
         first.name(),
-        cost,
+        (double) cost,
         "%d segments, %d blocks, about %d rounds".formatted(segments, launched, cost),
         List.of(
             step(first, problem, problem.n, segment, segments, List.of(Slot.input("x")), states),

@@ -15,11 +15,6 @@ import dev.athanor.ops.Variant;
 record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, int accessC)
     implements Variant {
 
-  /**
-   * Of a multiprocessor at once: while one is at a barrier or in its epilogue the other goes on.
-   */
-  private static final int BLOCKS = 2;
-
   /** For instance {@code matmul_f32_64x64x16_nt_a16_b4_c16_bias_relu}. */
   @Override
   public String name() {
@@ -30,7 +25,6 @@ record CoresVariant(Product product, CoresTile tile, int accessA, int accessB, i
 
   @Override
   public Kernel build() {
-    return KernelBuilder.build(
-        name(), tile.threads(), BLOCKS, k -> new CoresMatmul(k, this).write());
+    return KernelBuilder.build(name(), tile.threads(), k -> new CoresMatmul(k, this).write());
   }
 }

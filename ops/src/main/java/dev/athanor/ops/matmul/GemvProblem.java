@@ -87,12 +87,4 @@ record GemvProblem(
   long vectorStep() {
     return matrixIsA ? batch.inner().strideB() : batch.inner().strideA();
   }
-
-  /** Whether dtypes are such as the kernels load. */
-  static boolean takes(DType dtype) {
-    return switch (dtype) {
-      case F64, F32, F16, BF16 -> true;
-      default -> false;
-    };
-  }
 }

@@ -25,11 +25,12 @@ final class MatmulPlanner {
   /** The plans that the device can run, the cheapest first. */
   static List<LaunchPlan> plans(MatmulProblem problem, Capability device) {
     var candidates = new Candidates("product of " + problem.dtype().text(), device);
-    if (GemvProblem.fits(problem)) {
-      GemvPlanner.offer(GemvProblem.of(problem), device, candidates);
+    var computed = problem.withRowsTogether();
+    if (GemvProblem.fits(computed)) {
+      GemvPlanner.offer(GemvProblem.of(computed), device, candidates);
     }
-    CoresPlanner.offer(problem, device, candidates);
-    TensorPlanner.offer(problem, device, candidates);
+    CoresPlanner.offer(computed, device, candidates);
+    TensorPlanner.offer(computed, device, candidates);
     return candidates.plans(Map.of("c", problem.output()), problem.cost());
   }
 

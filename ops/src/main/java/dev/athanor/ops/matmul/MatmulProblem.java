@@ -5,6 +5,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
 import java.util.Optional;
@@ -29,6 +30,9 @@ record MatmulProblem(
     boolean tf32,
     Epilogue epilogue,
     double alpha) {
+
+  /** Tiles may reach beyond an extent. */
+  private static final int MOST_EXTENT = Integer.MAX_VALUE - 1024;
 
   static MatmulProblem of(Map<String, TensorType> inputs, Attributes attributes) {
     var a = inputs.get("a");
@@ -137,13 +141,42 @@ record MatmulProblem(
 
   static int extent(String name, TensorType tensor, int index) {
     long extent = tensor.shape().extent(index);
-    if (extent > Integer.MAX_VALUE - 1024) {
+    if (extent > MOST_EXTENT) {
       throw new OpException.TooLarge(
           name,
           "input \"%s\" has shape %s; 2^31 - 1025 is the most for a dimension"
               .formatted(name, tensor.shape()));
     }
     return (int) extent;
+  }
+
+  /**
+   * The same products as one where they have the same right matrix: the rows of all left ones are
+   * those of one, and so are those of c. Others are returned as they are.
+   */
+  MatmulProblem withRowsTogether() {
+    var inner = batch.inner();
+    long rows = inner.count() * m;
+    boolean together =
+        batch.loops().size() == 1
+            && inner.strideA() == 1
+            && inner.strideB() == 0
+            && !transposeA
+            && rows <= MOST_EXTENT;
+    return together
+        ? new MatmulProblem(
+            dtype,
+            dtypeB,
+            Batch.of(Shape.of(), Shape.of()),
+            (int) rows,
+            n,
+            k,
+            false,
+            transposeB,
+            tf32,
+            epilogue,
+            alpha)
+        : this;
   }
 
   /** Elements from one row of a, as it is stored, to the next. */

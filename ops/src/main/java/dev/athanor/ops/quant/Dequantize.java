@@ -18,6 +18,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -215,15 +216,23 @@ public final class Dequantize implements Op {
     var weights =
         Int4Weights.of(
             "x", x.type(), "scale", scale.type(), zeros == null ? null : zeros.type(), attributes);
-    var w = weights.dequantize(x, scale, zeros);
-    if (weights.layout() != Int4Layout.K_PACKED) {
-      return w;
+    var columns = weights.columns(x, scale, zeros);
+    boolean columnIsRow = weights.layout() == Int4Layout.K_PACKED;
+    var y = new double[Math.multiplyExact(weights.k(), weights.n())];
+    for (int column = 0; column < weights.n(); column++) {
+      var values = columns.column(column);
+      for (int row = 0; row < values.length; row++) {
+        y[columnIsRow ? column * weights.k() + row : row * weights.n() + column] = values[row];
+      }
     }
-    var turned = new double[w.length];
-    for (int i = 0; i < w.length; i++) {
-      turned[i % weights.n() * weights.k() + i / weights.n()] = w[i];
-    }
-    return turned;
+    return y;
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    // the sum in f32 is rounded once, and the result once more
+    return dtype == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, dtype);
   }
 
   @Override

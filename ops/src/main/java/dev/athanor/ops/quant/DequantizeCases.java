@@ -4,7 +4,6 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
-import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -96,10 +95,9 @@ final class DequantizeCases {
   private void add(DType out, Map<String, ?> given, Map<String, HostTensor> inputs) {
     var all = new HashMap<String, Object>(given);
     all.put("outDtype", out.text());
-    // the sum in f32 is rounded once, and the result once more
-    var tolerance = out == DType.F32 ? Tolerance.maximum(1e-6) : Tolerance.roundings(1.01, out);
-    cases.add(
-        new Case(
-            inputs, Attributes.of(new Dequantize().description(), all), Map.of("y", tolerance)));
+    var op = new Dequantize();
+    var attributes = Attributes.of(op.description(), all);
+    var tolerance = op.tolerance("y", out, Problems.types(inputs), attributes);
+    cases.add(new Case(inputs, attributes, Map.of("y", tolerance)));
   }
 }

@@ -8,8 +8,6 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -173,25 +171,16 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
     return Math.ceilDiv(k, group);
   }
 
-  /** The weights in float64, {@code [K, N]}. */
-  double[] dequantize(Map<String, HostTensor> inputs) {
-    return dequantize(
-        Objects.requireNonNull(inputs.get("packed")),
-        Objects.requireNonNull(inputs.get("scales")),
-        inputs.get("zeros"));
-  }
-
-  /** The weights in float64, {@code [K, N]}. */
-  double[] dequantize(HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
-    var weights = new double[Math.multiplyExact(k, n)];
-    for (int row = 0; row < k; row++) {
-      for (int column = 0; column < n; column++) {
-        int at = row / group * n + column;
-        weights[row * n + column] =
-            scales.get(at) * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
+  /** The columns of the weights in float64. */
+  Problems.Columns columns(HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
+    return column -> {
+      var weights = new double[k];
+      for (int row = 0; row < k; row++) {
+        double scale = scales.get((long) (row / group) * n + column);
+        weights[row] = scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
       }
-    }
-    return weights;
+      return weights;
+    };
   }
 
   private int quant(HostTensor packed, int row, int column) {

@@ -11,11 +11,13 @@ import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 
 /** The product with weights in GGML's block formats. */
 public final class MatmulGguf implements Op {
@@ -70,16 +72,35 @@ public final class MatmulGguf implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = problem(Problems.types(inputs));
-    var w = Objects.requireNonNull(inputs.get("w")).toDoubles();
-    var turned = new double[w.length];
-    for (int i = 0; i < w.length; i++) {
-      turned[i % p.k() * p.projections().getFirst().n() + i / p.k()] = w[i];
-    }
-    return Map.of(
-        "c",
-        Problems.product(
-            Objects.requireNonNull(inputs.get("a")).toDoubles(), turned, p.m(), p.k()));
+    var w = Objects.requireNonNull(inputs.get("w"));
+    return Map.of("c", Problems.product(left(inputs), columns(w), weights(w)));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var w = Objects.requireNonNull(inputs.get("w"));
+    return Problems.product(left(inputs), columns(w), weights(w), elements);
+  }
+
+  private static HostTensor left(Map<String, HostTensor> inputs) {
+    return Objects.requireNonNull(inputs.get("a"));
+  }
+
+  private static int columns(HostTensor w) {
+    return (int) w.type().shape().extent(0);
+  }
+
+  private static Problems.Columns weights(HostTensor w) {
+    int depth = (int) w.type().shape().extent(1);
+    return column ->
+        IntStream.range(0, depth).mapToDouble(i -> w.get((long) column * depth + i)).toArray();
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Tolerance.relative(1e-3);
   }
 
   @Override

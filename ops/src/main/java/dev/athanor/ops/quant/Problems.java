@@ -7,6 +7,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.stream.LongStream;
 
 /** What the problems of this package have in common. */
 final class Problems {
@@ -61,17 +62,40 @@ final class Problems {
     };
   }
 
-  /** The product of a matrix {@code [m, k]} and one {@code [k, n]}. */
-  static double[] product(double[] a, double[] b, int m, int k) {
-    int n = b.length / k;
+  /** The columns of a matrix of weights, in float64. */
+  interface Columns {
+    double[] column(int column);
+  }
+
+  /** The product of a matrix {@code [m, k]} and one of {@code n} columns. */
+  static double[] product(HostTensor a, int n, Columns b) {
+    int m = (int) a.type().shape().extent(0);
+    var left = a.toDoubles();
     var c = new double[Math.multiplyExact(m, n)];
-    for (int i = 0; i < m; i++) {
-      for (int depth = 0; depth < k; depth++) {
-        for (int j = 0; j < n; j++) {
-          c[i * n + j] += a[i * k + depth] * b[depth * n + j];
+    for (int j = 0; j < n; j++) {
+      var column = b.column(j);
+      for (int i = 0; i < m; i++) {
+        double sum = 0;
+        for (int depth = 0; depth < column.length; depth++) {
+          sum += left[i * column.length + depth] * column[depth];
         }
+        c[i * n + j] = sum;
       }
     }
     return c;
+  }
+
+  /** Some elements of that product. */
+  static double[] product(HostTensor a, int n, Columns b, long[] elements) {
+    return LongStream.of(elements)
+        .mapToDouble(element -> {
+          var column = b.column((int) (element % n));
+          double sum = 0;
+          for (int depth = 0; depth < column.length; depth++) {
+            sum += a.get(element / n * column.length + depth) * column[depth];
+          }
+          return sum;
+        })
+        .toArray();
   }
 }

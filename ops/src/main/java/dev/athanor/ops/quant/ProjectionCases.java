@@ -24,21 +24,19 @@ final class ProjectionCases {
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
     int[][] sizes = quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}};
-    int turn = 0;
-    for (var format : formats) {
-      for (var size : sizes) {
-        // each type of a in turn, for each format and for each size
-        var in = turn++ % 2 == 0 ? DType.F32 : DType.F16;
-        int k = size[2] * format.blockElements();
+    for (int f = 0; f < formats.size(); f++) {
+      var format = formats.get(f);
+      for (int s = 0; s < sizes.length; s++) {
+        // both types of a with each size and each format in turn
+        var in = (f + s) % 2 == 0 ? DType.F32 : DType.F16;
+        int m = sizes[s][0];
+        int k = sizes[s][2] * format.blockElements();
         cases.add(
             new Case(
-                Map.of(
-                    "a", draw.normal(in, size[0], k),
-                    "w", blocks.blocks(format, size[1], k)),
+                Map.of("a", draw.normal(in, m, k), "w", blocks.blocks(format, sizes[s][1], k)),
                 Attributes.of(new MatmulGguf().description(), Map.of()),
                 Map.of("c", Tolerance.relative(1e-3))));
       }
-      turn++;
     }
     return cases;
   }

@@ -47,6 +47,9 @@ final class ProjectionPlanner {
   /** Instructions that decode a weight. */
   private static final double DECODING = 4;
 
+  /** Instructions that round a weight and bring it to shared memory. */
+  private static final double STAGING = 3;
+
   /** Lanes of a multiprocessor that compute in a cycle. */
   private static final double LANES = 128;
 
@@ -206,7 +209,8 @@ final class ProjectionPlanner {
     double weights = (double) shape.n * depth;
     double products = PRODUCTS_PER_CYCLE * 2 / staged.bytes();
     double perStage =
-        Math.max(shape.m * weights / products, weights * DECODING / LANES) + STAGE_CYCLES;
+        Math.max(shape.m * weights / products, weights * (DECODING + STAGING) / LANES)
+            + STAGE_CYCLES;
     double perBlock = Math.ceil((double) problem.k() / depth) * perStage;
     double blocks = problem.blocks(shape.n) * (double) groups / device.multiprocessors();
     offer(

@@ -12,6 +12,7 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.quant.ProjectionProblem.Projection;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,6 +22,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 
 /**
  * The three projections before attention, in one launch: a block computes a tile of one of them.
@@ -180,29 +182,51 @@ public final class QkvProject implements Op {
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var p = problem(Problems.types(inputs), attributes);
-    var x = Objects.requireNonNull(inputs.get("x")).toDoubles();
     var products = new HashMap<String, double[]>();
-    for (var letter : LETTERS) {
-      var weights = Objects.requireNonNull(inputs.get(weights(letter)));
-      var scale = Objects.requireNonNull(inputs.get(scale(letter)));
+    for (var product : p.projections()) {
       products.put(
-          letter, Problems.product(x, floats(letter, weights, scale, attributes), p.m(), p.k()));
+          product.output(),
+          Problems.product(left(inputs), product.n(), columns(product, inputs, attributes)));
     }
     return products;
   }
 
-  private double[] floats(
-      String letter, HostTensor weights, HostTensor scale, Attributes attributes) {
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
+    var product =
+        problem(Problems.types(inputs), attributes).projections().stream()
+            .filter(p -> p.output().equals(output))
+            .findFirst()
+            .orElseThrow();
+    var columns = columns(product, inputs, attributes);
+    return Problems.product(left(inputs), product.n(), columns, elements);
+  }
+
+  private static HostTensor left(Map<String, HostTensor> inputs) {
+    return Objects.requireNonNull(inputs.get("x"));
+  }
+
+  private Problems.Columns columns(
+      Projection product, Map<String, HostTensor> inputs, Attributes attributes) {
+    var weights = Objects.requireNonNull(inputs.get(product.weights()));
+    var scale = Objects.requireNonNull(inputs.get(product.scales()));
     if (int4) {
       return Int4Weights.of(
-              weights(letter), weights.type(), scale(letter), scale.type(), null, attributes)
-          .dequantize(weights, scale, null);
+              product.weights(), weights.type(), product.scales(), scale.type(), null, attributes)
+          .columns(weights, scale, null);
     }
-    var values = weights.toDoubles();
-    for (int i = 0; i < values.length; i++) {
-      values[i] *= scale.get(0);
-    }
-    return values;
+    long depth = weights.type().shape().extent(0);
+    return column ->
+        LongStream.range(0, depth)
+            .mapToDouble(i -> scale.get(0) * weights.get(i * product.n() + column))
+            .toArray();
+  }
+
+  @Override
+  public Tolerance tolerance(
+      String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
+    return Tolerance.relative(1e-3);
   }
 
   @Override

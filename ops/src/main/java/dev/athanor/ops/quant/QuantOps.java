@@ -15,6 +15,7 @@ public final class QuantOps implements OpProvider {
         new MatmulGguf(),
         new MatmulInt4(),
         new QkvProject(false),
-        new QkvProject(true));
+        new QkvProject(true),
+        new LayerNormLinear());
   }
 }

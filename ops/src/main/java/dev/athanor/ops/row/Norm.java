@@ -51,6 +51,11 @@ enum Norm {
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
   }
 
+  /** The operations for each element. */
+  int flops() {
+    return this == LAYER ? 8 : 4;
+  }
+
   /** The attribute that keeps constant rows from being divided by zero. */
   Attribute epsilon() {
     return Attribute.number(
@@ -82,16 +87,16 @@ enum Norm {
   }
 
   /**
-   * How the values of a row become its norm.
+   * How the values of a row become its norm: {@code (x - origin) · scale + shift}.
    *
-   * @param mean what is subtracted: the mean in several parts, which together have more digits
-   * @param scale what is multiplied by then
+   * @param origin about the mean, or 0 for a norm without
+   * @param shift what the distance from the origin to the mean makes
    */
-  record Statistics(List<Real> mean, Real scale) {
+  record Statistics(Norm norm, Real origin, Real scale, Real shift) {
 
     /** The norm of a value of the row. */
     Real apply(Real x) {
-      return mean.stream().reduce(x, Real::minus).times(scale);
+      return norm == LAYER ? x.minus(origin).fma(scale, shift) : x.times(scale);
     }
   }
 
@@ -102,7 +107,8 @@ enum Norm {
     if (this == RMS) {
       values.forEach((_, v) -> v.forEach(each -> squares.addProduct(each, each)));
       var mean = row.sum(squares).getFirst().over(count);
-      return new Statistics(List.of(), mean.plus(epsilon).rsqrt());
+      var zero = mean.constant(0);
+      return new Statistics(this, zero, mean.plus(epsilon).rsqrt(), zero);
     }
     // Squares of differences from a number near the mean, so that nothing cancels; that number is
     // the mean of what is read first, which is all of a row that fits. Its own rounding is what
@@ -122,7 +128,8 @@ enum Norm {
     var variance = sums.get(1).over(count).minus(rest.times(rest));
     // a NaN stays one, which max would hide
     var positive = variance.constant(0).where(variance.lt(0), variance);
-    return new Statistics(List.of(origin, rest), positive.plus(epsilon).rsqrt());
+    var scale = positive.plus(epsilon).rsqrt();
+    return new Statistics(this, origin, scale, rest.times(scale).negate());
   }
 
   private static Real real(Int count) {

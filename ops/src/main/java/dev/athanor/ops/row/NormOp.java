@@ -63,12 +63,16 @@ public final class NormOp implements Op {
                 ? "sum = x + residual, y = norm(sum); or, post, y = residual + norm(x); norm(v) = "
                     + norm.formula("v")
                 : "y = " + norm.formula("x"),
-            (norm == Norm.LAYER ? 8 : 4) + (residual ? 1 : 0) + "·N a row");
+            flops() + "·N a row");
   }
 
   @Override
   public OpDescription description() {
     return description;
+  }
+
+  private int flops() {
+    return norm.flops() + (residual ? 1 : 0);
   }
 
   private Residual residual(Attributes attributes) {
@@ -114,8 +118,7 @@ public final class NormOp implements Op {
               return new RowPlanner.Launches(List.of(step), 0);
             },
             outputs,
-            Plan.Cost.of(
-                (norm == Norm.LAYER ? 8.0 : 4.0) * x.tensor().shape().elements(), inputs, outputs));
+            Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }
 
   @Override

@@ -134,7 +134,7 @@ public final class RopeOp implements Op {
               : "neither theta nor cos is given; give cos and sin, or theta");
     }
     if (cos) {
-      return RopeTables.given(x, inputs, sequence, period, half);
+      return RopeTables.given(x, inputs, sequence, period, half, "[P, rotaryDim / 2]");
     }
     if ((long) period * half > MOST_ANGLES) {
       throw new OpException.TooLarge(

@@ -28,9 +28,15 @@ record RopeTables(
    * Checks cosines and sines that were given.
    *
    * @param sequence the positions of x
+   * @param shape that of the tables, in words
    */
   static RopeTables given(
-      RowShape x, Map<String, TensorType> inputs, int sequence, int period, int half) {
+      RowShape x,
+      Map<String, TensorType> inputs,
+      int sequence,
+      int period,
+      int half,
+      String shape) {
     var cos = RowShape.input(inputs, "cos");
     var sin = RowShape.input(inputs, "sin");
     if (!cos.equals(sin)) {
@@ -42,8 +48,8 @@ record RopeTables(
     if (cos.shape().rank() != 2 || cos.shape().extent(1) != half || cos.shape().extent(0) < least) {
       throw new OpException.ShapeMismatch(
           "cos",
-          "cos has shape %s; it must be [S, rotaryDim / 2] = [%s, %d]"
-              .formatted(cos.shape(), positions ? "any" : least + " or more", half));
+          "cos has shape %s; it must be %s = [%s, %d]"
+              .formatted(cos.shape(), shape, positions ? "any" : least + " or more", half));
     }
     var rows = RowShape.of(inputs, "cos").rows();
     return new RopeTables(x.shared(inputs, "cos"), rows, half, period, positions, Optional.empty());

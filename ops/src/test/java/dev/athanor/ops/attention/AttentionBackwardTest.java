@@ -11,6 +11,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -80,7 +81,9 @@ class AttentionBackwardTest {
     var inputs = inputs(dtype, 1, 1, 16, Map.of());
     for (var plan : BENCH.plans(BACKWARD, inputs, attributes(Map.of()))) {
       var gradients = BENCH.run(plan, inputs);
-      Bench.equalBits(Bench.get(gradients, "dv"), Bench.get(inputs, "grad"));
+      var grad = Bench.get(inputs, "grad").toDoubles();
+      assertThat(Tolerance.maximum(1e-6).error(Bench.get(gradients, "dv").toDoubles(), grad))
+          .isLessThanOrEqualTo(1e-6);
       for (var name : List.of("dq", "dk")) {
         for (double each : Bench.get(gradients, name).toDoubles()) {
           assertThat(each).as(name).isCloseTo(0, within(1e-5));
@@ -106,10 +109,12 @@ class AttentionBackwardTest {
 
   private static double loss(
       Map<String, HostTensor> inputs, Map<String, ?> given, String name, int at, double by) {
-    var values = Bench.get(inputs, name).toDoubles();
-    values[at] += by;
-    var moved = new HashMap<>(inputs);
-    moved.put(name, HostTensor.of(TensorType.of(DType.F64, 8, 16), values));
+    var moved = new HashMap<String, HostTensor>();
+    for (var each : List.of("q", "k", "v")) {
+      var values = Bench.get(inputs, each).toDoubles();
+      values[at] += each.equals(name) ? by : 0;
+      moved.put(each, HostTensor.of(TensorType.of(DType.F64, 8, 16), values));
+    }
     var out = AttentionReference.get(AttentionReference.forward(moved, attributes(given)), "out");
     var grad = Bench.get(inputs, "grad").toDoubles();
     double sum = 0;
@@ -143,7 +148,7 @@ class AttentionBackwardTest {
   void threeKernelsComputeThem() {
     var types = Bench.types(inputs(DType.F16, 4, 4, 64, Map.of()));
     var plan = BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200).getFirst();
-    assertThat(plan.kernels().stream().map(kernel -> kernel.name().split("_f16")[0]))
+    assertThat(plan.kernels().stream().map(kernel -> kernel.name().replaceAll("_f16.*", "")))
         .containsExactly(
             "attention_backward_delta", "attention_backward_dq", "attention_backward_dkdv");
     assertThat(plan.workspaceBytes()).isEqualTo(4 * 4);

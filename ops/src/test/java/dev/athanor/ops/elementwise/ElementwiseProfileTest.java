@@ -12,6 +12,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,6 +26,10 @@ class ElementwiseProfileTest {
     var launches = OpProfile.run(plan, inputs, Gpu.H200, Long.MAX_VALUE).launches();
     assertThat(launches).hasSize(1);
     return launches.getFirst();
+  }
+
+  private static Traffic global(Profile profile) {
+    return Objects.requireNonNull(profile.traffic().get(Space.GLOBAL));
   }
 
   private static List<Row> rows(Profile profile, String opcode) {
@@ -104,7 +109,7 @@ class ElementwiseProfileTest {
   void tilesAreTurnedWithoutConflicts(DType dtype, long rows, long columns) {
     var profile = profile("transpose", Map.of("x", TensorType.of(dtype, rows, columns)), Map.of());
     long bytes = rows * columns * dtype.bytes();
-    assertThat(profile.traffic().get(Space.GLOBAL)).isEqualTo(new Traffic(bytes, bytes));
+    assertThat(global(profile)).isEqualTo(new Traffic(bytes, bytes));
     hasNoConflicts(profile, "st.shared");
     hasNoConflicts(profile, "ld.shared");
     if (rows * dtype.bytes() % 32 == 0 && columns * dtype.bytes() % 32 == 0) {
@@ -144,7 +149,7 @@ class ElementwiseProfileTest {
     for (var row : rows(profile, "ld.global.v4.b32")) {
       assertThat(row.global().wasted()).isZero();
     }
-    assertThat(profile.traffic().get(Space.GLOBAL).written()).isEqualTo(64L * 128 * 2);
+    assertThat(global(profile).written()).isEqualTo(64L * 128 * 2);
   }
 
   @ParameterizedTest

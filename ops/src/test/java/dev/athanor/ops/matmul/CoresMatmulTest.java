@@ -6,6 +6,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
@@ -95,6 +96,23 @@ class CoresMatmulTest {
         assertThat(compared).isGreaterThanOrEqualTo(3);
       }
     }
+  }
+
+  /** A layer's weights are read once for all rows, not once for each matrix of a batch. */
+  @ParameterizedTest
+  @CsvSource({"F32, 1", "F16, 1", "BF16, 33", "F64, 5"})
+  void leftMatricesThatShareTheRightOneAreOne(DType dtype, int m) {
+    var b = TensorType.of(dtype, 96, 64);
+    var attributes = Attributes.of(MATMUL.description(), Map.of());
+    var batched =
+        MATMUL.plans(
+            Map.of("a", TensorType.of(dtype, 2, 4, m, 96), "b", b), attributes, TestDevices.H200);
+    var flat =
+        MATMUL.plans(
+            Map.of("a", TensorType.of(dtype, 8 * m, 96), "b", b), attributes, TestDevices.H200);
+    assertThat(batched).extracting(plan -> ((LaunchPlan) plan).steps())
+        .isEqualTo(flat.stream().map(plan -> ((LaunchPlan) plan).steps()).toList());
+    assertThat(batched.getFirst().outputs()).containsValue(TensorType.of(dtype, 2, 4, m, 64));
   }
 
   private static HostTensor part(HostTensor tensor, int index, Shape shape) {

@@ -1,0 +1,65 @@
+package dev.athanor.ops.row;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.analysis.JCudaAssembler;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.DType;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * Tiles of as many values as a thread may hold, which few cases have, and whose threads still fit.
+ */
+class LargestTilesTest {
+
+  static List<RowKernel> kernels() {
+    var kernels = new ArrayList<RowKernel>();
+    for (var dtype : RowCases.DTYPES) {
+      int access = 16 / dtype.bytes();
+      for (var weights : dtype == DType.F32 ? List.of(dtype) : List.of(dtype, DType.F32)) {
+        add(kernels, new SoftmaxFunction(true, true), dtype, weights, access, access);
+        for (var norm : Norm.values()) {
+          for (var residual : NormFunction.Residual.values()) {
+            add(kernels, new NormFunction(norm, residual), dtype, weights, access, access);
+          }
+          add(kernels, new NormBackwardFunction(norm), dtype, weights, access, 4 * access);
+        }
+        for (boolean interleaved : new boolean[] {false, true}) {
+          var rope = new RopeFunction(interleaved, true, false, true, weights);
+          add(kernels, rope, dtype, weights, access, 2 * rope.pairs(access));
+        }
+      }
+    }
+    return kernels;
+  }
+
+  /** Adds the kernels of the largest team. */
+  private static void add(
+      List<RowKernel> kernels,
+      RowFunction function,
+      DType dtype,
+      DType weights,
+      int access,
+      int values) {
+    long groups = 512L * (64 / values);
+    var tile = new RowPlanner(1000, groups, access, values).tiles().getFirst();
+    assertThat(tile.team()).isEqualTo(512);
+    assertThat(tile.vectors() * values).isEqualTo(64);
+    kernels.add(new RowKernel(function, dtype, weights, tile));
+  }
+
+  @ParameterizedTest
+  @MethodSource("kernels")
+  void fits(RowKernel variant) {
+    Kernel kernel = variant.build();
+    var text = Module.of(kernel).toString();
+    var usage = JCudaAssembler.find().orElseThrow().assemble(text, Target.SM_80).of(kernel.name());
+    assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes()).isZero();
+    assertThat(usage.registers()).isLessThanOrEqualTo(128);
+  }
+}
