@@ -91,12 +91,12 @@ public final class MatmulInt8 implements Op {
         false,
         false,
         false,
-        new Epilogue(scale(inputs, a.extent(0), b.extent(1), out), Optional.empty(), Activation.NONE, out),
+        new Epilogue(
+            scale(inputs, a.extent(0), b.extent(1), out), Optional.empty(), Activation.NONE, out),
         1);
   }
 
-  private static Epilogue.Scale scale(
-      Map<String, TensorType> inputs, long m, long n, DType out) {
+  private static Epilogue.Scale scale(Map<String, TensorType> inputs, long m, long n, DType out) {
     boolean tensor = inputs.containsKey("scale");
     boolean rows = inputs.containsKey("aScale");
     boolean columns = inputs.containsKey("bScale");
