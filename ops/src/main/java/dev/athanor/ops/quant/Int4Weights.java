@@ -172,12 +172,14 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
   }
 
   /** The columns of the weights in float64. */
-  Problems.Columns columns(HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
+  Problems.Columns columns(
+      HostTensor packed, HostTensor scales, @Nullable HostTensor zeroPoints) {
     return column -> {
       var weights = new double[k];
       for (int row = 0; row < k; row++) {
         double scale = scales.get((long) (row / group) * n + column);
-        weights[row] = scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
+        weights[row] =
+            scale * (quant(packed, row, column) - zero(zeroPoints, row / group, column));
       }
       return weights;
     };

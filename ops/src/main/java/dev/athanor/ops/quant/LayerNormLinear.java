@@ -69,8 +69,7 @@ public final class LayerNormLinear implements Op {
     return DESCRIPTION;
   }
 
-  private record Problem(
-      DType dtype, Shape rows, int m, int n, int k, boolean bias, float epsilon) {
+  private record Problem(DType dtype, Shape rows, int m, int n, int k, boolean bias, float epsilon) {
 
     TensorType output() {
       return new TensorType(dtype, rows.with(n));
@@ -96,8 +95,7 @@ public final class LayerNormLinear implements Op {
     var x = Objects.requireNonNull(inputs.get("x"));
     var w = Objects.requireNonNull(inputs.get("w"));
     if (x.shape().rank() == 0) {
-      throw new OpException.ShapeMismatch(
-          "x", "input \"x\" has shape []; it has rows of K numbers");
+      throw new OpException.ShapeMismatch("x", "input \"x\" has shape []; it has rows of K numbers");
     }
     if (w.shape().rank() != 2 || w.shape().extent(1) != x.shape().extent(-1)) {
       throw new OpException.ShapeMismatch(
@@ -122,7 +120,13 @@ public final class LayerNormLinear implements Op {
       }
     }
     return new Problem(
-        x.dtype(), rows, m, n, k, inputs.containsKey("bias"), (float) attributes.number("epsilon"));
+        x.dtype(),
+        rows,
+        m,
+        n,
+        k,
+        inputs.containsKey("bias"),
+        (float) attributes.number("epsilon"));
   }
 
   private static void requireVector(
@@ -155,10 +159,10 @@ public final class LayerNormLinear implements Op {
   }
 
   private static void offerCores(Problem problem, Candidates candidates, Capability device) {
-    var variant = new LayerNormLinearVariant.Cores(problem.bias);
+    var variant =
+        new LayerNormLinearVariant.Cores(problem.bias);
     int tile = LayerNormLinearVariant.Cores.TILE;
-    offer(
-        problem, variant, tile, tile, LayerNormLinearVariant.Cores.THREADS, 0, candidates, device);
+    offer(problem, variant, tile, tile, LayerNormLinearVariant.Cores.THREADS, 0, candidates, device);
   }
 
   private static void offerTensor(

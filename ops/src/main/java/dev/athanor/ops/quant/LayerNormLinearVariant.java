@@ -277,7 +277,8 @@ sealed interface LayerNormLinearVariant extends Variant {
           });
       var column = problem.column.plus(across);
       var inside = column.lt(problem.n);
-      var added = bias ? problem.bias.loadWhere(inside, column).widen() : k.real(Type.F32, 0);
+      var added =
+          bias ? problem.bias.loadWhere(inside, column).widen() : k.real(Type.F32, 0);
       for (int i = 0; i < ROWS; i++) {
         var row = problem.row.plus(down).plus(i);
         problem

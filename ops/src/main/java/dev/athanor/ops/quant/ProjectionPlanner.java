@@ -209,8 +209,7 @@ final class ProjectionPlanner {
     double weights = (double) shape.n * depth;
     double products = PRODUCTS_PER_CYCLE * 2 / staged.bytes();
     double perStage =
-        Math.max(shape.m * weights / products, weights * (DECODING + STAGING) / LANES)
-            + STAGE_CYCLES;
+        Math.max(shape.m * weights / products, weights * (DECODING + STAGING) / LANES) + STAGE_CYCLES;
     double perBlock = Math.ceil((double) problem.k() / depth) * perStage;
     double blocks = problem.blocks(shape.n) * (double) groups / device.multiprocessors();
     offer(

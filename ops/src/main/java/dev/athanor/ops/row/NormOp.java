@@ -118,7 +118,8 @@ public final class NormOp implements Op {
               return new RowPlanner.Launches(List.of(step), 0);
             },
             outputs,
-            Plan.Cost.of((double) flops() * x.tensor().shape().elements(), inputs, outputs));
+            Plan.Cost.of(
+                (double) flops() * x.tensor().shape().elements(), inputs, outputs));
   }
 
   @Override

@@ -104,7 +104,8 @@ public final class NormRopeOp implements Op {
         Optional.of(
             new RopeProblem.Weighted(
                 x.weights(inputs, "weight"), (float) attributes.number("epsilon"))),
-        RopeTables.given(x, inputs, sequence, sequence, (int) headDim / 2, "[P, headDim / 2]"));
+        RopeTables.given(
+            x, inputs, sequence, sequence, (int) headDim / 2, "[P, headDim / 2]"));
   }
 
   @Override

@@ -39,9 +39,7 @@ class LayerNormLinearTest {
     }
   }
 
-  /**
-   * Adding to all of a row and multiplying all of it changes nothing, as far as x has the digits.
-   */
+  /** Adding to all of a row and multiplying all of it changes nothing, as far as x has the digits. */
   @Test
   void rowsAreNormalised() {
     var draw = new Draw(new Random(7));
@@ -78,30 +76,15 @@ class LayerNormLinearTest {
 
   @Test
   void whatDoesNotFitIsRefused() {
-    refused(
-        "w",
-        TensorType.of(DType.F16, 5, 9),
-        OpException.ShapeMismatch.class,
+    refused("w", TensorType.of(DType.F16, 5, 9), OpException.ShapeMismatch.class,
         "input \"w\" has shape [5, 9]; rows of 8 numbers take [N, K] = [N, 8]");
-    refused(
-        "gamma",
-        TensorType.of(DType.F16, 7),
-        OpException.ShapeMismatch.class,
+    refused("gamma", TensorType.of(DType.F16, 7), OpException.ShapeMismatch.class,
         "input \"gamma\" has shape [7]; it must be [K] = [8]");
-    refused(
-        "bias",
-        TensorType.of(DType.F16, 8),
-        OpException.ShapeMismatch.class,
+    refused("bias", TensorType.of(DType.F16, 8), OpException.ShapeMismatch.class,
         "input \"bias\" has shape [8]; it must be [N] = [5]");
-    refused(
-        "beta",
-        TensorType.of(DType.F32, 8),
-        OpException.UnsupportedDType.class,
+    refused("beta", TensorType.of(DType.F32, 8), OpException.UnsupportedDType.class,
         "input \"beta\" is f32 but x is f16; they must be the same");
-    refused(
-        "x",
-        TensorType.of(DType.F16),
-        OpException.ShapeMismatch.class,
+    refused("x", TensorType.of(DType.F16), OpException.ShapeMismatch.class,
         "input \"x\" has shape []; it has rows of K numbers");
   }
 

@@ -12,9 +12,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/**
- * Tiles of as many values as a thread may hold, which few cases have, and whose threads still fit.
- */
+/** Tiles of as many values as a thread may hold, which few cases have, and whose threads still fit. */
 class LargestTilesTest {
 
   static List<RowKernel> kernels() {
@@ -58,7 +56,8 @@ class LargestTilesTest {
   void fits(RowKernel variant) {
     Kernel kernel = variant.build();
     var text = Module.of(kernel).toString();
-    var usage = JCudaAssembler.find().orElseThrow().assemble(text, Target.SM_80).of(kernel.name());
+    var usage =
+        JCudaAssembler.find().orElseThrow().assemble(text, Target.SM_80).of(kernel.name());
     assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes()).isZero();
     assertThat(usage.registers()).isLessThanOrEqualTo(128);
   }
