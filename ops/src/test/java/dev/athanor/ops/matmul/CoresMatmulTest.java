@@ -110,7 +110,8 @@ class CoresMatmulTest {
     var flat =
         MATMUL.plans(
             Map.of("a", TensorType.of(dtype, 8 * m, 96), "b", b), attributes, TestDevices.H200);
-    assertThat(batched).extracting(plan -> ((LaunchPlan) plan).steps())
+    assertThat(batched)
+        .extracting(plan -> ((LaunchPlan) plan).steps())
         .isEqualTo(flat.stream().map(plan -> ((LaunchPlan) plan).steps()).toList());
     assertThat(batched.getFirst().outputs()).containsValue(TensorType.of(dtype, 2, 4, m, 64));
   }
