@@ -78,7 +78,9 @@ final class AttentionCases {
 
   private AttentionCases() {}
 
-  /** All sizes, but of bf16 every other one: its kernels are those of f16 with other conversions. */
+  /**
+   * All sizes, but of bf16 every other one: its kernels are those of f16 with other conversions.
+   */
   static <T> List<T> every(DType dtype, List<T> sizes) {
     return dtype == DType.BF16
         ? IntStream.range(0, sizes.size()).filter(i -> i % 2 == 1).mapToObj(sizes::get).toList()
