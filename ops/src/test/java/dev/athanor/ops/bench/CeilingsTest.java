@@ -43,11 +43,7 @@ class CeilingsTest {
       var kernel = new KernelCache(device).get(multiplier);
       stream.launch(
           new Launch(
-              kernel,
-              Dim3.of(1),
-              Dim3.of(256),
-              0,
-              List.of(Argument.of(out), Argument.of(rounds))));
+              kernel, Dim3.of(1), Dim3.of(256), 0, List.of(Argument.of(out), Argument.of(rounds))));
       stream.synchronize();
       var profile = profiler.profiles().getFirst();
       double counted =
