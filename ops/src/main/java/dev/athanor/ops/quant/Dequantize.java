@@ -186,7 +186,8 @@ public final class Dequantize implements Op {
       candidates.offer(1, "the one way: a thread for each 16 bytes of y", problem.step);
     }
     var outputs = Map.of("y", problem.y);
-    return candidates.plans(outputs, Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs));
+    return candidates.plans(
+        outputs, Plan.Cost.of((double) problem.y.shape().elements(), inputs, outputs));
   }
 
   @Override

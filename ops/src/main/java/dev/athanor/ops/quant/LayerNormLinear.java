@@ -182,7 +182,8 @@ public final class LayerNormLinear implements Op {
     }
     if (!smallest && variant.vector() == 1) {
       candidates.refuse(
-          variant.name(), "rows come one by one through registers, of which it would need too many");
+          variant.name(),
+          "rows come one by one through registers, of which it would need too many");
       return;
     }
     offer(
