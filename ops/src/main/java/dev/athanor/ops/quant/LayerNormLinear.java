@@ -23,6 +23,7 @@ import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.matmul.Matmul;
 import dev.athanor.ops.matmul.TensorTile;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -173,7 +174,7 @@ public final class LayerNormLinear implements Op {
             (int) Math.min(16, Long.lowestOneBit((long) problem.k * bytes)),
             (int) Math.min(16, Long.lowestOneBit((long) problem.n * bytes)),
             problem.bias);
-    boolean smallest = shape == SHAPES[SHAPES.length - 1];
+    boolean smallest = Arrays.equals(shape, SHAPES[SHAPES.length - 1]);
     long useful = Math.ceilDiv(problem.m, 16) * 16L * Math.ceilDiv(problem.n, 16) * 16L;
     if (!smallest && (long) tile.m() * tile.n() > WASTE * useful) {
       candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");

@@ -133,7 +133,7 @@ public final class QkvProject implements Op {
     }
     int depth = Objects.requireNonNull(depths.get("q"));
     for (var letter : LETTERS) {
-      if (!depths.get(letter).equals(depth)) {
+      if (Objects.requireNonNull(depths.get(letter)) != depth) {
         throw new OpException.ShapeMismatch(
             weights(letter),
             "wq has K = %d but %s has K = %d; they must be equal"

@@ -24,7 +24,7 @@ final class RowWeights {
   /**
    * Describes the weights of a block's product.
    *
-   * @param length of a run, see {@link #lengths}
+   * @param length of a run, see {@link #longestRun}
    */
   RowWeights(KernelBuilder k, ProjectionParameters problem, Packing packing, int length) {
     this.k = k;
