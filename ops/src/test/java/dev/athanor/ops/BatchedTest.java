@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -66,7 +67,7 @@ class BatchedTest {
           }
           compared++;
           for (var output : HostRun.of(device, kernels, same.get(), alone).outputs().entrySet()) {
-            var whole = together.get(output.getKey());
+            var whole = Objects.requireNonNull(together.get(output.getKey()));
             long bytes = output.getValue().data().byteSize();
             assertThat(whole.data().asSlice(part * bytes, bytes).mismatch(output.getValue().data()))
                 .as("%s of part %d by %s", output.getKey(), part, plan.kernel())

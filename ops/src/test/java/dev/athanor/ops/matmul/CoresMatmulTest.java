@@ -109,7 +109,7 @@ class CoresMatmulTest {
             Map.of("a", TensorType.of(dtype, 2, 4, m, 96), "b", b), attributes, TestDevices.H200);
     var flat =
         MATMUL.plans(
-            Map.of("a", TensorType.of(dtype, 8 * m, 96), "b", b), attributes, TestDevices.H200);
+            Map.of("a", TensorType.of(dtype, 8L * m, 96), "b", b), attributes, TestDevices.H200);
     assertThat(batched)
         .extracting(plan -> ((LaunchPlan) plan).steps())
         .isEqualTo(flat.stream().map(plan -> ((LaunchPlan) plan).steps()).toList());

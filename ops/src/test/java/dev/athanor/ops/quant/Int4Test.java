@@ -25,7 +25,7 @@ class Int4Test {
   private static Map<String, HostTensor> ones(int m, int n, int k, long word, double... scales) {
     return Map.of(
         "a", Products.filled(TensorType.of(DType.F16, m, k), 1),
-        "packed", Products.filled(TensorType.of(DType.U32, n, k / 8), word),
+        "packed", Products.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
         "scales",
             HostTensor.of(
                 TensorType.of(DType.F16, scales.length, n),

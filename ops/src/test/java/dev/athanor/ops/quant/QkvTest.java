@@ -42,7 +42,8 @@ class QkvTest {
         inputs.put(
             "w" + letter,
             int4
-                ? Products.filled(TensorType.of(DType.U32, n, k / 8), 0x11111111L * weight)
+                ? Products.filled(
+                    TensorType.of(DType.U32, n, k / 8), (double) (0x11111111L * weight))
                 : Products.filled(TensorType.of(DType.I8, k, n), weight));
         inputs.put(
             "scale" + letter.toUpperCase(Locale.ROOT),
