@@ -1,9 +1,12 @@
 package dev.athanor.ops;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** A tensor in the memory of the host: little-endian, row-major. */
 public record HostTensor(TensorType type, MemorySegment data) {
+
+  private static final long MOST_ARRAY = Integer.MAX_VALUE - 16L;
 
   /**
    * Checks the size.
@@ -17,9 +20,14 @@ public record HostTensor(TensorType type, MemorySegment data) {
     }
   }
 
-  /** A tensor of zeros. */
+  /** A tensor of zeros, outside of the heap where no array is so large. */
   public static HostTensor zeros(TensorType type) {
-    return new HostTensor(type, MemorySegment.ofArray(new byte[Math.toIntExact(type.bytes())]));
+    long bytes = type.bytes();
+    return new HostTensor(
+        type,
+        bytes <= MOST_ARRAY
+            ? MemorySegment.ofArray(new byte[(int) bytes])
+            : Arena.ofAuto().allocate(bytes, Double.BYTES));
   }
 
   /** A tensor of the given numbers, each rounded to the dtype. */

@@ -38,7 +38,7 @@ class CatalogueTest {
     refused(
         Map.of("a", TensorType.of(DType.I8, 2, 2), "b", MATRIX),
         OpException.UnsupportedDType.class,
-        "input \"a\" is i8; matmul takes f64, f32, f16, bf16");
+        "input \"a\" is i8; matmul takes f64, f32, f16, bf16, e4m3, e5m2");
     refused(
         Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,

@@ -27,6 +27,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -95,28 +96,33 @@ class KernelsTest {
   @ParameterizedTest
   @MethodSource("opsAndAssemblers")
   void everyKernelAssemblesWithoutSpills(String op, Assembler assembler) {
-    int n = 0;
-    for (var kernel : kernels(op).values()) {
-      var module = Module.of(kernel);
-      // the two assemblers take different kernels for a target, so that together they see more
-      int turn = n++;
-      boolean known = assembler instanceof Ptxas || module.version().compareTo(OF_JCUDA) <= 0;
-      if (!known || (!SWEEP && assembler instanceof Ptxas && turn % TARGETS.size() != 0)) {
-        continue;
-      }
-      var able = TARGETS.stream().filter(target -> target.runs(module.target())).toList();
-      for (var target :
-          SWEEP ? able : List.of(able.get((turn + turn / able.size()) % able.size()))) {
-        var usage = assembler.assemble(module.toString(), target).of(kernel.name());
-        assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
-            .as("bytes spilled by %s for %s", kernel.name(), target)
-            .isZero();
-        assertThat(usage.registers() * kernel.maxThreads())
-            .as("registers of a block")
-            .isLessThanOrEqualTo(65_536);
-      }
-    }
-    assertThat(n).isEqualTo(kernels(op).size());
+    var all = List.copyOf(kernels(op).values());
+    IntStream.range(0, all.size())
+        .parallel()
+        .forEach(turn -> {
+          var kernel = all.get(turn);
+          var module = Module.of(kernel);
+          boolean known = assembler instanceof Ptxas || module.version().compareTo(OF_JCUDA) <= 0;
+          // the two assemblers take different kernels for a target, so that together they see more
+          if (known
+              && (SWEEP || assembler instanceof JCudaAssembler || turn % TARGETS.size() == 0)) {
+            var able = TARGETS.stream().filter(target -> target.runs(module.target())).toList();
+            var chosen =
+                SWEEP ? able : List.of(able.get((turn + turn / able.size()) % able.size()));
+            chosen.forEach(target -> assemblesWithoutSpills(assembler, module, kernel, target));
+          }
+        });
+  }
+
+  private static void assemblesWithoutSpills(
+      Assembler assembler, Module module, Kernel kernel, Target target) {
+    var usage = assembler.assemble(module.toString(), target).of(kernel.name());
+    assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
+        .as("bytes spilled by %s for %s", kernel.name(), target)
+        .isZero();
+    assertThat(usage.registers() * kernel.maxThreads())
+        .as("registers of a block of %s", kernel.name())
+        .isLessThanOrEqualTo(65_536);
   }
 
   @Test

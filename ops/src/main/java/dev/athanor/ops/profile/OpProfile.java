@@ -21,8 +21,10 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
 
 /**
  * What the launches of an op did, counted by the emulator.
@@ -62,7 +64,8 @@ public record OpProfile(Plan plan, List<Profile> launches) {
    * @throws DeviceException when the kernel does something undefined, or memory is short
    */
   public static OpProfile run(Plan plan, Problem problem, Gpu gpu, long mostBlocks) {
-    return profile(plan, problem.draw(new SplittableRandom(SEED)), gpu, mostBlocks);
+    return profile(
+        plan, problem.inputs(), () -> problem.draw(new SplittableRandom(SEED)), gpu, mostBlocks);
   }
 
   /**
@@ -73,14 +76,25 @@ public record OpProfile(Plan plan, List<Profile> launches) {
    * @throws DeviceException when the kernel does something undefined, or memory is short
    */
   public static OpProfile run(Plan plan, Map<String, TensorType> inputs, Gpu gpu, long mostBlocks) {
-    var draw = new Draw(new SplittableRandom(SEED));
-    var tensors = new LinkedHashMap<String, HostTensor>();
-    inputs.forEach((name, type) -> tensors.put(name, draw.usual(type)));
-    return profile(plan, tensors, gpu, mostBlocks);
+    return profile(
+        plan,
+        inputs,
+        () -> {
+          var draw = new Draw(new SplittableRandom(SEED));
+          var tensors = new LinkedHashMap<String, HostTensor>();
+          inputs.forEach((name, type) -> tensors.put(name, draw.usual(type)));
+          return tensors;
+        },
+        gpu,
+        mostBlocks);
   }
 
   private static OpProfile profile(
-      Plan plan, Map<String, HostTensor> inputs, Gpu gpu, long mostBlocks) {
+      Plan plan,
+      Map<String, TensorType> inputs,
+      Supplier<Map<String, HostTensor>> draw,
+      Gpu gpu,
+      long mostBlocks) {
     var profiler = new Profiler();
     var options =
         EmulatorOptions.DEFAULT
@@ -91,11 +105,13 @@ public record OpProfile(Plan plan, List<Profile> launches) {
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var given = new LinkedHashMap<String, DeviceTensor>();
-      inputs.forEach((name, tensor) -> {
-        var buffer = allocate(device, buffers, tensor.type().bytes());
-        stream.upload(tensor.data(), buffer, 0);
-        given.put(name, new DeviceTensor(tensor.type(), buffer));
-      });
+      // the device says at once when they do not fit, before anything is drawn
+      inputs.forEach((name, type) ->
+          given.put(name, new DeviceTensor(type, allocate(device, buffers, type.bytes()))));
+      draw.get()
+          .forEach((name, tensor) ->
+              stream.upload(
+                  tensor.data(), Objects.requireNonNull(given.get(name), name).buffer(), 0));
       var made = new LinkedHashMap<String, DeviceTensor>();
       plan.outputs()
           .forEach((name, type) ->

@@ -17,8 +17,10 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class BackgroundTunerTest {
 
+  private static final Matmul MATMUL = new Matmul();
+
   private static Problem matmul(int m) {
-    return Problem.parse(new Matmul(), "a=f32[%d,4] b=f32[4,4]".formatted(m));
+    return Problem.parse(MATMUL, "a=f32[%d,4] b=f32[4,4]".formatted(m));
   }
 
   @Test

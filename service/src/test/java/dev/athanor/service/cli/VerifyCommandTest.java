@@ -41,27 +41,28 @@ class VerifyCommandTest {
     var run = verify(new Changed(Change.REFERENCE), "--seed", "7", "--json", json.toString());
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.out())
-        .containsPattern("(?m)^matmul +matmul_f32_\\S+ +1 +\\d+\\.\\d% +FAILED$")
-        .containsPattern("FAILED matmul, kernel matmul_f32_\\S+, case 2\n")
+        .containsPattern("(?m)^matmul +\\S+ +1 +\\d+\\.\\d% +FAILED$")
+        .containsPattern("FAILED matmul, kernel \\S+, case 2\n")
         .containsPattern(
             "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, the reference says 1000\\.0; so it is with 1 of 1\n")
         .containsPattern("  error \\S+, at most 1\\.00e-06 is right\n")
-        .contains("  inputs a=f32[1, 1] b=f32[1, 1] bias=f32[1], attributes activation=relu")
+        .containsPattern(
+            "  inputs a=f32\\[1, 1\\] b=f32\\[1, 1\\] bias=f32\\[1\\], attributes activation=")
         .contains(
             "  repeat: athanor verify --device emulator --quick --seed 7 --op matmul --case 2\n")
         .containsPattern(
-            "(?m)^FAILED: 6 checks of \\d+ kernel variants in .* 3 failed; .* seed 7$");
+            "(?m)^FAILED: \\d+ checks of \\d+ kernel variants in .* \\d+ failed; .* seed 7$");
 
     var report = new JsonMapper().readTree(json.toFile());
     assertThat(report.get("ok").booleanValue()).isFalse();
     var failures = report.get("failures");
-    assertThat(failures).hasSize(3);
+    assertThat(failures).hasSizeBetween(3, report.get("checks").intValue() - 3);
     var failure = failures.get(0);
     assertThat(failure.get("op").stringValue()).isEqualTo("matmul");
     assertThat(failure.get("number").intValue()).isEqualTo(2);
     assertThat(failure.get("kind").stringValue()).isEqualTo("WRONG");
     assertThat(failure.get("inputs").get("bias").stringValue()).isEqualTo("f32[1]");
-    assertThat(failure.get("attributes").get("transposeA").booleanValue()).isTrue();
+    assertThat(failure.get("attributes").has("transposeA")).isTrue();
     assertThat(failure.get("error").doubleValue())
         .isGreaterThan(failure.get("limit").doubleValue());
 
@@ -140,7 +141,7 @@ class VerifyCommandTest {
     UNSUPPORTED
   }
 
-  /** The first two quick cases of matmul; the second, which has a bias, is changed. */
+  /** A case of matmul without a bias and one with it, of which the second is changed. */
   private record Changed(Change change) implements Op {
 
     private static Op matmul() {
@@ -178,7 +179,10 @@ class VerifyCommandTest {
 
     @Override
     public List<Case> cases(RandomGenerator random, boolean quick) {
-      return matmul().cases(random, quick).subList(0, 2);
+      var all = matmul().cases(random, quick);
+      return List.of(
+          all.stream().filter(each -> !each.inputs().containsKey("bias")).findFirst().orElseThrow(),
+          all.stream().filter(each -> each.inputs().containsKey("bias")).findFirst().orElseThrow());
     }
   }
 }
