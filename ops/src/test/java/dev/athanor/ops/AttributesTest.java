@@ -46,7 +46,7 @@ class AttributesTest {
     assertThatThrownBy(() -> Attributes.of(OP, Map.of("transpose", true)))
         .isInstanceOf(OpException.UnknownField.class)
         .hasMessage(
-            "matmul has no attribute \"transpose\"; its attributes are transposeA, transposeB, alpha, activation, outDtype");
+            "matmul has no attribute \"transpose\"; its attributes are transposeA, transposeB, alpha, activation, outDtype, precision");
   }
 
   private static void refused(Map<String, ?> given, String message) {
