@@ -39,6 +39,11 @@ public record LaunchPlan(
   }
 
   @Override
+  public void load(KernelCache kernels) {
+    steps.forEach(step -> kernels.get(step.variant()));
+  }
+
+  @Override
   public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
     for (var step : steps) {
       stream.launch(step.launch(kernels, bindings));

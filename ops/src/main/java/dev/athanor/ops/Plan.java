@@ -31,6 +31,9 @@ public interface Plan {
   /** The candidates that were considered, and why each fell or won. */
   String explain();
 
+  /** Makes the kernels ready, which the first {@link #enqueue} does otherwise. */
+  default void load(KernelCache kernels) {}
+
   /** Enqueues the work. It allocates nothing and waits for nothing. */
   void enqueue(KernelCache kernels, Stream stream, Bindings bindings);
 

@@ -84,6 +84,11 @@ public final class Planner {
     }
 
     @Override
+    public void load(KernelCache kernels) {
+      plan.load(kernels);
+    }
+
+    @Override
     public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
       plan.enqueue(kernels, stream, bindings);
     }
