@@ -2,7 +2,6 @@ package dev.athanor.service.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -74,9 +73,12 @@ class TensorJsonTest {
   }
 
   @ParameterizedTest
-  @EnumSource
+  @EnumSource(
+      mode = EnumSource.Mode.EXCLUDE,
+      names = {
+        "BF16", "E4M3", "E5M2", "Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "NF4"
+      })
   void npyToo(DType dtype) throws IOException {
-    assumeTrue(Npy.header(TensorType.of(dtype, dtype.blockElements())).isPresent());
     var tensor = random(dtype);
     var file = new ByteArrayOutputStream();
     file.write(Npy.header(tensor.type()).orElseThrow());
