@@ -53,23 +53,28 @@ final class ConversionFunctions {
 
   /** Saturates, and NaN becomes 0 (PTX ISA 9.7.9.21), as Java's cast does. */
   static int toInt(float a, Rounding rounding) {
-    return (int) integral(a, rounding);
+    return (int) whole(a, rounding);
   }
 
   static int toInt(double a, Rounding rounding) {
-    return isNaN(a) ? Integer.MIN_VALUE : (int) integral(a, rounding);
+    return isNaN(a) ? Integer.MIN_VALUE : (int) whole(a, rounding);
   }
 
   /** Where either side is 64 bits wide NaN becomes the smallest number. */
   static long toLong(float a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) integral(a, rounding);
+    return isNaN(a) ? Long.MIN_VALUE : (long) whole(a, rounding);
   }
 
   static long toLong(double a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) integral(a, rounding);
+    return isNaN(a) ? Long.MIN_VALUE : (long) whole(a, rounding);
   }
 
+  /** Of NaNs the JVM's own rounding keeps one sign or another, interpreted or compiled. */
   static double integral(double a, Rounding rounding) {
+    return isNaN(a) ? FloatFunctions.quiet(a) : whole(a, rounding);
+  }
+
+  private static double whole(double a, Rounding rounding) {
     return switch (rounding) {
       case RN, RNI, RNA -> Math.rint(a);
       case RZ, RZI -> a < 0 ? Math.ceil(a) : Math.floor(a);
@@ -87,7 +92,7 @@ final class ConversionFunctions {
   }
 
   static float integral(float a, Rounding rounding) {
-    return (float) integral((double) a, rounding);
+    return isNaN(a) ? FloatFunctions.canonical(a) : (float) whole(a, rounding);
   }
 
   static int toIntUnsigned(float a, Rounding rounding) {
@@ -106,7 +111,7 @@ final class ConversionFunctions {
 
   private static long toInteger(double a, Rounding rounding, Type to, long nan) {
     return to.kind() == Type.Kind.SIGNED
-        ? isNaN(a) ? nan : clamp((long) integral(a, rounding), to)
+        ? isNaN(a) ? nan : clamp((long) whole(a, rounding), to)
         : toUnsigned(a, rounding, to, nan);
   }
 
@@ -114,7 +119,7 @@ final class ConversionFunctions {
     if (isNaN(a)) {
       return nan;
     }
-    double whole = integral(a, rounding);
+    double whole = whole(a, rounding);
     if (whole >= 0x1p64) {
       return clampUnsigned(-1L, to);
     }

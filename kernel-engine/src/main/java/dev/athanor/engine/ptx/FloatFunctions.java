@@ -195,7 +195,12 @@ final class FloatFunctions {
       return result;
     }
     double of = isNaN(a) ? a : b;
-    return isNaN(of) ? Double.longBitsToDouble(Double.doubleToRawLongBits(of) | QUIET) : INVALID;
+    return isNaN(of) ? quiet(of) : INVALID;
+  }
+
+  /** A NaN keeps its sign and payload, and signals no more. */
+  static double quiet(double nan) {
+    return Double.longBitsToDouble(Double.doubleToRawLongBits(nan) | QUIET);
   }
 
   private static boolean isNaN(float a) {
