@@ -23,6 +23,7 @@ public abstract sealed class Failure extends RuntimeException {
     UNKNOWN_OP,
     UNKNOWN_HANDLE,
     EXPIRED_HANDLE,
+    WRONG_REPLICA,
     METHOD_NOT_ALLOWED,
     HANDLE_IN_USE,
     VERSION_MISMATCH,

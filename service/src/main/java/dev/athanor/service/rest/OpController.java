@@ -81,9 +81,9 @@ class OpController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var deadline = Requests.deadline(request);
+    var terms = Requests.terms(request);
     var body = Requests.body(request, settings.maxBodyBytes());
-    var asked = OpRequest.read(op, body, settings.maxBodyBytes(), deadline);
+    var asked = OpRequest.read(op, body, settings.maxBodyBytes(), terms);
     var result = runner.run(asked.call());
     response.setHeader("Server-Timing", serverTiming(result.timing()));
     try (var out = answer(request, response)) {

@@ -6,12 +6,12 @@ import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.Terms;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashMap;
@@ -37,9 +37,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    *
    * @param limit how many bytes a tensor may have
    */
-  static OpRequest read(Op op, InputStream body, long limit, Deadline deadline) throws IOException {
-    return Json.read(
-        body, parser -> new Reader(op.description(), parser, limit).read(op, deadline));
+  static OpRequest read(Op op, InputStream body, long limit, Terms terms) throws IOException {
+    return Json.read(body, parser -> new Reader(op.description(), parser, limit).read(op, terms));
   }
 
   private static final class Reader {
@@ -57,7 +56,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       this.limit = limit;
     }
 
-    OpRequest read(Op runnable, Deadline deadline) {
+    OpRequest read(Op runnable, Terms terms) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -68,7 +67,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      return new OpRequest(new Call(runnable, inputs, attributes, outputs, deadline), encodings);
+      return new OpRequest(new Call(runnable, inputs, attributes, outputs, terms), encodings);
     }
 
     private void members(String path, Code code, Consumer<String> member) {

@@ -30,6 +30,7 @@ final class Problems {
       case METHOD_NOT_ALLOWED -> HttpStatus.METHOD_NOT_ALLOWED;
       case NOT_ACCEPTABLE -> HttpStatus.NOT_ACCEPTABLE;
       case HANDLE_IN_USE -> HttpStatus.CONFLICT;
+      case WRONG_REPLICA -> HttpStatus.MISDIRECTED_REQUEST;
       case EXPIRED_HANDLE -> HttpStatus.GONE;
       case VERSION_MISMATCH -> HttpStatus.PRECONDITION_FAILED;
       case TOO_LARGE -> HttpStatus.CONTENT_TOO_LARGE;

@@ -13,9 +13,9 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.tensor.Pin;
+import dev.athanor.service.tensor.TenantTensors;
+import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorOptions;
-import dev.athanor.service.tensor.TensorStore;
-import dev.athanor.service.tensor.TensorStore.Charge;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -59,7 +59,7 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
 
   private final DeviceMemory memory;
   private final KernelCache kernels;
-  private final TensorStore store;
+  private final TenantTensors tensors;
   private final Deadline deadline;
 
   private final Pins pins;
@@ -77,12 +77,12 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
 
   private boolean committed;
 
-  OpJob(DeviceMemory memory, KernelCache kernels, TensorStore store, Deadline deadline) {
+  OpJob(DeviceMemory memory, KernelCache kernels, TenantTensors tensors, Deadline deadline) {
     this.memory = memory;
     this.kernels = kernels;
-    this.store = store;
+    this.tensors = tensors;
     this.deadline = deadline;
-    pins = new Pins(store);
+    pins = new Pins(tensors);
   }
 
   // -- before it is queued
@@ -121,7 +121,7 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
             yield new Out(name, type, destination, null, null);
           }
           case Destination.Keep _ ->
-              new Out(name, type, destination, null, store.charge(type.bytes()));
+              new Out(name, type, destination, null, tensors.charge(type.bytes()));
           case Destination.Into(var handle) -> {
             var field = "outputs." + name + ".into";
             var pin = pins.write(handle, field);
@@ -237,7 +237,7 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
     var buffer = Objects.requireNonNull(out.buffer);
     temporaries.remove(buffer);
     return new Result.Output.Resident(
-        store.add(Objects.requireNonNull(out.charge), out.type, buffer, TensorOptions.NONE));
+        Objects.requireNonNull(out.charge).add(out.type, buffer, TensorOptions.NONE));
   }
 
   // -- after all

@@ -86,11 +86,11 @@ public final class OpRunner {
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    call.deadline().check();
+    call.terms().deadline().check();
     var op = call.op().description();
     try {
       var job = prepare(call);
-      var ran = streams.run(job, call.deadline());
+      var ran = streams.run(job, call.terms().deadline());
       var timing =
           new Result.Timing(
               (ran.started() - asked) / 1e3,
@@ -108,7 +108,7 @@ public final class OpRunner {
   /** All that can be refused is refused here, before the device has any work of it. */
   private OpJob prepare(Call call) {
     var op = call.op().description();
-    var job = new OpJob(memory, kernels, store, call.deadline());
+    var job = new OpJob(memory, kernels, store.of(call.terms().tenant()), call.terms().deadline());
     try {
       var types = new HashMap<String, TensorType>();
       call.inputs().forEach((name, input) -> types.put(name, job.input(name, input)));

@@ -8,10 +8,10 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
-import dev.athanor.service.tensor.TensorStore.Charge;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongPredicate;
@@ -66,7 +66,7 @@ public final class Transfers {
 
     @Override
     public void commit(Stream stream, Buffer uploaded) {
-      info = store.add(charge, tensor.type(), uploaded, options);
+      info = charge.add(tensor.type(), uploaded, options);
     }
 
     @Override
@@ -88,8 +88,8 @@ public final class Transfers {
    *     shape-mismatch} when the new contents have another type
    */
   public TensorInfo replace(
-      String handle, HostTensor contents, LongPredicate matches, Deadline deadline) {
-    var pin = store.pin(handle, "handle");
+      String handle, HostTensor contents, LongPredicate matches, Terms terms) {
+    var pin = store.of(terms.tenant()).pin(handle, "handle");
     var job = new Replace(pin, contents);
     try {
       if (!pin.type().equals(contents.type())) {
@@ -98,7 +98,7 @@ public final class Transfers {
             "the tensor is %s, the new contents are %s; they must be equal"
                 .formatted(pin.type(), contents.type()));
       }
-      pin.lock(Access.WRITE, deadline);
+      pin.lock(Access.WRITE, terms.deadline());
       if (!matches.test(pin.version())) {
         throw new Failure.Refused(
             Code.VERSION_MISMATCH,
@@ -110,7 +110,7 @@ public final class Transfers {
       job.close();
       throw e;
     }
-    streams.run(job, deadline);
+    streams.run(job, terms.deadline());
     return Objects.requireNonNull(job.info);
   }
 
@@ -149,17 +149,19 @@ public final class Transfers {
   }
 
   /** Reads a tensor piece by piece, all of one version. */
-  public Reader open(String handle) {
-    return new Reader(store.pin(handle, "handle"));
+  public Reader open(String handle, Terms terms) {
+    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms.deadline());
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
     private final TensorInfo info;
+    private final Deadline deadline;
 
-    private Reader(Pin pin) {
+    private Reader(Pin pin, Deadline deadline) {
       this.pin = pin;
+      this.deadline = deadline;
       this.info = pin.info();
     }
 
@@ -174,7 +176,7 @@ public final class Transfers {
      * @throws Failure.Refused with {@code version-mismatch} when the tensor was written since the
      *     reader was opened
      */
-    public MemorySegment read(long offset, int length, Deadline deadline) {
+    public MemorySegment read(long offset, int length) {
       // a pin of its own: the read may outlive its client
       var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
       try {
