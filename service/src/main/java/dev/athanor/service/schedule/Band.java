@@ -1,6 +1,7 @@
 package dev.athanor.service.schedule;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,12 +11,13 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What waits with one priority: deficit round robin by cost between tenants (Shreedhar and Varghese,
- * 1996), earliest deadline first among a tenant's own. A device sees of each tenant what is pinned
- * to it and what may run anywhere; credit and debt are the tenant's on all devices together.
+ * What waits with one priority: deficit round robin by cost between tenants (Shreedhar and
+ * Varghese, 1996), earliest deadline first among a tenant's own. A device sees of each tenant what
+ * is pinned to it and what may run anywhere; credit and debt are the tenant's on all devices
+ * together.
  *
- * <p>Adding, removing and the search for company are logarithmic in the number of tickets; to choose
- * whose turn it is is linear in the number of tenants that wait here.
+ * <p>Adding, removing and the search for company are logarithmic in the number of tickets; to
+ * choose whose turn it is is linear in the number of tenants that wait here.
  */
 final class Band {
 
@@ -41,6 +43,8 @@ final class Band {
   /** Those who may join a launch: equal batch keys, pinned alike. */
   private record Mates(Object key, int device) {}
 
+  static final int MOST_URGENCY = Long.SIZE;
+
   private final Policy policy;
 
   /** In the order of their turns. An empty flow stays as long as it is in debt. */
@@ -48,14 +52,16 @@ final class Band {
 
   private final Map<Mates, TreeSet<Entry>> mates = new HashMap<>();
 
-  /** The cost of what waits, by device + 1, so that first comes what may run anywhere. */
-  private final long[] costs;
+  /**
+   * The cost of what waits, by device + 1, so that first comes what is pinned to none, and urgency.
+   */
+  private final long[][] costs;
 
   private int size;
 
   Band(Policy policy, int devices) {
     this.policy = policy;
-    costs = new long[devices + 1];
+    costs = new long[devices + 1][MOST_URGENCY + 1];
   }
 
   void add(Entry entry) {
@@ -65,7 +71,7 @@ final class Band {
     if (ticket.batch() != null) {
       include(mates, new Mates(ticket.batch().key(), ticket.device()), entry);
     }
-    costs[ticket.device() + 1] += entry.cost;
+    costs[ticket.device() + 1][entry.urgency] += entry.cost;
     size++;
   }
 
@@ -76,7 +82,7 @@ final class Band {
     if (ticket.batch() != null) {
       exclude(mates, new Mates(ticket.batch().key(), ticket.device()), entry);
     }
-    costs[ticket.device() + 1] -= entry.cost;
+    costs[ticket.device() + 1][entry.urgency] -= entry.cost;
     size--;
     if (size == 0) {
       flows.clear();
@@ -85,9 +91,9 @@ final class Band {
     }
   }
 
-  /** The cost of what waits for just that device, or with {@link Ticket#ANY} for no special one. */
-  long cost(int device) {
-    return costs[device + 1];
+  /** The cost of what waits for just that device, or {@link Ticket#ANY}, up to an urgency. */
+  long cost(int device, int urgency) {
+    return Arrays.stream(costs[device + 1], 0, urgency + 1).sum();
   }
 
   /**
@@ -95,8 +101,8 @@ final class Band {
    * band, within the limits of a launch, nobody made late by it as far as estimates go, and no
    * tenant put further ahead than the arrears allow.
    *
-   * <p>Company comes from this band alone. When a band's turn comes, none before it has work for the
-   * device: a launch delays nobody of a higher priority for the sake of a lower one.
+   * <p>Company comes from this band alone. When a band's turn comes, none before it has work for
+   * the device: a launch delays nobody of a higher priority for the sake of a lower one.
    *
    * @return nothing when nothing here may run on that device
    */
@@ -158,7 +164,9 @@ final class Band {
     flows.values().removeIf(flow -> flow.lanes.isEmpty() && flow.credit >= 0);
   }
 
-  /** Looks at no more mates than a launch may hold, of those pinned to the device and of the free. */
+  /**
+   * Looks at no more mates than a launch may hold, of those pinned to the device and of the free.
+   */
   private void join(List<Entry> launch, Ticket.Batch batch, int device, long now) {
     var head = launch.getFirst();
     long rows = batch.rows();
@@ -178,8 +186,7 @@ final class Band {
       if (launch.size() < most
           && more <= policy.batch().rows() - rows
           && end + mate.cost <= sooner
-          && (flows.size() == 1
-              || flow(mate).credit - mate.cost >= -policy.arrears().toNanos())) {
+          && (flows.size() == 1 || flow(mate).credit - mate.cost >= -policy.arrears().toNanos())) {
         take(mate);
         launch.add(mate);
         rows += more;

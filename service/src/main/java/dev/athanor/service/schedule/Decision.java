@@ -3,10 +3,10 @@ package dev.athanor.service.schedule;
 import java.util.List;
 
 /**
- * What the scheduler has decided. A ticket's last decision is exactly one of {@link Refused}, {@link
- * Done}, {@link Expired}, {@link Dropped} and {@link Failed}: the answer to its client. Where that
- * comes before the ticket's launch has ended, the launch is left to finish, and nothing of that
- * ticket is to be kept.
+ * What the scheduler has decided. A ticket's last decision is exactly one of {@link Refused},
+ * {@link Done}, {@link Expired}, {@link Dropped} and {@link Failed}: the answer to its client.
+ * Where that comes before the ticket's launch has ended, the launch is left to finish, and nothing
+ * of that ticket is to be kept.
  */
 public sealed interface Decision {
 

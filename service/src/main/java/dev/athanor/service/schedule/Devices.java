@@ -85,7 +85,9 @@ final class Devices {
     return (int) slots.stream().flatMap(List::stream).filter(slot -> slot.run != null).count();
   }
 
-  /** An idle stream on the device, of those that will do and have one, with the least left to do. */
+  /**
+   * An idle stream on the device, of those that will do and have one, with the least left to do.
+   */
   Optional<Slot> idle(int device, long now) {
     return usable(device)
         .boxed()

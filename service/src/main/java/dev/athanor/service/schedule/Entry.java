@@ -37,6 +37,9 @@ final class Entry {
    */
   final long due;
 
+  /** How much time it was given: the bits that {@code due - now} had when it came. */
+  final int urgency;
+
   int band;
 
   /** When it rises to the next band. */
@@ -44,13 +47,14 @@ final class Entry {
 
   State state = State.QUEUED;
 
-  Entry(Ticket ticket, long cost, long sequence, int band, long now, Policy policy) {
+  Entry(Ticket ticket, long cost, long sequence, long now, Policy policy) {
     this.ticket = ticket;
     this.cost = cost;
     this.sequence = sequence;
-    this.band = band;
+    band = ticket.band() == Ticket.MIDDLE ? policy.middle() : ticket.band();
     long age = policy.age().toNanos();
     rises = now + age;
     due = ticket.deadline() == Ticket.NEVER ? now + policy.bands() * age : ticket.deadline();
+    urgency = Long.SIZE - Long.numberOfLeadingZeros(Math.max(0, due - now));
   }
 }

@@ -5,9 +5,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Corrects estimates by experience: for each kind of work an exponentially weighted mean of (what it
- * took) / (what was estimated). A batch's time is shared out by cost, so a kind of work that mostly
- * runs in company is estimated at what it costs there.
+ * Corrects estimates by experience: for each kind of work an exponentially weighted mean of (what
+ * it took) / (what was estimated). A batch's time is shared out by cost, so a kind of work that
+ * mostly runs in company is estimated at what it costs there.
  */
 final class Estimates {
 

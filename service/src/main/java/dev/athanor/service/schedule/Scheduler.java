@@ -14,22 +14,23 @@ import java.util.TreeSet;
 /**
  * Decides who runs when and where. A state machine: it is told {@linkplain Event events} with the
  * time at which they happened and answers with {@linkplain Decision decisions}, which its owner
- * carries out. It has no threads, no clock and no device, and is not safe for use by several threads.
+ * carries out. It has no threads, no clock and no device, and is not safe for use by several
+ * threads.
  *
- * <p>Times are nanoseconds since any moment that the owner chooses, not negative. A time before that
- * of an earlier event counts as the latter.
+ * <p>Times are nanoseconds since any moment that the owner chooses, not negative. A time before
+ * that of an earlier event counts as the latter.
  *
  * <ul>
  *   <li><b>Admission.</b> A ticket is refused that is draining's, has no device, would miss its
  *       deadline by the estimate, or finds the queue full. A ticket that finds a stream idle is
  *       started at once and needs no room.
- *   <li><b>Order.</b> A lower band first; every ticket rises by one band per {@link Policy#age}.
- *       In a band, deficit round robin between tenants; among a tenant's own, earliest deadline
- *       first, where a ticket without one is due when it has aged through all bands.
+ *   <li><b>Order.</b> A lower band first; every ticket rises by one band per {@link Policy#age}. In
+ *       a band, deficit round robin between tenants; among a tenant's own, earliest deadline first,
+ *       where a ticket without one is due when it has aged through all bands.
  *   <li><b>Batches.</b> Nobody waits for company. Whoever waits in the same band with the same key
  *       when a ticket's turn comes may join it.
- *   <li><b>Devices.</b> A pinned ticket waits for its device. Any other goes to the idle device with
- *       the least left to do or, if none is idle, to whichever first has a stream to spare.
+ *   <li><b>Devices.</b> A pinned ticket waits for its device. Any other goes to the idle device
+ *       with the least left to do or, if none is idle, to whichever first has a stream to spare.
  *   <li><b>Estimates.</b> A stream that is kept busy for a ticket's cost; learnt from what launches
  *       took. What was admitted keeps its estimate.
  *   <li><b>Drain.</b> {@link Phase}.
@@ -124,8 +125,8 @@ public final class Scheduler {
    * Takes note of an event, and of the time.
    *
    * @return what is to be done about it, in this order
-   * @throws IllegalArgumentException for a device, stream or band that does not exist, or an id that
-   *     is taken
+   * @throws IllegalArgumentException for a device, stream or band that does not exist, or an id
+   *     that is taken
    * @throws IllegalStateException when a stream cannot have come from where it was to where it is
    *     said to be
    */
@@ -231,26 +232,24 @@ public final class Scheduler {
       refuse(ticket, Reason.DEVICE_LOST, 0);
       return;
     }
-    int band = ticket.band() == Ticket.MIDDLE ? policy.middle() : ticket.band();
-    long cost = estimates.cost(ticket);
-    long delay = untilTurn(band, ticket.device());
-    if (delay + cost > ticket.deadline() - now) {
+    var entry = new Entry(ticket, estimates.cost(ticket), sequence++, now, policy);
+    long delay = untilTurn(entry);
+    if (delay + entry.cost > ticket.deadline() - now) {
       refuse(ticket, Reason.DEADLINE_EXCEEDED, 0);
       return;
     }
     var idle = devices.idle(ticket.device(), now);
-    if (idle.isEmpty() && !waiting.fits(ticket, cost)) {
-      long room = devices.delay(waiting.excess(ticket, cost), now);
+    if (idle.isEmpty() && !waiting.fits(entry)) {
+      long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
       return;
     }
-    var entry = new Entry(ticket, cost, sequence++, band, now, policy);
     open.put(ticket.id(), entry);
     if (ticket.deadline() != Ticket.NEVER) {
       deadlines.add(entry);
     }
     waiting.add(entry);
-    decisions.add(new Decision.Admitted(ticket, cost, delay));
+    decisions.add(new Decision.Admitted(ticket, entry.cost, delay));
     idle.ifPresent(this::start);
   }
 
@@ -259,10 +258,11 @@ public final class Scheduler {
   }
 
   /** Of the devices that will do, the shortest wait, in nanoseconds. */
-  private long untilTurn(int band, int device) {
+  private long untilTurn(Entry newcomer) {
+    int alive = alive();
     return devices
-        .usable(device)
-        .mapToLong(d -> devices.delay(d, waiting.ahead(band, d, alive()), now))
+        .usable(newcomer.ticket.device())
+        .mapToLong(d -> devices.delay(d, waiting.ahead(newcomer, d, alive), now))
         .min()
         .orElseThrow();
   }

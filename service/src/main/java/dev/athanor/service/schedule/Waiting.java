@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.TreeSet;
 
 /**
- * All that waits, in its bands: counted exactly, rising with age. Every change is logarithmic in the
- * number of tickets.
+ * All that waits, in its bands: counted exactly, rising with age. Every change is logarithmic in
+ * the number of tickets.
  */
 final class Waiting {
 
@@ -25,22 +25,22 @@ final class Waiting {
   }
 
   /** Whether there is room for one more. */
-  boolean fits(Ticket ticket, long itsCost) {
+  boolean fits(Entry newcomer) {
     var most = policy.queue();
     return tickets < most.tickets()
-        && itsCost <= most.cost().toNanos() - cost
-        && ticket.hostBytes() <= most.hostBytes() - hostBytes;
+        && newcomer.cost <= most.cost().toNanos() - cost
+        && newcomer.ticket.hostBytes() <= most.hostBytes() - hostBytes;
   }
 
   /** How much of what waits must be started before there is room, in device time. */
-  long excess(Ticket ticket, long itsCost) {
+  long excess(Entry newcomer) {
     var most = policy.queue();
     double share =
         Math.max(
             share(1, tickets, most.tickets()),
             Math.max(
-                share(itsCost, cost, most.cost().toNanos()),
-                share(ticket.hostBytes(), hostBytes, most.hostBytes())));
+                share(newcomer.cost, cost, most.cost().toNanos()),
+                share(newcomer.ticket.hostBytes(), hostBytes, most.hostBytes())));
     return (long) (share * cost);
   }
 
@@ -103,13 +103,17 @@ final class Waiting {
   }
 
   /**
-   * The device time that a newcomer finds before it: what waits in its band and in those before it,
-   * for that device, and its part of what may run anywhere.
+   * The device time that a newcomer finds before it on a device, roughly: of what waits for that
+   * device, and of its part of what may run anywhere, all that is in the bands before, and in its
+   * own what was given no more time, to the next power of two.
    */
-  long ahead(int band, int device, int devices) {
+  long ahead(Entry newcomer, int device, int devices) {
     long sum = 0;
-    for (var before : bands.subList(0, band)) {
-      sum += before.cost(device) + Math.ceilDiv(before.cost(Ticket.ANY), devices);
+    for (int band = 1; band <= newcomer.band; band++) {
+      var before = bands.get(band - 1);
+      int urgency = band < newcomer.band ? Band.MOST_URGENCY : newcomer.urgency;
+      sum += before.cost(device, urgency);
+      sum += Math.ceilDiv(before.cost(Ticket.ANY, urgency), devices);
     }
     return sum;
   }

@@ -16,9 +16,10 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What must hold of a scheduler's decisions, said as plainly as can be: over lists that are searched
- * from end to end. Whom a round of the tenants favours is left open; all else is determined. Expects
- * that each ticket's work is of its own kind, so that nothing is learnt from what launches take.
+ * What must hold of a scheduler's decisions, said as plainly as can be: over lists that are
+ * searched from end to end. Whom a round of the tenants favours is left open; all else is
+ * determined. Expects that each ticket's work is of its own kind, so that nothing is learnt from
+ * what launches take.
  */
 final class Model {
 
@@ -47,6 +48,15 @@ final class Model {
       return ticket.deadline() == Ticket.NEVER
           ? submitted + policy.bands() * policy.age().toNanos()
           : ticket.deadline();
+    }
+
+    /** The power of two above the time that it was given. */
+    long timeGiven() {
+      long power = 1;
+      while (power <= due() - submitted) {
+        power *= 2;
+      }
+      return power;
     }
 
     boolean waitsFor(int device) {
@@ -143,11 +153,7 @@ final class Model {
   }
 
   private void take(
-      Decision decision,
-      Event event,
-      List<Item> ended,
-      boolean hardEnd,
-      @Nullable Reason refusal) {
+      Decision decision, Event event, List<Item> ended, boolean hardEnd, @Nullable Reason refusal) {
     assertThat(drained && !(decision instanceof Decision.Refused)).as("after the end").isFalse();
     switch (decision) {
       case Decision.Admitted(var ticket, long cost, long delay) -> {
@@ -163,8 +169,12 @@ final class Model {
         boolean timeHelps = reason == Reason.QUEUE_FULL || reason == Reason.DRAINING;
         assertThat(retryAfter >= 1).as("retry after " + retryAfter).isEqualTo(timeHelps);
       }
-      case Decision.Started(int device, int stream, var tickets) ->
-          start(device, stream, tickets.stream().map(this::item).toList());
+      case Decision.Started(int device, int stream, var tickets) -> {
+        if (event instanceof Event.Submit(var ticket)) {
+          assertThat(device).as("the device with the least to do").isEqualTo(leastBusy(ticket));
+        }
+        start(device, stream, tickets.stream().map(this::item).toList());
+      }
       case Decision.Done(var ticket) -> {
         assertThat(event).isInstanceOf(Event.Finished.class);
         assertThat(ended).contains(item(ticket));
@@ -246,8 +256,7 @@ final class Model {
     if (launch.size() > 1) {
       assertThat(fits(launch)).as("company").isTrue();
     }
-    assertThat(launch)
-        .allMatch(item -> item.band() == head.band() && key(item).equals(key(head)));
+    assertThat(launch).allMatch(item -> item.band() == head.band() && key(item).equals(key(head)));
     var mates =
         waiting.stream()
             .filter(item -> item.ticket.batch() != null && key(item).equals(key(head)))
@@ -308,6 +317,15 @@ final class Model {
     return usable(ticket).anyMatch(d -> devices.get(d).stream().anyMatch(stream -> stream.idle));
   }
 
+  private int leastBusy(Ticket ticket) {
+    return usable(ticket)
+        .filter(d -> devices.get(d).stream().anyMatch(stream -> stream.idle))
+        .boxed()
+        .min(
+            Comparator.comparingLong(d -> devices.get(d).stream().mapToLong(this::remaining).sum()))
+        .orElseThrow();
+  }
+
   private boolean unreachable(Ticket ticket) {
     return usable(ticket).findAny().isEmpty();
   }
@@ -321,17 +339,20 @@ final class Model {
   }
 
   private long delay(Ticket ticket) {
-    int band = ticket.band() == Ticket.MIDDLE ? (policy.bands() + 1) / 2 : ticket.band();
-    return usable(ticket).mapToLong(device -> delay(band, device)).min().orElseThrow();
+    var newcomer = new Item(ticket);
+    return usable(ticket).mapToLong(device -> delay(newcomer, device)).min().orElseThrow();
   }
 
-  /** The least time by which the streams of a device could have done what lies before a newcomer. */
-  private long delay(int band, int device) {
+  /** The least time by which a device's streams could have done what lies before a newcomer. */
+  private long delay(Item newcomer, int device) {
     long work = 0;
-    for (int b = 1; b <= band; b++) {
-      int each = b;
+    for (int b = 1; b <= newcomer.band(); b++) {
+      int band = b;
       var before =
-          queued().filter(item -> item.band() == each && inTime(item)).toList();
+          queued()
+              .filter(item -> item.band() == band && inTime(item))
+              .filter(item -> band < newcomer.band() || item.timeGiven() <= newcomer.timeGiven())
+              .toList();
       work += cost(before.stream().filter(item -> item.ticket.device() == device).toList());
       long free = cost(before.stream().filter(item -> item.ticket.device() == Ticket.ANY).toList());
       work += Math.ceilDiv(free, present().count());
@@ -359,12 +380,12 @@ final class Model {
   private void checkState() {
     var queue = queued().toList();
     var load = scheduler.load();
-    assertThat(load)
-        .isEqualTo(new Scheduler.Load(queue.size(), cost(queue), bytes(queue), busy()));
+    assertThat(load).isEqualTo(new Scheduler.Load(queue.size(), cost(queue), bytes(queue), busy()));
     assertThat(load.tickets()).isLessThanOrEqualTo(policy.queue().tickets());
     assertThat(load.cost()).isLessThanOrEqualTo(policy.queue().cost().toNanos());
     assertThat(load.hostBytes()).isLessThanOrEqualTo(policy.queue().hostBytes());
     assertThat(open()).as("past its deadline").allMatch(item -> item.ticket.deadline() >= now);
+    assertThat(queued()).as("without a device").noneMatch(item -> unreachable(item.ticket));
     present()
         .filter(device -> devices.get(device).stream().anyMatch(stream -> stream.idle))
         .forEach(device -> assertThat(waiting(device)).as("beside an idle stream").isEmpty());

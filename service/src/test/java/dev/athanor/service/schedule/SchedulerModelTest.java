@@ -208,8 +208,8 @@ class SchedulerModelTest {
   // -- over a busy period
 
   /**
-   * While all tenants have work waiting, what each was given differs by at most one cost, one quantum
-   * and the arrears, whatever their tickets cost and whoever shares launches.
+   * While all tenants have work waiting, what each was given differs by at most one cost, one
+   * quantum and the arrears, whatever their tickets cost and whoever shares launches.
    */
   @Test
   void sharesAreEqual() {
