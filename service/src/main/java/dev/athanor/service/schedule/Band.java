@@ -196,8 +196,10 @@ final class Band {
     }
   }
 
+  /** Debts end at the arrears: who was alone and took more has taken it from nobody. */
   private void take(Entry entry) {
-    flow(entry).credit -= entry.cost;
+    var flow = flow(entry);
+    flow.credit = Math.max(flow.credit - entry.cost, -policy.arrears().toNanos());
     remove(entry);
   }
 

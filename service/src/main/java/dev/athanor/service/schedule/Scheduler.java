@@ -21,9 +21,9 @@ import java.util.TreeSet;
  * that of an earlier event counts as the latter.
  *
  * <ul>
- *   <li><b>Admission.</b> A ticket is refused that is draining's, has no device, would miss its
- *       deadline by the estimate, or finds the queue full. A ticket that finds a stream idle is
- *       started at once and needs no room.
+ *   <li><b>Admission.</b> A ticket is refused when the service is draining, its device is gone, its
+ *       deadline would pass first by the estimate, or the queue is full. A ticket that finds a
+ *       stream idle is started at once and needs no room.
  *   <li><b>Order.</b> A lower band first; every ticket rises by one band per {@link Policy#age}. In
  *       a band, deficit round robin between tenants; among a tenant's own, earliest deadline first,
  *       where a ticket without one is due when it has aged through all bands.

@@ -379,6 +379,22 @@ class SchedulerTest {
             0   submit 13 tenant=a batch=k:1   | admit delay=200
             0   submit 21 tenant=b band=3      | admit delay=300
             0   ready 0/0            | start 0/0: 11 12 13
+            """),
+        arguments(
+            "and nothing to pay back to those who come later",
+            """
+            policy quantum=100 arrears=0
+            0   submit 11 tenant=a batch=k:1   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=100
+            0   submit 13 tenant=a batch=k:1   | admit delay=200
+            0   submit 14 tenant=a             | admit delay=300
+            0   ready 0/0            | start 0/0: 11 12 13
+            1   submit 21 tenant=b   | admit delay=399
+            1   submit 22 tenant=b   | admit delay=499
+            1   finished 0/0 300     | done 11; done 12; done 13
+            1   ready 0/0            | start 0/0: 14
+            2   finished 0/0 100     | done 14
+            2   ready 0/0            | start 0/0: 21
             """));
   }
 
