@@ -220,12 +220,10 @@ public final class StreamPool implements AutoCloseable {
           case QUEUE_FULL ->
               new Failure.Busy(
                   Code.QUEUE_FULL,
-                  "%d jobs of about %d ms wait for the device, which is the most; try again"
-                      .formatted(
-                          scheduler.load().tickets(),
-                          TimeUnit.NANOSECONDS.toMillis(scheduler.load().cost())),
+                  "%d jobs wait for the device already, as much work as may; try again"
+                      .formatted(scheduler.load().tickets()),
                   retry);
-          case DRAINING -> DeviceHealth.draining(retry);
+          case DRAINING -> DeviceHealth.draining();
           case DEADLINE_EXCEEDED -> new Failure.TooLate(turn.deadline);
           case DEVICE_LOST -> DeviceHealth.deviceLost();
           case FAULT -> Objects.requireNonNull(turn.fault, "a stream says why it fails");
