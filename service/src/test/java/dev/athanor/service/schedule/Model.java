@@ -425,7 +425,11 @@ final class Model {
     return scheduler.wake();
   }
 
-  List<Item> open() {
+  boolean isAllAnswered() {
+    return open().isEmpty();
+  }
+
+  private List<Item> open() {
     return items.values().stream().filter(item -> item.status != Status.ANSWERED).toList();
   }
 
