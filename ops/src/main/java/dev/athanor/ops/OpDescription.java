@@ -203,7 +203,7 @@ public record OpDescription(
         var alias = input(own).stream().flatMap(i -> i.aliases().stream());
         var other = alias.filter(given::containsKey).findFirst().orElse(name);
         throw new OpException.UnknownField(
-            other,
+            "inputs." + other,
             "%s is another name of the input \"%s\", which is given as well; give one of them"
                 .formatted(other, own));
       }
