@@ -37,7 +37,8 @@ public record OpDescription(
     outputs = List.copyOf(outputs);
     var names = inputs.stream().flatMap(Input::names).toList();
     if (Set.copyOf(names).size() < names.size()) {
-      throw new IllegalArgumentException("two inputs of %s have one name: %s".formatted(name, names));
+      throw new IllegalArgumentException(
+          "two inputs of %s have one name: %s".formatted(name, names));
     }
   }
 

@@ -55,8 +55,10 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         parser.nextToken();
         switch (key) {
           case "inputs" -> RequestJson.members(parser, "inputs", Code.INVALID_TENSOR, this::input);
-          case "attributes" -> RequestJson.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
-          case "outputs" -> RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
+          case "attributes" ->
+              RequestJson.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
+          case "outputs" ->
+              RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
           default -> throw Json.unknown("", key, KEYS);
         }
       }

@@ -45,8 +45,7 @@ class PipelineController {
     }
   }
 
-  private void answer(HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
+  private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());

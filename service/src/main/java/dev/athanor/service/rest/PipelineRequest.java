@@ -121,8 +121,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
                       parser,
                       at,
                       Code.INVALID_ATTRIBUTE,
-                      name ->
-                          attributes.put(name, RequestJson.attribute(parser, at + "." + name)));
+                      name -> attributes.put(name, RequestJson.attribute(parser, at + "." + name)));
               case "outputs" -> names(at, Code.INVALID_ATTRIBUTE, to);
               default -> throw Json.unknown(path, key, STEP_KEYS);
             }

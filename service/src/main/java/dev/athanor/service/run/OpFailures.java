@@ -28,8 +28,7 @@ final class OpFailures {
           case OpException.TooLarge _ -> Code.SHAPE_MISMATCH;
           case OpException.UnsupportedOnDevice _ -> Code.UNSUPPORTED_ON_DEVICE;
         };
-    return new Failure.Refused(
-        code, at + path(op, refusal), String.valueOf(refusal.getMessage()));
+    return new Failure.Refused(code, at + path(op, refusal), String.valueOf(refusal.getMessage()));
   }
 
   private static String path(OpDescription op, OpException refusal) {

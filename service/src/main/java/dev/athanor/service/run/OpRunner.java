@@ -194,18 +194,18 @@ public final class OpRunner {
     try {
       var inputs = new HashMap<String, Value>();
       op.byName(step.inputs())
-          .forEach(
-              (name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
+          .forEach((name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
       step.outputs().keySet().forEach(name -> requireOutput(op, name));
       var given = step(job, step.op(), inputs, Attributes.of(op, step.attributes()));
-      step.outputs().forEach((output, name) -> {
-        var field = at + "outputs." + output;
-        var value = given.get(output);
-        if (value == null) {
-          throw notComputed(op, output, field);
-        }
-        values.make(name, value, field);
-      });
+      step.outputs()
+          .forEach((output, name) -> {
+            var field = at + "outputs." + output;
+            var value = given.get(output);
+            if (value == null) {
+              throw notComputed(op, output, field);
+            }
+            values.make(name, value, field);
+          });
     } catch (OpException e) {
       throw OpFailures.explain(op, e, at).in(new Failure.Step(index, op.name()));
     } catch (Failure e) {

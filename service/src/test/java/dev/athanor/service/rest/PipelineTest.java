@@ -83,7 +83,8 @@ class PipelineTest extends RestTest {
         .statusCode(200)
         .body("outputs.keySet()", contains("b", "c"));
     problem(
-        run("{\"inputs\": {\"x\": X}, \"steps\": [{\"op\": \"identity\", \"inputs\": {\"x\": \"x\"}}]}"),
+        run(
+            "{\"inputs\": {\"x\": X}, \"steps\": [{\"op\": \"identity\", \"inputs\": {\"x\": \"x\"}}]}"),
         400,
         "invalid-attribute",
         "outputs",
@@ -126,7 +127,14 @@ class PipelineTest extends RestTest {
     var running =
         CompletableFuture.supplyAsync(
             () ->
-                run(body("\"x\": X", "", identity("x", "a"), concat("a", "x", "b"), identity("b", "c"), last)),
+                run(
+                    body(
+                        "\"x\": X",
+                        "",
+                        identity("x", "a"),
+                        concat("a", "x", "b"),
+                        identity("b", "c"),
+                        last)),
             Executors.newVirtualThreadPerTaskExecutor());
     await().until(() -> TestOps.Identity.AT_GATE.get() == 1);
     assertThat(device.openBuffers()).as("c and d alone").isEqualTo(buffers + 2);
@@ -187,7 +195,12 @@ class PipelineTest extends RestTest {
         "steps",
         "steps must be a list of objects, got an object");
     problem(
-        run(body("\"x\": X", "", java.util.Collections.nCopies(257, "{\"op\": \"identity\"}").toArray(String[]::new))),
+        run(
+            body(
+                "\"x\": X",
+                "",
+                java.util.Collections.nCopies(257, "{\"op\": \"identity\"}")
+                    .toArray(String[]::new))),
         400,
         "invalid-attribute",
         "steps",
