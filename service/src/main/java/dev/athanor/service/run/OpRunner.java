@@ -24,6 +24,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -115,7 +116,8 @@ public final class OpRunner {
   }
 
   private Result run(StepsJob job, long asked, Terms terms) {
-    var ran = streams.run(job, terms);
+    streams.run(job, terms);
+    var ran = job.ran();
     var timing =
         new Result.Timing(
             (ran.started() - asked) / 1e3,
@@ -141,7 +143,8 @@ public final class OpRunner {
       op.byName(call.inputs())
           .forEach((name, input) -> inputs.put(name, job.input(input, "inputs." + name)));
       call.outputs().keySet().forEach(name -> requireOutput(op, name));
-      var given = step(job, call.op(), inputs, attributes(call));
+      var attributes = attributes(call);
+      var given = step(job, call.op(), inputs, attributes);
       for (var output : op.outputs()) {
         var value = given.get(output.name());
         if (value != null) {
@@ -151,6 +154,15 @@ public final class OpRunner {
           throw notComputed(op, output.name(), "outputs." + output.name());
         }
       }
+      var handles = new HashMap<String, String>();
+      op.byName(call.inputs())
+          .forEach((name, input) -> {
+            if (input instanceof Call.Input.Resident(var handle)) {
+              handles.put(name, handle);
+            }
+          });
+      Together.of(call.op(), attributes, job.onlyStep(), handles, kernels, this::sameKernel)
+          .ifPresent(job::share);
       job.lock();
       return job;
     } catch (OpException e) {
@@ -237,6 +249,13 @@ public final class OpRunner {
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(description.name(), plan, dtype, inputs);
+  }
+
+  /** The plan of a problem that has the kernel of this name. */
+  private Optional<Plan> sameKernel(Problem problem, String kernel) {
+    return planner.plans(problem).stream()
+        .filter(plan -> plan.kernel().equals(kernel))
+        .findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {
