@@ -240,7 +240,7 @@ class SchedulerModelTest {
           scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
         }
       }
-      long bound = mostCost + quantum + arrears;
+      long bound = (long) mostCost + quantum + arrears;
       for (int round = 0; round < 2000; round++) {
         int device = random.nextInt(2);
         int stream = random.nextInt(2);
@@ -282,7 +282,7 @@ class SchedulerModelTest {
       var random = new Random(seed);
       int bands = 3;
       int tenants = 3;
-      long age = 1000 + random.nextInt(5000);
+      long age = 1000L + random.nextInt(5000);
       long queue = 2000;
       int quantum = 50;
       var scheduler =
