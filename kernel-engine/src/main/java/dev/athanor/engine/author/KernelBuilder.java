@@ -4,6 +4,7 @@ import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
+import dev.athanor.engine.ptx.Limits;
 import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
@@ -41,6 +42,8 @@ public final class KernelBuilder {
   /** The threads of a warp. */
   public static final int WARP = 32;
 
+  private static final int MOST_THREADS = 1024;
+
   private static final StackWalker WALKER = StackWalker.getInstance();
   private static final String OWN_PACKAGE = KernelBuilder.class.getPackageName() + ".";
 
@@ -49,29 +52,58 @@ public final class KernelBuilder {
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
   private final Map<Register, Scope> homes = new HashMap<>();
   private final Set<Register> variables = new HashSet<>();
+  private final int width;
+  private final int height;
   private int labels;
   private Scope scope = new Scope(null);
 
-  private KernelBuilder() {}
+  private KernelBuilder(int width, int height) {
+    if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
+      throw new IllegalArgumentException(
+          "a block has 1 to %d threads, got %s".formatted(MOST_THREADS, shape(width, height)));
+    }
+    this.width = width;
+    this.height = height;
+  }
 
   /**
-   * Builds a kernel.
+   * Builds a kernel whose blocks have one dimension.
    *
    * @param maxThreads the greatest number of threads that a block will have
    * @param author writes the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
-    var k = new KernelBuilder();
-    author.accept(k);
-    k.emit("ret");
+    var k = new KernelBuilder(maxThreads, 1);
     // asking for one block only, the assembler spills nothing to make room for more
-    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
+    return k.build(name, new Limits(List.of(maxThreads, 1, 1), List.of(), 1, 0), author);
+  }
+
+  /**
+   * Builds a kernel whose blocks have two dimensions, always these.
+   *
+   * @param width threads along the first, whose numbers follow one another
+   * @param author writes the body
+   */
+  public static Kernel build(String name, int width, int height, Consumer<KernelBuilder> author) {
+    var k = new KernelBuilder(width, height);
+    return k.build(name, new Limits(List.of(), List.of(width, height, 1), 1, 0), author);
+  }
+
+  private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
+    author.accept(this);
+    emit("ret");
+    return new Kernel(name, parameters, shared, List.of(), limits, scope.statements);
+  }
+
+  private static String shape(int width, int height) {
+    return height == 1 ? String.valueOf(width) : width + "x" + height;
   }
 
   // what a kernel is given
 
   /** A parameter that points to elements of a type in global memory. */
   public GlobalPointer pointer(String name, Type element) {
+    requireBytes(element);
     return new GlobalPointer(this, element, parameter(name, Type.U64));
   }
 
@@ -85,9 +117,29 @@ public final class KernelBuilder {
     return new Wide(this, parameter(name, Type.S64));
   }
 
-  /** A floating-point parameter. */
+  /**
+   * A floating-point parameter.
+   *
+   * @param type f32 or f64
+   */
   public Real real(String name, Type type) {
+    requireReal(type);
     return new Real(this, type, parameter(name, type));
+  }
+
+  private static void requireReal(Type type) {
+    if (type != Type.F32 && type != Type.F64) {
+      throw new IllegalArgumentException(
+          "a real number is .f32 or .f64, got .%s; smaller ones are loaded and widened"
+              .formatted(type.word()));
+    }
+  }
+
+  private static void requireBytes(Type element) {
+    if (element.bytes() == 0) {
+      throw new IllegalArgumentException(
+          "elements in memory have whole bytes, got ." + element.word());
+    }
   }
 
   private Register parameter(String name, Type type) {
@@ -96,9 +148,19 @@ public final class KernelBuilder {
         type, "ld.param." + type.word(), new Operand.Address(new Operand.Symbol(name), 0));
   }
 
-  /** The number of this thread in its block. */
+  /** The number of this thread in its block, along the first dimension where it has two. */
   public Int thread() {
     return read(SpecialRegister.TID_X);
+  }
+
+  /** The number of this thread along the second dimension of its block. */
+  public Int threadY() {
+    return read(SpecialRegister.TID_Y);
+  }
+
+  /** The number of this thread among all of its block, of one dimension or two. */
+  Int threadOfAll() {
+    return height == 1 ? thread() : threadY().times(width).plus(thread());
   }
 
   /** The number of this block in its grid. */
@@ -116,14 +178,14 @@ public final class KernelBuilder {
     return read(SpecialRegister.CTAID_Z);
   }
 
-  /** The number of this thread in its warp, where blocks have one dimension. */
+  /** The number of this thread in its warp. */
   public Int lane() {
-    return thread().rem(WARP);
+    return threadOfAll().rem(WARP);
   }
 
-  /** The number of this thread's warp in its block, where blocks have one dimension. */
+  /** The number of this thread's warp in its block. */
   public Int warp() {
-    return thread().div(WARP);
+    return threadOfAll().div(WARP);
   }
 
   /** A register that the hardware sets. */
@@ -138,6 +200,7 @@ public final class KernelBuilder {
 
   /** A constant of f32 or f64. */
   public Real real(Type type, double value) {
+    requireReal(type);
     return new Real(
         this, type, type == Type.F32 ? Immediate.of((float) value) : Immediate.of(value));
   }
@@ -152,12 +215,21 @@ public final class KernelBuilder {
   /**
    * A matrix in shared memory, row-major.
    *
+   * @param rows at least 1
+   * @param columns at least 1
    * @param pitch elements from the start of one row to that of the next; more than the columns
    *     keeps rows out of each other's banks
    */
   public SharedTile shared(Type element, int rows, int columns, int pitch) {
+    requireBytes(element);
+    long bytes = (long) rows * pitch * element.bytes();
+    if (rows < 1 || columns < 1 || pitch < columns || bytes > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .%s, %d elements apart"
+              .formatted(rows, columns, element.word(), pitch));
+    }
     var name = "tile" + shared.size();
-    shared.add(new SharedArray(name, 16, rows * pitch * element.bytes()));
+    shared.add(new SharedArray(name, 16, (int) bytes));
     return new SharedTile(this, element, rows, columns, pitch, Swizzle.NONE, address(name));
   }
 
@@ -348,6 +420,7 @@ public final class KernelBuilder {
       throw new IllegalArgumentException(
           "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d".formatted(width));
     }
+    requireWholeWarps("values are combined");
     var all = value;
     for (int distance = width / 2; distance > 0; distance /= 2) {
       all = combine.apply(all, all.fromLaneXor(distance));
@@ -359,41 +432,26 @@ public final class KernelBuilder {
    * Combines values of all threads of a block, each by itself; all threads receive the results. The
    * order of combination is always the same. All threads must come here.
    *
-   * @param threads of the block, a multiple of 32
+   * @param threads of the block; whole warps are combined by exchange, others thread by thread
    * @param neutral what combines with a value to that value
    */
   public List<Real> reduceBlock(
       List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
-    int warps = threads / WARP;
-    if (threads % WARP != 0 || warps < 1 || warps > WARP) {
+    if (threads < 1 || threads > width * height || (height > 1 && threads != width * height)) {
       throw new IllegalArgumentException(
-          "a block is reduced by 1 to 32 whole warps, got %d threads".formatted(threads));
+          "a block of %d threads is reduced, but the kernel's blocks have %s%s"
+              .formatted(threads, height == 1 ? "1 to " : "", shape(width, height)));
     }
-    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
-    if (warps == 1) {
-      return perWarp;
+    return new BlockReduction(this, threads, neutral, combine).of(values);
+  }
+
+  /** Refuses an exchange between lanes where the last warp of a block is not full. */
+  void requireWholeWarps(String what) {
+    if (width * height % WARP != 0) {
+      throw new IllegalStateException(
+          "%s: %s among the %d lanes of whole warps, but blocks have %s threads; make them a multiple of %d, or use reduceBlock"
+              .formatted(here(), what, WARP, shape(width, height), WARP));
     }
-    var parts = shared(values.getFirst().type(), values.size(), warps, warps);
-    when(
-        lane().eq(0),
-        () -> {
-          for (int i = 0; i < values.size(); i++) {
-            parts.store(integer(i), warp(), perWarp.get(i));
-          }
-        });
-    barrier();
-    int width = Integer.highestOneBit(2 * warps - 1);
-    var all = new ArrayList<Real>();
-    for (int i = 0; i < values.size(); i++) {
-      var type = values.get(i).type();
-      var own = variable(real(type, neutral));
-      int row = i;
-      when(lane().lt(warps), () -> own.set(parts.load(integer(row), lane()).widen()));
-      // lanes beyond the width hold the neutral value, so the first group's result is everyone's
-      all.add(reduceLanes(own, width, combine).fromLane(integer(0)));
-    }
-    barrier();
-    return all;
   }
 
   static Operand.Vector vector(List<? extends Value> values) {
@@ -477,7 +535,17 @@ public final class KernelBuilder {
                     .formatted(here(), r));
           });
     }
-    home.statements.add(Opcodes.instruction(opcode, operands, guard, here()));
+    home.statements.add(instruction(opcode, operands, guard));
+  }
+
+  private static Statement.Instruction instruction(
+      String opcode, List<Operand> operands, @Nullable Guard guard) {
+    var here = here();
+    try {
+      return Opcodes.instruction(opcode, operands, guard, here);
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(here + ": " + e.getMessage(), e);
+    }
   }
 
   /** The line of Java that is being executed outside of this package. */

@@ -16,7 +16,7 @@ class LaunchTest {
   @CsvSource({
     "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads, it asks for 32x2x1'",
     "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads, it asks for 64x1x1'",
-    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, 64 are the most'",
+    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, the kernel is for 64 at most'",
     "'.reqnctapercluster 2', '1, 1', 3,"
         + " 'a grid of 3x1x1 blocks, which is no multiple of its clusters of 2x1x1'"
   })
