@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
@@ -401,13 +402,37 @@ public final class KernelBuilder {
    *
    * @param type of the result
    * @param instruction its full name, {@code prmt.b32}
+   * @throws IllegalArgumentException when the table has no such instruction, or it takes floating
+   *     point where an integer is given
    */
   public Value compute(Type type, String instruction, Value... sources) {
-    var d =
-        result(type, instruction, Stream.of(sources).map(Value::operand).toArray(Operand[]::new));
+    var d = register(type);
+    var operands = Stream.concat(Stream.of(d), Stream.of(sources).map(Value::operand)).toList();
+    var written = emit(scope, null, instruction, operands);
+    for (int i = 0; i < sources.length; i++) {
+      var slot = written.form().operands().get(i + 1);
+      requireNumber(written, slot, slot.type(written.modifiers()), sources[i]);
+    }
     return type == Type.F32 || type == Type.F64
         ? new Real(this, type, d)
         : new Value(this, type, d);
+  }
+
+  /** PTX itself takes the bits of an integer for a floating-point number. */
+  private static void requireNumber(
+      Statement.Instruction written, OperandSlot slot, Type taken, Value given) {
+    var kind = given.type().kind();
+    boolean integer = kind == Type.Kind.SIGNED || kind == Type.Kind.UNSIGNED;
+    if (slot.kind() == OperandSlot.Kind.SOURCE && taken.kind() == Type.Kind.FLOAT && integer) {
+      throw new IllegalArgumentException(
+          "%s: operand %s of %s is .%s, got an integer, .%s; convert it, or say with as() that its bits are meant"
+              .formatted(
+                  written.source(),
+                  slot.name(),
+                  written.opcode(),
+                  taken.word(),
+                  given.type().word()));
+    }
   }
 
   /**
@@ -523,7 +548,8 @@ public final class KernelBuilder {
     emit(scope, new Guard(guard.register, false), opcode, List.of(operands));
   }
 
-  private void emit(Scope home, @Nullable Guard guard, String opcode, List<Operand> operands) {
+  private Statement.Instruction emit(
+      Scope home, @Nullable Guard guard, String opcode, List<Operand> operands) {
     for (var operand : operands) {
       operand
           .registers()
@@ -535,7 +561,9 @@ public final class KernelBuilder {
                     .formatted(here(), r));
           });
     }
-    home.statements.add(instruction(opcode, operands, guard));
+    var written = instruction(opcode, operands, guard);
+    home.statements.add(written);
+    return written;
   }
 
   private static Statement.Instruction instruction(
