@@ -168,6 +168,15 @@ class AuthoringTest {
     });
   }
 
+  @Test
+  void loopsGoForward() {
+    for (int step : new int[] {0, -1}) {
+      refuses(
+          k -> k.loop(k.integer(0), k.integer("n"), step, _ -> {}),
+          "a loop's step must be positive, got " + step);
+    }
+  }
+
   private static void refuses(Consumer<KernelBuilder> author, String message) {
     assertThatThrownBy(() -> build(author))
         .isInstanceOf(IllegalArgumentException.class)

@@ -5,28 +5,19 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Limits;
-import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.OperandSlot;
-import dev.athanor.engine.ptx.RegisterClass;
-import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
-import java.util.EnumMap;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a kernel. Values are typed ({@link Int}, {@link Real}, {@link Predicate}); what Java
@@ -38,26 +29,18 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Every instruction remembers the line of Java that wrote it; faults on a device name that line.
  */
-public final class KernelBuilder {
+public final class KernelBuilder extends BodyWriter {
 
   /** The threads of a warp. */
   public static final int WARP = 32;
 
   private static final int MOST_THREADS = 1024;
 
-  private static final StackWalker WALKER = StackWalker.getInstance();
-  private static final String OWN_PACKAGE = KernelBuilder.class.getPackageName() + ".";
-
   private final List<Parameter> parameters = new ArrayList<>();
   private final List<SharedArray> shared = new ArrayList<>();
-  private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
-  private final Map<Register, Scope> homes = new HashMap<>();
-  private final Set<Register> variables = new HashSet<>();
   private final int width;
   private final int height;
   private int labels;
-  private Scope scope = new Scope(null);
-
   private KernelBuilder(int width, int height) {
     if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
       throw new IllegalArgumentException(
@@ -93,7 +76,7 @@ public final class KernelBuilder {
   private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
     author.accept(this);
     emit("ret");
-    return new Kernel(name, parameters, shared, List.of(), limits, scope.statements);
+    return new Kernel(name, parameters, shared, List.of(), limits, scope().statements);
   }
 
   private static String shape(int width, int height) {
@@ -288,8 +271,8 @@ public final class KernelBuilder {
    */
   public void loop(Int from, Int to, Int step, Consumer<Int> body) {
     var i = register(Type.S32);
-    var inner = new Scope(scope);
-    homes.put(i, inner);
+    var inner = new Scope(scope());
+    moveTo(inner, i);
     var top = new Statement.Label("$loop" + labels, here());
     var end = new Statement.Label("$end" + labels++, here());
     var first = from.operand();
@@ -298,79 +281,61 @@ public final class KernelBuilder {
     boolean runs =
         first instanceof Immediate f && bound instanceof Immediate b && f.bits() < b.bits();
     within(inner, () -> body.accept(new Int(this, i, 0)));
-    homes.put(i, scope);
+    moveTo(scope(), i);
 
     emit("mov.s32", i, first);
     if (!runs) {
       var over = result(Type.PRED, "setp.ge.s32", i, bound);
       branch(new Guard(over, false), end);
     }
-    scope.statements.add(top);
-    scope.statements.addAll(inner.statements);
+    scope().statements.add(top);
+    scope().statements.addAll(inner.statements);
     emit("add.s32", i, i, by);
     var again = result(Type.PRED, "setp.lt.s32", i, bound);
     branch(new Guard(again, false), top);
-    scope.statements.add(end);
+    scope().statements.add(end);
   }
 
   /** Runs {@code then} on the device in the threads where the condition holds. */
   public void when(Predicate condition, Runnable then) {
-    var inner = new Scope(scope);
+    var inner = new Scope(scope());
     within(inner, then);
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), end);
-    scope.statements.addAll(inner.statements);
-    scope.statements.add(end);
+    scope().statements.addAll(inner.statements);
+    scope().statements.add(end);
   }
 
   /**
    * Runs {@code then} in the threads where the condition holds and {@code otherwise} in the others.
    */
   public void when(Predicate condition, Runnable then, Runnable otherwise) {
-    var holds = new Scope(scope);
-    var fails = new Scope(scope);
+    var holds = new Scope(scope());
+    var fails = new Scope(scope());
     within(holds, then);
     within(fails, otherwise);
     var other = new Statement.Label("$else" + labels, here());
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), other);
-    scope.statements.addAll(holds.statements);
-    scope.statements.add(
-        Opcodes.instruction("bra", List.of(new Operand.Symbol(end.name())), null, here()));
-    scope.statements.add(other);
-    scope.statements.addAll(fails.statements);
-    scope.statements.add(end);
-  }
-
-  private void within(Scope inner, Runnable author) {
-    var outer = scope;
-    scope = inner;
-    try {
-      author.run();
-    } finally {
-      scope = outer;
-    }
-  }
-
-  private void branch(Guard guard, Statement.Label target) {
-    scope.statements.add(
-        Opcodes.instruction("bra", List.of(new Operand.Symbol(target.name())), guard, here()));
+    scope().statements.addAll(holds.statements);
+    branch(null, end);
+    scope().statements.add(other);
+    scope().statements.addAll(fails.statements);
+    scope().statements.add(end);
   }
 
   // values
 
   /** A variable that starts as a value. */
   public Real.Variable variable(Real initial) {
-    var register = register(initial.type());
-    variables.add(register);
+    var register = variable(initial.type());
     emit("mov." + initial.type().word(), register, initial.operand());
     return new Real.Variable(this, initial.type(), register);
   }
 
   /** An integer variable that starts as a value. */
   public Int.Variable variable(Int initial) {
-    var register = register(Type.S32);
-    variables.add(register);
+    var register = variable(Type.S32);
     emit("mov.s32", register, initial.operand());
     return new Int.Variable(this, register);
   }
@@ -408,7 +373,7 @@ public final class KernelBuilder {
   public Value compute(Type type, String instruction, Value... sources) {
     var d = register(type);
     var operands = Stream.concat(Stream.of(d), Stream.of(sources).map(Value::operand)).toList();
-    var written = emit(scope, null, instruction, operands);
+    var written = emit(scope(), null, instruction, operands);
     for (int i = 0; i < sources.length; i++) {
       var slot = written.form().operands().get(i + 1);
       requireNumber(written, slot, slot.type(written.modifiers()), sources[i]);
@@ -481,109 +446,5 @@ public final class KernelBuilder {
 
   static Operand.Vector vector(List<? extends Value> values) {
     return Operand.Vector.of(values.stream().map(Value::operand).toList());
-  }
-
-  // what values are made with
-
-  /** The register that an operand is, or a new one that holds the constant. */
-  Register register(Operand operand) {
-    return operand instanceof Register r ? r : result(Type.B32, "mov.b32", operand);
-  }
-
-  /** A new register of this scope. */
-  Register register(Type type) {
-    var registerClass = type.registerClass();
-    int number = counts.merge(registerClass, 1, Integer::sum) - 1;
-    var register = new Register(registerClass, registerClass.prefix() + number);
-    homes.put(register, scope);
-    return register;
-  }
-
-  /** A new register that an instruction writes here. */
-  Register result(Type type, String opcode, Operand... sources) {
-    var d = register(type);
-    emit(opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toArray(Operand[]::new));
-    return d;
-  }
-
-  /**
-   * A register with the result of an integer instruction, which is written in the outermost scope
-   * that knows its operands, unless it is known there already.
-   */
-  Register pure(Type type, String opcode, Operand... sources) {
-    var home = scope;
-    if (Stream.of(sources).flatMap(Operand::registers).noneMatch(variables::contains)) {
-      // a thread has seven predicates at most, so they are not kept over a loop
-      while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
-        home = home.parent;
-      }
-      var key = new ArrayList<Object>(List.of(opcode));
-      key.addAll(List.of(sources));
-      for (var s = scope; s != null; s = s.parent) {
-        var register = s.known.get(key);
-        if (register != null) {
-          return register;
-        }
-      }
-      var d = register(type);
-      homes.put(d, home);
-      home.known.put(key, d);
-      emit(home, null, opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toList());
-      return d;
-    }
-    return result(type, opcode, sources);
-  }
-
-  private boolean knows(Scope home, Operand[] operands) {
-    return Stream.of(operands)
-        .flatMap(Operand::registers)
-        .allMatch(r -> home.isIn(homes.getOrDefault(r, home)));
-  }
-
-  void emit(String opcode, Operand... operands) {
-    emit(scope, null, opcode, List.of(operands));
-  }
-
-  void emit(Predicate guard, String opcode, Operand... operands) {
-    emit(scope, new Guard(guard.register, false), opcode, List.of(operands));
-  }
-
-  private Statement.Instruction emit(
-      Scope home, @Nullable Guard guard, String opcode, List<Operand> operands) {
-    for (var operand : operands) {
-      operand
-          .registers()
-          .filter(r -> !scope.isIn(homes.getOrDefault(r, scope)))
-          .findFirst()
-          .ifPresent(r -> {
-            throw new IllegalStateException(
-                "%s: %s was made in a loop or condition that has ended; keep it in a variable"
-                    .formatted(here(), r));
-          });
-    }
-    var written = instruction(opcode, operands, guard);
-    home.statements.add(written);
-    return written;
-  }
-
-  private static Statement.Instruction instruction(
-      String opcode, List<Operand> operands, @Nullable Guard guard) {
-    var here = here();
-    try {
-      return Opcodes.instruction(opcode, operands, guard, here);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(here + ": " + e.getMessage(), e);
-    }
-  }
-
-  /** The line of Java that is being executed outside of this package. */
-  private static Source here() {
-    return WALKER.walk(frames ->
-        frames
-            .filter(f ->
-                !f.getClassName().startsWith(OWN_PACKAGE) && !f.getClassName().startsWith("java."))
-            .findFirst()
-            .map(f -> new Source(String.valueOf(f.getFileName()), f.getLineNumber(), 0))
-            .orElse(Source.UNKNOWN));
   }
 }
