@@ -154,8 +154,7 @@ class AuthoredKernelsTest {
               var n = k.integer("n");
               target.store(k.thread(), condition.write(k, source, n, k.thread()).value());
             });
-    return run(
-        kernel, Dim3.of(1), Dim3.of(BLOCK), in, new int[BLOCK], in.length, Sanitize.FULL);
+    return run(kernel, Dim3.of(1), Dim3.of(BLOCK), in, new int[BLOCK], in.length, Sanitize.FULL);
   }
 
   @Test
@@ -176,8 +175,7 @@ class AuthoredKernelsTest {
           var result = k.variable(k.integer(0));
           Runnable look =
               () ->
-                  k.when(
-                      source.load(i).integer().gt(k.integer(0)), () -> result.set(k.integer(1)));
+                  k.when(source.load(i).integer().gt(k.integer(0)), () -> result.set(k.integer(1)));
           k.when(i.lt(n), look);
           return result;
         };
@@ -258,8 +256,7 @@ class AuthoredKernelsTest {
     var grid = Dim3.of(Math.ceilDiv(columns, width), Math.ceilDiv(rows, height));
     var out =
         run(kernel, grid, Dim3.of(width, height), in, new int[in.length], columns, Sanitize.FULL);
-    var expected =
-        IntStream.range(0, in.length).map(i -> i % rows * columns + i / rows).toArray();
+    var expected = IntStream.range(0, in.length).map(i -> i % rows * columns + i / rows).toArray();
     assertThat(out).isEqualTo(expected);
   }
 
@@ -272,10 +269,9 @@ class AuthoredKernelsTest {
       var arguments = List.of(Argument.of(0));
       stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32, 8), 0, arguments));
       assertThatIllegalArgumentException()
-          .isThrownBy(() ->
-              stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(256), 0, arguments)))
-          .withMessage(
-              "cannot launch wide: got a block of 256x1x1 threads, it asks for 32x8x1");
+          .isThrownBy(
+              () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(256), 0, arguments)))
+          .withMessage("cannot launch wide: got a block of 256x1x1 threads, it asks for 32x8x1");
     }
   }
 
@@ -290,9 +286,7 @@ class AuthoredKernelsTest {
             .map(i -> Float.floatToRawIntBits((float) (from + (to - from) * i / 1000)))
             .toArray();
     var out =
-        map(
-            in,
-            (_, x) -> written.apply((Real) x.value().as(Type.F32)).as(Type.S32).integer());
+        map(in, (_, x) -> written.apply((Real) x.value().as(Type.F32)).as(Type.S32).integer());
     for (int i = 0; i < in.length; i++) {
       float x = Float.intBitsToFloat(in[i]);
       assertThat((double) Float.intBitsToFloat(out[i]))

@@ -112,15 +112,24 @@ class AuthoringTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"-1, 1, -1", "0, 1, 0", "1025, 1, 1025", "2048, 1, 2048", "0, 8, 0x8", "64, 32, 64x32", "65536, 65536, 65536x65536"})
+  @CsvSource({
+    "-1, 1, -1",
+    "0, 1, 0",
+    "1025, 1, 1025",
+    "2048, 1, 2048",
+    "0, 8, 0x8",
+    "64, 32, 64x32",
+    "65536, 65536, 65536x65536"
+  })
   void blocksHaveOneThreadToAThousand(int width, int height, String block) {
-    assertThatThrownBy(() -> {
-          if (height == 1) {
-            KernelBuilder.build("test", width, _ -> {});
-          } else {
-            KernelBuilder.build("test", width, height, _ -> {});
-          }
-        })
+    assertThatThrownBy(
+            () -> {
+              if (height == 1) {
+                KernelBuilder.build("test", width, _ -> {});
+              } else {
+                KernelBuilder.build("test", width, height, _ -> {});
+              }
+            })
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage("a block has 1 to 1024 threads, got " + block);
   }
@@ -215,10 +224,8 @@ class AuthoringTest {
     refuses(
         k -> k.real(Type.F16, 1),
         "a real number is .f32 or .f64, got .f16; smaller ones are loaded and widened");
-    refuses(
-        k -> k.pointer("x", Type.PRED), "elements in memory have whole bytes, got .pred");
-    refuses(
-        k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory have whole bytes, got .pred");
+    refuses(k -> k.pointer("x", Type.PRED), "elements in memory have whole bytes, got .pred");
+    refuses(k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory have whole bytes, got .pred");
     refuses(
         k -> {
           k.integer("n");

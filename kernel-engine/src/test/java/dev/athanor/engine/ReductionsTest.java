@@ -63,8 +63,7 @@ class ReductionsTest {
 
   private static float[][] launch(Kernel kernel, Dim3 block, float[] x, int results) {
     var flat = new float[results * x.length];
-    try (var device =
-            new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
         var stream = device.openStream();
         Buffer in = device.allocate(4L * x.length);
         Buffer out = device.allocate(4L * flat.length)) {
@@ -103,7 +102,9 @@ class ReductionsTest {
   /** Whole warps exchange, and others of which no lane may be named that is not there. */
   @ParameterizedTest
   @ValueSource(
-      ints = {1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 33, 48, 64, 96, 100, 128, 160, 256, 288, 512, 544, 1024})
+      ints = {
+        1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 33, 48, 64, 96, 100, 128, 160, 256, 288, 512, 544, 1024
+      })
   void everyThreadOfABlockGetsTheSumTheMaximumAndTheMinimum(int threads) {
     reducesBlocks(threads, 1);
   }
@@ -269,8 +270,8 @@ class ReductionsTest {
         "ReductionsTest.java:%s among the 32 lanes of whole warps, but blocks have "
             + block
             + " threads; make them a multiple of 32, or use reduceBlock";
-    assertThatThrownBy(() ->
-            build(width, height, k -> k.reduceLanes(k.real(Type.F32, 1), 32, Real::plus)))
+    assertThatThrownBy(
+            () -> build(width, height, k -> k.reduceLanes(k.real(Type.F32, 1), 32, Real::plus)))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageMatching(message.formatted("\\d+: values are combined"));
     assertThatThrownBy(() -> build(width, height, k -> k.real(Type.F32, 1).fromLaneXor(1)))

@@ -12,8 +12,7 @@ import java.util.function.BinaryOperator;
  * @param threads of the block
  * @param neutral what combines with a value to that value
  */
-record BlockReduction(
-    KernelBuilder k, int threads, double neutral, BinaryOperator<Real> combine) {
+record BlockReduction(KernelBuilder k, int threads, double neutral, BinaryOperator<Real> combine) {
 
   /** What the values of all threads make, one for each that a thread has. */
   List<Real> of(List<Real> values) {

@@ -41,6 +41,7 @@ public final class KernelBuilder extends BodyWriter {
   private final int width;
   private final int height;
   private int labels;
+
   private KernelBuilder(int width, int height) {
     if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
       throw new IllegalArgumentException(

@@ -42,7 +42,8 @@ record Lints(Kernel code) {
   private void checkBranch(int at, Instruction branch, BiConsumer<Statement, String> warnings) {
     var target = branch.operands().getFirst().toString();
     int label = indexOf(target);
-    if (label > at && code.body().subList(at + 1, label).stream().allMatch(Label.class::isInstance)) {
+    if (label > at
+        && code.body().subList(at + 1, label).stream().allMatch(Label.class::isInstance)) {
       warnings.accept(
           branch, "goes to %s, which comes next anyway; what repeats goes back".formatted(target));
     }
@@ -65,8 +66,7 @@ record Lints(Kernel code) {
   private boolean isIdle(int first, int last) {
     var inside = instructions(IntStream.rangeClosed(first, last)).toList();
     var outside =
-        IntStream.concat(
-            IntStream.range(0, first), IntStream.range(last + 1, code.body().size()));
+        IntStream.concat(IntStream.range(0, first), IntStream.range(last + 1, code.body().size()));
     var read = instructions(outside).flatMap(i -> i.reads().stream()).toList();
     return inside.stream().allMatch(Lints::hasNoEffect)
         && inside.stream().flatMap(i -> i.writes().stream()).noneMatch(read::contains);

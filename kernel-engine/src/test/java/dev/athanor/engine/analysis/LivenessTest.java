@@ -101,8 +101,8 @@ class LivenessTest {
     // one after the other they share a register, however many there are
     var each =
         IntStream.range(0, values)
-            .mapToObj(i ->
-                "mov.u32 %%a%d, %%tid.x;\nst.shared.u32 [tile], %%a%d;\n".formatted(i, i))
+            .mapToObj(
+                i -> "mov.u32 %%a%d, %%tid.x;\nst.shared.u32 [tile], %%a%d;\n".formatted(i, i))
             .collect(Collectors.joining());
     assertThat(Liveness.of(kernel(declared + each + "ret;\n")).mostWords()).isEqualTo(1);
   }

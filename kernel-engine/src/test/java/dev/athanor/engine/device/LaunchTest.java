@@ -93,7 +93,8 @@ class LaunchTest {
   void refusesWhatNoBlockAndNoGridMayBe() {
     var one = Dim3.of(1);
     refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads, test device has 1024 for one");
-    refuses(8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads, test device has 1024 for one");
+    refuses(
+        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads, test device has 1024 for one");
     refuses(
         8, one, new Dim3(1, 1, 65), 0, "a block that is 65 deep, 64 is the most on test device");
     refuses(
@@ -147,8 +148,7 @@ class LaunchTest {
         "101377 bytes of shared memory, test device has 101376 for a block");
     var both = new Loaded(8, 4096);
     assertThatIllegalArgumentException()
-        .isThrownBy(() ->
-            new Launch(both, Dim3.of(1), Dim3.of(1), 97_281, List.of()).check(DEVICE))
+        .isThrownBy(() -> new Launch(both, Dim3.of(1), Dim3.of(1), 97_281, List.of()).check(DEVICE))
         .withMessage(
             "cannot launch k: got 101377 bytes of shared memory, test device has 101376 for a block");
   }

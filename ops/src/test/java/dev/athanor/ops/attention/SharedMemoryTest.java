@@ -58,14 +58,7 @@ class SharedMemoryTest {
     "TENSOR, 256, 96, 32, F16, 256, 256, 229376"
   })
   void aTileNeedsWhatItsRowsTake(
-      Tile.Unit unit,
-      int rows,
-      int columns,
-      int warpRows,
-      DType dtype,
-      int d,
-      int dv,
-      int bytes) {
+      Tile.Unit unit, int rows, int columns, int warpRows, DType dtype, int d, int dv, int bytes) {
     var variant = variant(new Tile(unit, rows, columns, warpRows), dtype, d, dv);
     assertThat(variant.sharedBytes()).isEqualTo(bytes);
   }
@@ -73,7 +66,8 @@ class SharedMemoryTest {
   private static List<LaunchPlan> plans(DType dtype, int d, Capability device) {
     var type = TensorType.of(dtype, 1, 32, 4096, d);
     var inputs = Map.of("q", type, "k", type, "v", type);
-    return ATTENTION.plans(inputs, Attributes.of(ATTENTION.description(), Map.of()), device)
+    return ATTENTION
+        .plans(inputs, Attributes.of(ATTENTION.description(), Map.of()), device)
         .stream()
         .map(LaunchPlan.class::cast)
         .toList();
@@ -169,7 +163,8 @@ class SharedMemoryTest {
     var small = TestDevices.of(Target.SM_80, 40, 16_384);
     var tall = Dim3.of(1, 65_536);
     assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))
-        .hasMessageEndingWith("it needs 16385 bytes of shared memory, a block on test device has 16384");
+        .hasMessageEndingWith(
+            "it needs 16385 bytes of shared memory, a block on test device has 16384");
     assertThatThrownBy(() -> offered(small, 16_384, 2048, tall))
         .hasMessageEndingWith("it needs blocks of 2048 threads, test device has at most 1024");
     assertThatThrownBy(() -> offered(small, 16_384, 1024, tall))

@@ -130,7 +130,9 @@ class CommandLineTest {
     assertThat(help).singleElement().asString().contains("athanor ptx matmul --shape a=64,64");
     var run = athanor(example.split(" "));
     assertThat(run.status()).isZero();
-    assertThat(run.out()).contains("ldmatrix").containsPattern("registers live and \\d+ predicates,");
+    assertThat(run.out())
+        .contains("ldmatrix")
+        .containsPattern("registers live and \\d+ predicates,");
   }
 
   @Test
