@@ -130,6 +130,9 @@ public final class OpRunner {
       var step = job.steps().get(i);
       steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
     }
+    if (ran.company() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
+    }
     record(job.steps(), steps, timing);
     return new Result(steps, job.outputs(), timing);
   }

@@ -37,7 +37,7 @@ final class StepsJob implements Job {
    *
    * @param started on the clock of {@link System#nanoTime()}
    * @param stepMicros of each step
-   * @param company how many runs shared the launch, this one counted
+   * @param company how many runs the launch did whose first this was; 0 when another was
    */
   record Ran(
       long started,
@@ -403,6 +403,13 @@ final class StepsJob implements Job {
         }
       }
     }
+  }
+
+  @Override
+  public void leave() {
+    temporaries.forEach(memory::free);
+    temporaries.clear();
+    inCompany = false;
   }
 
   void ranTogether(Ran all) {

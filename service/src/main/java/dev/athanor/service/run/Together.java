@@ -161,10 +161,15 @@ final class Together {
       });
       marks.set();
       stream.synchronize();
-      var ran =
-          new Ran(
-              started, marks.micros(0), List.of(marks.micros(1)), marks.micros(2), jobs.size());
-      jobs.forEach(job -> job.ranTogether(ran));
+      for (var job : jobs) {
+        job.ranTogether(
+            new Ran(
+                started,
+                marks.micros(0),
+                List.of(marks.micros(1)),
+                marks.micros(2),
+                job == head ? jobs.size() : 0));
+      }
       return true;
     }
   }
