@@ -1,7 +1,6 @@
 package dev.athanor.ops.matmul;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
@@ -54,7 +53,7 @@ public final class Gemv implements Op {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var outputs =
-        Map.of("y", new TensorType(problem.product().outDType(), Shape.of(problem.outputs())));
+        Map.of("y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
     var candidates =
         new Candidates(
             "product of a matrix and a vector of " + problem.product().dtype().text(), capability);
@@ -94,18 +93,16 @@ public final class Gemv implements Op {
     return new GemvProblem(
         new Product(
             a.dtype(),
-            MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")),
             transposeA && outputs > 1,
             false,
-            false,
-            Activation.NONE),
+            Epilogue.plain(MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")))),
         Batch.of(Shape.of(), Shape.of()),
         true,
         outputs,
         depth,
         0,
         1,
-        new GemvProblem.Names("a", "x", "", "y"));
+        new GemvProblem.Names("a", "x", "y"));
   }
 
   @Override

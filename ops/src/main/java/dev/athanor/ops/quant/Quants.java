@@ -15,6 +15,11 @@ final class Quants {
 
   private static final double BASE_VALUE = 0x1p23;
 
+  /** The f32 128, but with its highest byte alone: the one below it may be a byte. */
+  private static final int SEVEN_BITS = 0x43000000;
+
+  static final double RAISED = 128;
+
   private static final int LOW_NIBBLES = 0x0F0F0F0F;
 
   private Quants() {}
@@ -30,14 +35,38 @@ final class Quants {
 
   /** 2^23 plus byte {@code b} of a word. */
   private static Real raised(KernelBuilder k, Int word, int b) {
+    return f32(k, word, BASE, 0x7540 | b);
+  }
+
+  /** Bytes of a word and of a number, as a selection of them says. */
+  private static Real f32(KernelBuilder k, Int word, int number, int selection) {
     var permuted =
         k.compute(
             Type.B32,
             "prmt.b32",
             word.value(),
-            k.integer(BASE).value(),
-            k.integer(0x7540 | b).value());
+            k.integer(number).value(),
+            k.integer(selection).value());
     return (Real) permuted.as(Type.F32);
+  }
+
+  /** An unsigned byte of a word. */
+  static Real unsigned(KernelBuilder k, Int word, int b) {
+    return raised(k, word, b).minus(BASE_VALUE);
+  }
+
+  /**
+   * The bytes of several words, in order, each more by {@link #RAISED}. None may exceed 127: those
+   * are the seven bits behind the leading one of f32 from 128 to 255.
+   */
+  static List<Real> raised(KernelBuilder k, List<Int> words) {
+    var values = new ArrayList<Real>();
+    for (var word : words) {
+      for (int b = 0; b < 4; b++) {
+        values.add(f32(k, word, SEVEN_BITS, 0x7044 | (b << 8)));
+      }
+    }
+    return values;
   }
 
   /** The bytes of several words, in order. */

@@ -25,15 +25,21 @@ final class RowWeights {
    * Describes the weights of a block's product.
    *
    * @param length of a run, see {@link #longestRun}
+   * @param raised see {@link BlockFormat}
    */
-  RowWeights(KernelBuilder k, ProjectionParameters problem, Packing packing, int length) {
+  RowWeights(
+      KernelBuilder k,
+      ProjectionParameters problem,
+      Packing packing,
+      int length,
+      boolean raised) {
     this.k = k;
     this.problem = problem;
     this.packing = packing;
     this.length = length;
     this.format =
         packing instanceof Packing.Block(var dtype)
-            ? Optional.of(new BlockFormat(k, dtype))
+            ? Optional.of(new BlockFormat(k, dtype, raised))
             : Optional.empty();
   }
 
@@ -62,6 +68,38 @@ final class RowWeights {
       firsts.add(part.times(length).plus(word));
     }
     return firsts;
+  }
+
+  /**
+   * Where a weight is.
+   *
+   * @param within the part
+   */
+  record Place(Int part, Int within) {}
+
+  /** Where weights {@code element} and behind it are, that are neighbours of one run. */
+  static Place place(Packing packing, Int element, int length) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    if (apart == 0) {
+      return new Place(element.div(length), element.rem(length));
+    }
+    var inFirsts = element.div(2 * apart).times(apart).plus(element.rem(apart));
+    var run = element.div(apart).rem(2);
+    return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
+  }
+
+  /** How many neighbours along K a part has, when those of its second run follow the first ones. */
+  static int together(Packing packing, int length) {
+    return packing instanceof Packing.Block(var dtype) && BlockFormat.apart(dtype) == length
+        ? 2 * length
+        : length;
+  }
+
+  /** How many runs of a part have an offset, by which what they are multiplied with is summed. */
+  static int sums(Packing packing) {
+    return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
+        ? BlockFormat.runs(dtype)
+        : 0;
   }
 
   /** The weights of a part whose runs have a length. */

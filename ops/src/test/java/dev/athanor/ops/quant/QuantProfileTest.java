@@ -135,6 +135,9 @@ class QuantProfileTest {
       names = {"Q4_0", "Q4_1", "Q5_0", "Q8_0", "Q4_K", "Q5_K", "Q6_K"})
   void dequantisedStagesHaveNoBankConflicts(DType format) {
     for (var profile : profiles(new MatmulGguf(), Map.of(), gguf(format, 64), "mma")) {
+      if (!profile.kernel().startsWith("mma")) {
+        continue; // it adds what shares of K have
+      }
       hasNoConflicts(rows(profile, "st.shared", WeightStaging.class));
       hasNoConflicts(rows(profile, "ldmatrix"));
       assertThat(profile.flops())
