@@ -263,21 +263,19 @@ final class BlockFormat {
   private List<Run> superRuns(BlockBytes block, Int group, Int first, List<List<Int>> quants) {
     var head = block.words(k.integer(0), 16, 0, 16);
     var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
+    // of both sub-blocks the bytes of the scales, then those of the minima
+    var pair = group.rem(2).times(0x2222).plus(0x5410);
+    var own = Quants.permute(k, head.get(1), head.get(2), pair);
+    var third = Quants.permute(k, head.get(3), head.get(3).shr(4), pair);
     var early = group.lt(2);
-    var scales =
-        head.get(1)
-            .and(0x3F3F3F3F)
-            .where(early, Quants.low(head.get(3)).or(head.get(1).shr(2).and(0x30303030)));
-    var minima =
-        head.get(2)
-            .and(0x3F3F3F3F)
-            .where(early, Quants.high(head.get(3)).or(head.get(2).shr(2).and(0x30303030)));
-    var shift = group.rem(2).times(16);
+    var six =
+        own.shr(k.integer(0).where(early, k.integer(2)))
+            .and(k.integer(0x3F3F3F3F).where(early, k.integer(0x30303030)))
+            .or(third.and(k.integer(0).where(early, k.integer(0x0F0F0F0F))));
     var runs = new ArrayList<Run>();
     for (int run = 0; run < 2; run++) {
-      var scale = factors.get(0).widen().times(Quants.unsigned(k, scales.shr(shift), run));
-      var least =
-          factors.get(1).widen().times(Quants.unsigned(k, minima.shr(shift), run)).negate();
+      var scale = factors.get(0).widen().times(Quants.unsigned(k, six, run));
+      var least = factors.get(1).widen().times(Quants.negated(k, six, 2 + run));
       runs.add(
           new Run(
               first.plus(run * apart(dtype)),

@@ -120,7 +120,7 @@ final class ProjectionPlanner {
             || BlockFormat.alignment(format) == 16;
     for (boolean split : List.of(false, true)) {
       if (wide) {
-        offerRows(length, split ? 1 : 2, split, 0);
+        offerRows(length, split ? 1 : rows() > 2 ? 2 : 4, split, 0);
       }
       if (problem.packing() instanceof Packing.Block) {
         offerRows(length, split ? 1 : 2, split, STAGES);

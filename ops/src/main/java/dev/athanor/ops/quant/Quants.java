@@ -18,6 +18,9 @@ final class Quants {
   /** The f32 128, but with its highest byte alone: the one below it may be a byte. */
   private static final int SEVEN_BITS = 0x43000000;
 
+  /** Selects the three upper bytes of a number above byte 0 of a word. */
+  private static final int LOWEST_BYTE = 0x7540;
+
   static final double RAISED = 128;
 
   private static final int LOW_NIBBLES = 0x0F0F0F0F;
@@ -35,24 +38,27 @@ final class Quants {
 
   /** 2^23 plus byte {@code b} of a word. */
   private static Real raised(KernelBuilder k, Int word, int b) {
-    return f32(k, word, BASE, 0x7540 | b);
+    return f32(k, word, BASE, LOWEST_BYTE | b);
   }
 
-  /** Bytes of a word and of a number, as a selection of them says. */
   private static Real f32(KernelBuilder k, Int word, int number, int selection) {
-    var permuted =
-        k.compute(
-            Type.B32,
-            "prmt.b32",
-            word.value(),
-            k.integer(number).value(),
-            k.integer(selection).value());
-    return (Real) permuted.as(Type.F32);
+    return (Real)
+        permute(k, word, k.integer(number), k.integer(selection)).value().as(Type.F32);
   }
 
-  /** An unsigned byte of a word. */
+  /** Four of the bytes of two words, whose numbers are the nibbles of the selection. */
+  static Int permute(KernelBuilder k, Int low, Int high, Int selection) {
+    return k.compute(Type.B32, "prmt.b32", low.value(), high.value(), selection.value()).integer();
+  }
+
+  /** Unsigned byte {@code b} of a word. */
   static Real unsigned(KernelBuilder k, Int word, int b) {
     return raised(k, word, b).minus(BASE_VALUE);
+  }
+
+  /** Minus unsigned byte {@code b} of a word. */
+  static Real negated(KernelBuilder k, Int word, int b) {
+    return k.real(Type.F32, BASE_VALUE).minus(raised(k, word, b));
   }
 
   /**

@@ -129,10 +129,10 @@ final class RowWeights {
     return switch (packing) {
       case Packing.Block(var dtype) -> {
         int perBlock = BlockFormat.parts(dtype, length);
-        var blocksOfRow = problem.depth.div(dtype.blockElements()).wide();
+        var bytesOfRow = problem.depth.div(dtype.blockElements()).wide().times(dtype.bytes());
         var block = part.div(perBlock);
-        var index = blocksOfRow.times(row).plus(block.wide());
-        var start = problem.weights.plus(index.times(dtype.bytes()));
+        var start =
+            problem.weights.plus(bytesOfRow.times(row)).plus(block.wide().times(dtype.bytes()));
         var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
         yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
       }

@@ -104,10 +104,6 @@ final class StagedRows {
     return RowWeights.part(packing, length);
   }
 
-  private Int line(Int row, Int step, Int chunk) {
-    return row.times(steps()).plus(step).times(part() / CHUNK).plus(chunk);
-  }
-
   /**
    * Brings a slice; all threads must come here, when no one reads the one before any more. Beyond
    * K there are zeros, and beyond the last row that row again.
@@ -117,25 +113,22 @@ final class StagedRows {
    */
   void fill(Int firstRow, Int firstStep) {
     int atOnce = 16 / in.bytes();
-    int across = steps() * KernelBuilder.WARP * part() / atOnce;
-    var from = firstStep.times(KernelBuilder.WARP * part());
-    each(
-        rows * across,
-        index -> {
-          var row = index.div(across);
-          var element = index.rem(across).times(atOnce);
-          var inK = from.plus(element);
-          var source = problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
-          var values = source.loadWhere(inK.lt(problem.depth), atOnce, inK);
-          for (int i = 0; i < atOnce; i += CHUNK) {
-            var place = RowWeights.place(packing, element.plus(i), length);
-            var step = place.part().div(KernelBuilder.WARP);
-            var lane = place.part().rem(KernelBuilder.WARP);
-            var chunk = values.subList(i, i + CHUNK).stream().map(Value::widen).toList();
-            numbers.store(
-                line(row, step, place.within().div(CHUNK)), lane.times(CHUNK), chunk);
-          }
-        });
+    int perStep = KernelBuilder.WARP * part() / atOnce;
+    int stepsAtOnce = Math.max(1, threads / perStep);
+    var ofThread = stepsAtOnce > 1 ? k.thread().div(perStep) : k.integer(0);
+    // a thread keeps its place in a step, and goes from step to step
+    for (int piece = 0; piece < perStep; piece += threads) {
+      var element = k.thread().rem(perStep).plus(piece).times(atOnce);
+      for (int done = 0; done < rows * steps(); done += stepsAtOnce) {
+        var step = ofThread.plus(done);
+        if (done + stepsAtOnce <= rows * steps()) {
+          move(firstRow, firstStep, step, element, atOnce);
+        } else {
+          k.when(
+              step.lt(rows * steps()), () -> move(firstRow, firstStep, step, element, atOnce));
+        }
+      }
+    }
     k.barrier();
     int sums = RowWeights.sums(packing);
     if (sums > 0) {
@@ -144,11 +137,45 @@ final class StagedRows {
           index -> {
             var run = index.div(KernelBuilder.WARP);
             var lane = index.rem(KernelBuilder.WARP);
-            var first = run.times(length / CHUNK);
-            totals.store(run, lane, sum(read(first, lane, length)));
+            var first = run.rem(sums).times(length / CHUNK);
+            totals.store(run, lane, sum(read(ofStep(run.div(sums)), first, lane, length)));
           });
       k.barrier();
     }
+  }
+
+  /**
+   * Brings neighbours along K.
+   *
+   * @param step of all rows, those of one after those of the other
+   * @param element the number of the first in its step
+   */
+  private void move(Int firstRow, Int firstStep, Int step, Int element, int count) {
+    var row = firstRow.plus(step.div(steps())).min(problem.m.plus(-1));
+    var inK =
+        firstStep.plus(step.rem(steps())).times(KernelBuilder.WARP * part()).plus(element);
+    var values =
+        problem
+            .a
+            .row(row, problem.depth)
+            .loadWhere(inK.lt(problem.depth), count, inK);
+    for (int i = 0; i < count; i += CHUNK) {
+      var place = RowWeights.place(packing, element.plus(i), length);
+      var chunk = values.subList(i, i + CHUNK).stream().map(Value::widen).toList();
+      ofStep(step).store(place.within().div(CHUNK), place.part().times(CHUNK), chunk);
+    }
+  }
+
+  /** The numbers of a step, of those of all rows. */
+  private SharedTile ofStep(Int step) {
+    int lines = part() / CHUNK;
+    int pitch = pitch(packing, length);
+    return numbers.at(
+        step.times(lines * pitch * Float.BYTES),
+        Type.F32,
+        lines,
+        KernelBuilder.WARP * CHUNK,
+        pitch);
   }
 
   /** Shares out so many pieces to the threads. */
@@ -163,10 +190,10 @@ final class StagedRows {
     }
   }
 
-  private List<Real> read(Int firstLine, Int lane, int count) {
+  private List<Real> read(SharedTile step, Int firstLine, Int lane, int count) {
     var values = new ArrayList<Real>();
     for (int i = 0; i < count / CHUNK; i++) {
-      numbers
+      step
           .load(CHUNK, firstLine.plus(i), lane.times(CHUNK))
           .forEach(value -> values.add(value.widen()));
     }
@@ -180,12 +207,12 @@ final class StagedRows {
    * @param count of a run
    */
   List<Real> load(int row, Int step, int run, int count) {
-    return read(line(k.integer(row), step, k.integer(run * count / CHUNK)), k.lane(), count);
+    return read(ofStep(step.plus(row * steps())), k.integer(run * count / CHUNK), k.lane(), count);
   }
 
   /** Their sum, of weights that have offsets. */
   Real total(int row, Int step, int run) {
-    var line = k.integer(row).times(steps()).plus(step).times(RowWeights.sums(packing)).plus(run);
+    var line = step.plus(row * steps()).times(RowWeights.sums(packing)).plus(run);
     return totals.load(line, k.lane()).widen();
   }
 
