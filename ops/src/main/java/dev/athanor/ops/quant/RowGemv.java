@@ -76,7 +76,7 @@ record RowGemv(
 
   /** The dynamic shared memory of a block. */
   int sharedBytes() {
-    return ringBytes() + (split ? 0 : StagedRows.bytes(packing, length, rows));
+    return ringBytes() + (split ? 0 : StagedRows.bytes(packing, in, length, rows));
   }
 
   /** The bytes of a step of a warp in a column, and those before it that were copied along. */

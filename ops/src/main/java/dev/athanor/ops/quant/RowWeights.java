@@ -88,11 +88,10 @@ final class RowWeights {
     return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
   }
 
-  /** How many neighbours along K a part has, when those of its second run follow the first ones. */
-  static int together(Packing packing, int length) {
-    return packing instanceof Packing.Block(var dtype) && BlockFormat.apart(dtype) == length
-        ? 2 * length
-        : length;
+  /** How many of {@code span} neighbours along K, from the first of a part on, that part has. */
+  static int together(Packing packing, int length, int span) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
   }
 
   /** How many runs of a part have an offset, by which what they are multiplied with is summed. */

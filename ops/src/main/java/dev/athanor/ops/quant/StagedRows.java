@@ -62,7 +62,7 @@ final class StagedRows {
     this.rows = rows;
     this.threads = threads;
     int lines = rows * steps(rows) * part() / CHUNK;
-    int pitch = pitch(packing, length);
+    int pitch = pitch(packing, in, length);
     numbers = shared.at(k.integer(0), Type.F32, lines, KernelBuilder.WARP * CHUNK, pitch);
     totals =
         shared.at(
@@ -74,11 +74,11 @@ final class StagedRows {
   }
 
   /** The shared memory of so many rows. */
-  static int bytes(Packing packing, int length, int rows) {
+  static int bytes(Packing packing, DType in, int length, int rows) {
     int steps = rows * steps(rows);
     int lines = steps * RowWeights.part(packing, length) / CHUNK;
     return Float.BYTES
-        * (lines * pitch(packing, length)
+        * (lines * pitch(packing, in, length)
             + steps * RowWeights.sums(packing) * KernelBuilder.WARP);
   }
 
@@ -87,11 +87,12 @@ final class StagedRows {
   }
 
   /**
-   * Elements from the first lane's chunk to the first lane's next one. Eight lanes that write
-   * neighbours along K have chunks of a few lanes: the gaps bring them to different banks.
+   * Elements from the first lane's chunk to the first lane's next one. Eight lanes that write 16
+   * bytes of neighbours along K at once have chunks of a few lanes: the gaps bring them to
+   * different banks.
    */
-  private static int pitch(Packing packing, int length) {
-    int chunks = Math.min(BANKS, RowWeights.together(packing, length)) / CHUNK;
+  private static int pitch(Packing packing, DType in, int length) {
+    int chunks = RowWeights.together(packing, length, 8 * 16 / in.bytes()) / CHUNK;
     return KernelBuilder.WARP * CHUNK + BANKS / chunks;
   }
 
@@ -169,7 +170,7 @@ final class StagedRows {
   /** The numbers of a step, of those of all rows. */
   private SharedTile ofStep(Int step) {
     int lines = part() / CHUNK;
-    int pitch = pitch(packing, length);
+    int pitch = pitch(packing, in, length);
     return numbers.at(
         step.times(lines * pitch * Float.BYTES),
         Type.F32,
