@@ -59,9 +59,9 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
    * @param inColumn the column of the first in the tile
    * @param columns what {@link #columns} gave for them
    */
-  final void store(
-      Int inRow, Int inColumn, List<Real.Variable> sums, List<Epilogue.Line> columns) {
-    int count = Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
+  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Epilogue.Line> columns) {
+    int count =
+        Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
     var row = problem.row.plus(inRow);
     var line = problem.epilogue.row(row, problem.m);
     for (int i = 0; i < sums.size(); i += count) {

@@ -27,8 +27,7 @@ public final class Gemv implements Op {
           List.of(
               new Input("a", "[M, K]", Matmul.NUMBERS, false, "the matrix"),
               new Input("x", "[K]", Matmul.NUMBERS, false, "the vector")),
-          List.of(
-              Matmul.transposeA("a is", "[K, M]"), Matmul.outDType("y", "")),
+          List.of(Matmul.transposeA("a is", "[K, M]"), Matmul.outDType("y", "")),
           List.of(Output.of("y", "[M]", "outDtype", "the product")),
           "y = a·x, with " + Matmul.SUMS,
           "2·M·K");
@@ -43,7 +42,8 @@ public final class Gemv implements Op {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var outputs =
-        Map.of("y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
+        Map.of(
+            "y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
     var candidates =
         new Candidates(
             "product of a matrix and a vector of " + problem.product().dtype().text(), capability);

@@ -178,8 +178,6 @@ final class GemvKernel {
 
   private void store(Predicate condition, Int output, Real sum) {
     y.storeWhere(
-        condition,
-        output,
-        GemvVariant.finish(k, epilogue, sum, output, columnStep, outputs));
+        condition, output, GemvVariant.finish(k, epilogue, sum, output, columnStep, outputs));
   }
 }

@@ -174,19 +174,21 @@ final class GemvPlanner {
     int bytes = problem.product().dtype().bytes();
     long matrix = (long) problem.outputs() * problem.depth();
     var slots =
-        new ArrayList<>(List.of(
-        new Slot.Input(problem.names().matrix(), problem.matrix(start) * matrix * bytes),
-        new Slot.Input(problem.names().vector(), problem.vector(start) * problem.depth() * bytes),
-        y,
-        Slot.of(problem.outputs()),
-        Slot.of(problem.depth()),
-        Slot.of(problem.leadingDimension()),
-        Slot.of(chunk),
-        Slot.of(problem.matrixStep() * matrix),
-        Slot.of(problem.vectorStep() * problem.depth()),
-        Slot.of((long) problem.outputs()),
-        Slot.of(strideSplit),
-        Slot.of(problem.columnStep())));
+        new ArrayList<>(
+            List.of(
+                new Slot.Input(problem.names().matrix(), problem.matrix(start) * matrix * bytes),
+                new Slot.Input(
+                    problem.names().vector(), problem.vector(start) * problem.depth() * bytes),
+                y,
+                Slot.of(problem.outputs()),
+                Slot.of(problem.depth()),
+                Slot.of(problem.leadingDimension()),
+                Slot.of(chunk),
+                Slot.of(problem.matrixStep() * matrix),
+                Slot.of(problem.vectorStep() * problem.depth()),
+                Slot.of((long) problem.outputs()),
+                Slot.of(strideSplit),
+                Slot.of(problem.columnStep())));
     slots.addAll(ofEpilogue);
     return slots;
   }

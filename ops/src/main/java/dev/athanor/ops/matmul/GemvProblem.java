@@ -4,8 +4,8 @@ import dev.athanor.ops.DType;
 import java.util.Set;
 
 /**
- * Products of matrices and vectors: a matrix
- * product of one column, or of one row, whose matrix is then that on the right.
+ * Products of matrices and vectors: a matrix product of one column, or of one row, whose matrix is
+ * then that on the right.
  *
  * @param product the matrix as a: where it is transposed, neighbours in memory belong to different
  *     outputs, else to one

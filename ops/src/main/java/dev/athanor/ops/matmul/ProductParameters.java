@@ -9,8 +9,8 @@ import java.util.List;
 
 /**
  * The parameters of a kernel that computes products tile by tile, one block for each tile of each
- * product in a grid of one dimension: {@code a, b, c, m, n, k, lda, ldb, strideA, strideB, strideC},
- * strides in elements, and those of the epilogue.
+ * product in a grid of one dimension: {@code a, b, c, m, n, k, lda, ldb, strideA, strideB,
+ * strideC}, strides in elements, and those of the epilogue.
  */
 final class ProductParameters {
   final GlobalPointer a;

@@ -7,8 +7,8 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,7 +25,8 @@ import java.util.stream.Stream;
  * @param sum the type of the sums: f32 or s32
  * @param accessC bytes of c that may be written at once
  */
-public record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+public record SplitVariant(
+    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
     implements Variant {
 
   private static final int WARPS = 4;

@@ -230,8 +230,7 @@ final class BlockFormat {
   }
 
   private List<List<Real>> nibbles(List<Int> words, double bias) {
-    return List.of(
-        bytes(map(words, Quants::low), bias), bytes(map(words, Quants::high), bias));
+    return List.of(bytes(map(words, Quants::low), bias), bytes(map(words, Quants::high), bias));
   }
 
   private List<Real> bytes(List<Int> words, double bias) {

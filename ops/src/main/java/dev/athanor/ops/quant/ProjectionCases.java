@@ -58,7 +58,9 @@ final class ProjectionCases {
         quick
             ? new int[][] {{17, 8, 24, -1}}
             // of the last the shares of K are of different depths
-            : new int[][] {{1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}, {17, 24, 1048, 128}};
+            : new int[][] {
+              {1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}, {17, 24, 1048, 128}
+            };
     for (var size : others) {
       for (var layout : Int4Layout.values()) {
         // formats of zero points in turn

@@ -11,6 +11,7 @@ import dev.athanor.ops.matmul.Epilogue;
 import java.util.ArrayList;
 import java.util.Optional;
 import java.util.function.BinaryOperator;
+
 /**
  * What a block of a kernel with one or more products knows before it begins. The kernel's
  * parameters are {@code a, m, k, groupShift} and for each product {@code weights, scales, zeros, c,
@@ -95,9 +96,7 @@ final class ProjectionParameters {
   /** What becomes of sums: where one scale is that of all weights, it is applied to them. */
   Epilogue.Applied epilogue() {
     var factor =
-        packing.scaled()
-            ? Optional.<Real>empty()
-            : Optional.of(scales.load(k.integer(0)).widen());
+        packing.scaled() ? Optional.<Real>empty() : Optional.of(scales.load(k.integer(0)).widen());
     return new Epilogue.Applied(
         epilogue(packing, out), factor, Optional.empty(), Optional.empty(), Optional.empty());
   }

@@ -9,8 +9,8 @@ import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
-import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.matmul.Shares;
@@ -295,9 +295,7 @@ final class ProjectionPlanner {
   private double stageCycles(TensorTile tile) {
     double weights = (double) tile.n() * tile.k();
     double products =
-        PRODUCTS_PER_CYCLE
-            * 2
-            / TensorProjection.staged(problem.packing(), problem.in()).bytes();
+        PRODUCTS_PER_CYCLE * 2 / TensorProjection.staged(problem.packing(), problem.in()).bytes();
     return Math.max(tile.m() * weights / products, weights * (DECODING + STAGING) / LANES)
         + STAGE_CYCLES;
   }
@@ -325,8 +323,7 @@ final class ProjectionPlanner {
       Supplier<List<Step>> steps,
       long workspaceBytes) {
     if (blocks > Integer.MAX_VALUE) {
-      candidates.refuse(
-          name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
+      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
       return;
     }
     double microseconds = (LAUNCH_CYCLES + cycles) / CYCLES_PER_MICROSECOND;

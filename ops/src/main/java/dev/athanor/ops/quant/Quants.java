@@ -42,8 +42,7 @@ final class Quants {
   }
 
   private static Real f32(KernelBuilder k, Int word, int number, int selection) {
-    return (Real)
-        permute(k, word, k.integer(number), k.integer(selection)).value().as(Type.F32);
+    return (Real) permute(k, word, k.integer(number), k.integer(selection)).value().as(Type.F32);
   }
 
   /** Four of the bytes of two words, whose numbers are the nibbles of the selection. */

@@ -144,11 +144,7 @@ record RowGemv(
     void write() {
       var ring = variant.stages > 0 ? new Ring() : null;
       if (variant.split) {
-        k.loop(
-            k.warp(),
-            steps,
-            variant.warps(),
-            step -> multiply(ring, step, fromGlobal()));
+        k.loop(k.warp(), steps, variant.warps(), step -> multiply(ring, step, fromGlobal()));
       } else {
         var staged =
             new StagedRows(
@@ -330,8 +326,7 @@ record RowGemv(
       return new Left() {
         @Override
         public List<Real> run(int row, int run, Run weights) {
-          var source =
-              problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
+          var source = problem.a.row(firstRow.plus(row).min(problem.m.plus(-1)), problem.depth);
           int count = weights.quants().size();
           int atOnce = Math.min(count, 16 / variant.in.bytes());
           var values = new ArrayList<Real>();

@@ -28,11 +28,7 @@ final class RowWeights {
    * @param raised see {@link BlockFormat}
    */
   RowWeights(
-      KernelBuilder k,
-      ProjectionParameters problem,
-      Packing packing,
-      int length,
-      boolean raised) {
+      KernelBuilder k, ProjectionParameters problem, Packing packing, int length, boolean raised) {
     this.k = k;
     this.problem = problem;
     this.packing = packing;

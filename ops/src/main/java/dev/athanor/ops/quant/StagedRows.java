@@ -106,8 +106,8 @@ final class StagedRows {
   }
 
   /**
-   * Brings a slice; all threads must come here, when no one reads the one before any more. Beyond
-   * K there are zeros, and beyond the last row that row again.
+   * Brings a slice; all threads must come here, when no one reads the one before any more. Beyond K
+   * there are zeros, and beyond the last row that row again.
    *
    * @param firstRow of the rows
    * @param firstStep of the slice
@@ -125,8 +125,7 @@ final class StagedRows {
         if (done + stepsAtOnce <= rows * steps()) {
           move(firstRow, firstStep, step, element, atOnce);
         } else {
-          k.when(
-              step.lt(rows * steps()), () -> move(firstRow, firstStep, step, element, atOnce));
+          k.when(step.lt(rows * steps()), () -> move(firstRow, firstStep, step, element, atOnce));
         }
       }
     }
@@ -153,13 +152,8 @@ final class StagedRows {
    */
   private void move(Int firstRow, Int firstStep, Int step, Int element, int count) {
     var row = firstRow.plus(step.div(steps())).min(problem.m.plus(-1));
-    var inK =
-        firstStep.plus(step.rem(steps())).times(KernelBuilder.WARP * part()).plus(element);
-    var values =
-        problem
-            .a
-            .row(row, problem.depth)
-            .loadWhere(inK.lt(problem.depth), count, inK);
+    var inK = firstStep.plus(step.rem(steps())).times(KernelBuilder.WARP * part()).plus(element);
+    var values = problem.a.row(row, problem.depth).loadWhere(inK.lt(problem.depth), count, inK);
     for (int i = 0; i < count; i += CHUNK) {
       var place = RowWeights.place(packing, element.plus(i), length);
       var chunk = values.subList(i, i + CHUNK).stream().map(Value::widen).toList();
@@ -194,8 +188,7 @@ final class StagedRows {
   private List<Real> read(SharedTile step, Int firstLine, Int lane, int count) {
     var values = new ArrayList<Real>();
     for (int i = 0; i < count / CHUNK; i++) {
-      step
-          .load(CHUNK, firstLine.plus(i), lane.times(CHUNK))
+      step.load(CHUNK, firstLine.plus(i), lane.times(CHUNK))
           .forEach(value -> values.add(value.widen()));
     }
     return values;

@@ -104,8 +104,7 @@ record TensorProjection(
 
   private void write(KernelBuilder k) {
     var problem =
-        new ProjectionParameters(
-            k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
+        new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
     var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
     var product = new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB());

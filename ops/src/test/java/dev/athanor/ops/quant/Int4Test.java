@@ -73,8 +73,8 @@ class Int4Test {
         split++;
         assertThat(plan.kernels()).hasSize(2);
         var first = Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c")));
-        assertThat(first).isEqualTo(
-                Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c"))));
+        assertThat(first)
+            .isEqualTo(Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c"))));
       }
     }
     assertThat(split).isPositive();

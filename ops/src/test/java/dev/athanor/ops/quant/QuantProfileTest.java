@@ -107,7 +107,13 @@ class QuantProfileTest {
    */
   @ParameterizedTest
   @CsvSource({
-    "Q4_0, F32", "Q4_1, F32", "Q5_0, F16", "Q8_0, F32", "Q4_K, F32", "Q4_K, F16", "Q5_K, F16",
+    "Q4_0, F32",
+    "Q4_1, F32",
+    "Q5_0, F16",
+    "Q8_0, F32",
+    "Q4_K, F32",
+    "Q4_K, F16",
+    "Q5_K, F16",
     "Q6_K, F32"
   })
   void rowsAreReadOnceForAllColumnsOfABlock(DType format, DType in) {
