@@ -119,8 +119,13 @@ final class ProjectionPlanner {
         !(problem.packing() instanceof Packing.Block(var format))
             || BlockFormat.alignment(format) == 16;
     for (boolean split : List.of(false, true)) {
-      if (wide) {
-        offerRows(length, split ? 1 : rows() > 2 ? 2 : 4, split, 0);
+      if (wide && split) {
+        offerRows(length, 1, true, 0);
+      } else if (wide) {
+        // more would take more registers for the sums of several rows than there are
+        for (int columns : rows() > 2 ? List.of(2) : List.of(4, 2)) {
+          offerRows(length, columns, false, 0);
+        }
       }
       if (problem.packing() instanceof Packing.Block) {
         offerRows(length, split ? 1 : 2, split, STAGES);
