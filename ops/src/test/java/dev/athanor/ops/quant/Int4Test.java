@@ -2,13 +2,17 @@ package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Random;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
@@ -53,6 +57,27 @@ class Int4Test {
     for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
     }
+  }
+
+  /** The last share of K is shorter, and no sum depends on which block comes first. */
+  @Test
+  void sharesOfKAddUpInOneOrder() {
+    var draw = new Draw(new Random(11));
+    int k = 1048;
+    var inputs = new HashMap<>(ones(17, 24, k, 0x11111111, 1));
+    inputs.put("a", draw.normal(DType.F16, 17, k));
+    var given = Attributes.of(OP.description(), Map.of("groupSize", -1, "outDtype", "f32"));
+    int split = 0;
+    for (var plan : OP.plans(Problems.types(inputs), given, TestDevices.H200)) {
+      if (plan.kernel().startsWith("mma") && plan.kernel().contains("split")) {
+        split++;
+        assertThat(plan.kernels()).hasSize(2);
+        var first = Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c")));
+        assertThat(first)
+            .isEqualTo(Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c"))));
+      }
+    }
+    assertThat(split).isPositive();
   }
 
   /** The rows of a are those of the identity, so that row k of c is row k of the weights. */
