@@ -71,8 +71,6 @@ final class MatmulReference {
   }
 
   private static MatmulProblem problem(Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return MatmulProblem.of(types, attributes);
+    return MatmulProblem.of(HostTensor.types(inputs), attributes);
   }
 }

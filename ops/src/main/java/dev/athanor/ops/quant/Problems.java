@@ -43,12 +43,6 @@ final class Problems {
     return (int) threads;
   }
 
-  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
-  }
-
   /** The PTX type of elements. */
   static Type type(DType dtype) {
     return switch (dtype) {

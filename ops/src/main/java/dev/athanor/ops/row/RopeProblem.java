@@ -27,13 +27,6 @@ record RopeProblem(
   /** An RMS norm and the dtype of its weights. */
   record Weighted(DType weights, float epsilon) {}
 
-  /** The types of tensors. */
-  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
-  }
-
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();
     // pairs of the half style are two runs, each aligned as the half; others are one run

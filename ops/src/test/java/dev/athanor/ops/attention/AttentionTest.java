@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.ops.Draw;
+import dev.athanor.ops.Tensors;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -12,8 +15,8 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.Map;
+import java.util.Random;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,19 +25,13 @@ import org.junit.jupiter.params.provider.EnumSource;
 class AttentionTest {
 
   private static final Attention ATTENTION = new Attention();
-  private static final Bench BENCH = new Bench();
-
-  @AfterAll
-  static void close() {
-    BENCH.close();
-  }
 
   private static Attributes attributes(Map<String, ?> given) {
     return Attributes.of(ATTENTION.description(), given);
   }
 
   private static Map<String, HostTensor> inputs(DType dtype, int sq, int sk, int d, int dv) {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     return Map.of(
         "q", draw.normal(dtype, sq, d),
         "k", draw.normal(dtype, sk, d),
@@ -47,13 +44,13 @@ class AttentionTest {
   void anIdentityOfValuesGivesTheProbabilities(DType dtype, int s) {
     var inputs =
         Map.of(
-            "q", Bench.draw().normal(dtype, s, 16),
-            "k", Bench.draw().normal(dtype, s, 16),
-            "v", Bench.identity(dtype, s));
-    var plans = BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", true)));
+            "q", new Draw(new Random(7)).normal(dtype, s, 16),
+            "k", new Draw(new Random(7)).normal(dtype, s, 16),
+            "v", Tensors.identity(dtype, s));
+    var plans = Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", true)));
     assertThat(plans).hasSizeGreaterThan(2);
     for (Plan plan : plans) {
-      var p = Bench.get(BENCH.run(plan, inputs), "out");
+      var p = Tensors.get(Runner.run(plan, inputs), "out");
       assertThat(p.get(0)).as(plan.kernel()).isEqualTo(1);
       for (int row = 0; row < s; row++) {
         double sum = 0;
@@ -75,10 +72,10 @@ class AttentionTest {
   @EnumSource(names = {"F32", "F16", "BF16"})
   void theFirstQueryOfCausalAttentionGetsTheFirstValue(DType dtype) {
     var inputs = inputs(dtype, 17, 17, 24, 12);
-    for (var plan : BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", true)))) {
-      var out = Bench.get(BENCH.run(plan, inputs), "out");
+    for (var plan : Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", true)))) {
+      var out = Tensors.get(Runner.run(plan, inputs), "out");
       for (int c = 0; c < 12; c++) {
-        assertThat(out.get(c)).isEqualTo(Bench.get(inputs, "v").get(c));
+        assertThat(out.get(c)).isEqualTo(Tensors.get(inputs, "v").get(c));
       }
     }
   }
@@ -89,13 +86,13 @@ class AttentionTest {
   void aQueryThatSeesNoKeyGivesZeros(DType dtype) {
     var inputs = inputs(dtype, 70, 20, 16, 16);
     var given = attributes(Map.of("causal", true, "withLse", true));
-    for (var plan : BENCH.plans(ATTENTION, inputs, given)) {
-      var outputs = BENCH.run(plan, inputs);
+    for (var plan : Runner.plans(ATTENTION, inputs, given)) {
+      var outputs = Runner.run(plan, inputs);
       for (int row = 0; row < 50; row++) {
-        assertThat(Bench.get(outputs, "lse").get(row)).isEqualTo(Double.NEGATIVE_INFINITY);
-        assertThat(Bench.get(outputs, "out").get(row * 16L)).isZero();
+        assertThat(Tensors.get(outputs, "lse").get(row)).isEqualTo(Double.NEGATIVE_INFINITY);
+        assertThat(Tensors.get(outputs, "out").get(row * 16L)).isZero();
       }
-      assertThat(Bench.get(outputs, "lse").get(50)).isFinite();
+      assertThat(Tensors.get(outputs, "lse").get(50)).isFinite();
     }
   }
 
@@ -112,9 +109,9 @@ class AttentionTest {
   void tensorCoresTakeLittleSharedMemory(int sq, int sk, int d, int dv) {
     var inputs = inputs(DType.F16, sq, sk, d, dv);
     var expected = ATTENTION.reference(inputs, attributes(Map.of()));
-    var plan = BENCH.plans(ATTENTION, inputs, attributes(Map.of())).getFirst();
+    var plan = Runner.plans(ATTENTION, inputs, attributes(Map.of())).getFirst();
     assertThat(plan.requiredSharedMemory()).isLessThanOrEqualTo(46 * 1024);
-    var out = Bench.get(BENCH.run(plan, inputs), "out").toDoubles();
+    var out = Tensors.get(Runner.run(plan, inputs), "out").toDoubles();
     assertThat(Attention.tolerance(DType.F16).error(out, AttentionReference.get(expected, "out")))
         .isLessThanOrEqualTo(2e-3);
   }
@@ -123,24 +120,24 @@ class AttentionTest {
   @CsvSource({"F32, false", "F32, true", "F16, false", "BF16, true"})
   void lseChangesNoBitOfTheOutput(DType dtype, boolean causal) {
     var inputs = inputs(dtype, 67, 130, 32, 20);
-    var without = BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", causal)));
+    var without = Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", causal)));
     var with =
-        BENCH.plans(ATTENTION, inputs, attributes(Map.of("causal", causal, "withLse", true)));
+        Runner.plans(ATTENTION, inputs, attributes(Map.of("causal", causal, "withLse", true)));
     assertThat(with).hasSameSizeAs(without);
     for (int i = 0; i < with.size(); i++) {
-      var outputs = BENCH.run(with.get(i), inputs);
+      var outputs = Runner.run(with.get(i), inputs);
       assertThat(outputs).containsOnlyKeys("out", "lse");
-      Bench.equalBits(
-          Bench.get(outputs, "out"), Bench.get(BENCH.run(without.get(i), inputs), "out"));
+      Tensors.equalBits(
+          Tensors.get(outputs, "out"), Tensors.get(Runner.run(without.get(i), inputs), "out"));
     }
   }
 
   @Test
   void scoresLessLseAreTheLogarithmsOfProbabilities() {
     var inputs = inputs(DType.F32, 19, 33, 16, 8);
-    var lse = Bench.get(BENCH.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
-    var q = Bench.get(inputs, "q").toDoubles();
-    var k = Bench.get(inputs, "k").toDoubles();
+    var lse = Tensors.get(Runner.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
+    var q = Tensors.get(inputs, "q").toDoubles();
+    var k = Tensors.get(inputs, "k").toDoubles();
     for (int row = 0; row < 19; row++) {
       double sum = 0;
       for (int key = 0; key < 33; key++) {
@@ -154,7 +151,7 @@ class AttentionTest {
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
   void aHeadOfManyIsEqualBitForBitToItselfAlone(DType dtype) {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     int s = 35;
     int d = 16;
     var inputs =
@@ -163,29 +160,29 @@ class AttentionTest {
             "k", draw.normal(dtype, 2, 2, s, d),
             "v", draw.normal(dtype, 2, 2, s, d));
     var given = attributes(Map.of("causal", true));
-    var all = BENCH.plans(ATTENTION, inputs, given);
+    var all = Runner.plans(ATTENTION, inputs, given);
     var one = TensorType.of(dtype, s, d);
     for (int head = 0; head < 8; head++) {
       int shared = head / 4 * 2 + head % 4 / 2;
       var alone =
           Map.of(
-              "q", Bench.slice(Bench.get(inputs, "q"), (long) head * s * d, one),
-              "k", Bench.slice(Bench.get(inputs, "k"), (long) shared * s * d, one),
-              "v", Bench.slice(Bench.get(inputs, "v"), (long) shared * s * d, one));
-      var out = Bench.get(BENCH.run(all.getFirst(), inputs), "out");
+              "q", Tensors.slice(Tensors.get(inputs, "q"), (long) head * s * d, one),
+              "k", Tensors.slice(Tensors.get(inputs, "k"), (long) shared * s * d, one),
+              "v", Tensors.slice(Tensors.get(inputs, "v"), (long) shared * s * d, one));
+      var out = Tensors.get(Runner.run(all.getFirst(), inputs), "out");
       var same =
-          BENCH.plans(ATTENTION, alone, given).stream()
+          Runner.plans(ATTENTION, alone, given).stream()
               .filter(plan -> plan.kernel().equals(all.getFirst().kernel()))
               .findFirst()
               .orElseThrow();
-      Bench.equalBits(
-          Bench.slice(out, (long) head * s * d, one), Bench.get(BENCH.run(same, alone), "out"));
+      Tensors.equalBits(
+          Tensors.slice(out, (long) head * s * d, one), Tensors.get(Runner.run(same, alone), "out"));
     }
   }
 
   @Test
   void rankThreeIsABatchOfOneHead() {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     var of = TensorType.of(DType.F32, 3, 1, 9, 8);
     var inputs =
         Map.of(
@@ -195,15 +192,15 @@ class AttentionTest {
             draw.normal(DType.F32, 3, 9, 8),
             "v",
             draw.normal(DType.F32, 3, 9, 8));
-    var out = Bench.get(BENCH.run(ATTENTION, inputs, Map.of()), "out");
+    var out = Tensors.get(Runner.run(ATTENTION, inputs, Map.of()), "out");
     assertThat(out.type()).isEqualTo(TensorType.of(DType.F32, 3, 9, 8));
     var four =
         Map.of(
-            "q", Bench.slice(Bench.get(inputs, "q"), 0, of),
-            "k", Bench.slice(Bench.get(inputs, "k"), 0, of),
-            "v", Bench.slice(Bench.get(inputs, "v"), 0, of));
-    Bench.equalBits(
-        Bench.slice(Bench.get(BENCH.run(ATTENTION, four, Map.of()), "out"), 0, out.type()), out);
+            "q", Tensors.slice(Tensors.get(inputs, "q"), 0, of),
+            "k", Tensors.slice(Tensors.get(inputs, "k"), 0, of),
+            "v", Tensors.slice(Tensors.get(inputs, "v"), 0, of));
+    Tensors.equalBits(
+        Tensors.slice(Tensors.get(Runner.run(ATTENTION, four, Map.of()), "out"), 0, out.type()), out);
   }
 
   @Test
@@ -292,7 +289,7 @@ class AttentionTest {
   }
 
   private static void refused(Map<String, ?> given, String message) {
-    var types = Bench.types(inputs(DType.F32, 4, 4, 8, 8));
+    var types = HostTensor.types(inputs(DType.F32, 4, 4, 8, 8));
     assertThatThrownBy(() -> ATTENTION.plans(types, attributes(given), TestDevices.H200))
         .isInstanceOf(OpException.InvalidAttribute.class)
         .hasMessage(message);

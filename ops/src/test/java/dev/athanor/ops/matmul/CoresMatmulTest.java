@@ -2,6 +2,7 @@ package dev.athanor.ops.matmul;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -30,8 +31,7 @@ class CoresMatmulTest {
 
   private static List<? extends Plan> plans(
       Map<String, HostTensor> inputs, Map<String, ?> attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     return MATMUL.plans(types, Attributes.of(MATMUL.description(), attributes), TestDevices.H200);
   }
 
@@ -85,8 +85,8 @@ class CoresMatmulTest {
           var same = byName.get(plan.kernel());
           if (same != null) {
             compared++;
-            var whole = Runner.bytes(Runner.run(same, batched, "c"));
-            var own = Runner.bytes(Runner.run(plan, single, "c"));
+            var whole = Tensors.bytes(Runner.run(same, batched, "c"));
+            var own = Tensors.bytes(Runner.run(plan, single, "c"));
             int from = (i * 3 + j) * own.length;
             assertThat(Arrays.copyOfRange(whole, from, from + own.length))
                 .as(plan.kernel())

@@ -5,6 +5,7 @@ import static dev.athanor.ops.matmul.MatmulProfileTest.movesWholeSectors;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.ops.Tensors;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -164,7 +165,7 @@ class GemvTest {
   }
 
   private static byte[] bytes(Plan plan, Map<String, HostTensor> inputs, String output) {
-    return Runner.bytes(Runner.run(plan, inputs, output));
+    return Tensors.bytes(Runner.run(plan, inputs, output));
   }
 
   @Test

@@ -67,7 +67,7 @@ class MatmulInt8Test {
     var attributes = attributes("i32");
     var expected = MATMUL.reference(inputs, attributes).get("c");
     for (var plan : MATMUL.plans(types(inputs), attributes, TestDevices.H200)) {
-      var c = Objects.requireNonNull(Runner.run(plan, inputs).get("c"));
+      var c = Runner.run(plan, inputs, "c");
       assertThat(c.type().dtype()).isEqualTo(DType.I32);
       assertThat(c.toDoubles()).as(plan.kernel()).isEqualTo(expected);
     }
@@ -78,8 +78,7 @@ class MatmulInt8Test {
   }
 
   private static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     return types;
   }
 
@@ -131,7 +130,7 @@ class MatmulInt8Test {
             HostTensor.of(TensorType.of(DType.F32, 1), 0.3f));
     float nearest = (float) ((3 + 1600.0 * 127 * 127) * 0.1f * 0.3f);
     for (var plan : MATMUL.plans(types(inputs), attributes("f32"), TestDevices.H200)) {
-      assertThat(Objects.requireNonNull(Runner.run(plan, inputs).get("c")).toDoubles())
+      assertThat(Runner.run(plan, inputs, "c").toDoubles())
           .as(plan.kernel())
           .containsExactly(nearest);
     }

@@ -35,8 +35,7 @@ class TensorMatmulTest {
 
   /** The plans on tensor cores. */
   private static List<LaunchPlan> plans(Map<String, HostTensor> inputs, Map<String, ?> attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     return MATMUL
         .plans(types, Attributes.of(MATMUL.description(), attributes), TestDevices.H200)
         .stream()
@@ -56,7 +55,7 @@ class TensorMatmulTest {
   }
 
   private static double[] c(LaunchPlan plan, Map<String, HostTensor> inputs) {
-    return Objects.requireNonNull(Runner.run(plan, inputs).get("c")).toDoubles();
+    return Runner.run(plan, inputs, "c").toDoubles();
   }
 
   private static HostTensor filled(TensorType type, boolean transposed, IntBinaryOperator value) {

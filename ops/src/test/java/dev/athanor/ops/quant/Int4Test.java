@@ -2,6 +2,8 @@ package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Tensors;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
@@ -24,8 +26,8 @@ class Int4Test {
 
   private static Map<String, HostTensor> ones(int m, int n, int k, long word, double... scales) {
     return Map.of(
-        "a", Products.filled(TensorType.of(DType.F16, m, k), 1),
-        "packed", Products.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
+        "a", Tensors.filled(TensorType.of(DType.F16, m, k), 1),
+        "packed", Tensors.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
         "scales",
             HostTensor.of(
                 TensorType.of(DType.F16, scales.length, n),
@@ -42,7 +44,7 @@ class Int4Test {
   @CsvSource({"0x11111111, 128", "0x88888888, -1024", "0x77777777, 896", "0xFFFFFFFF, -128"})
   void equalWeightsAddUp(String word, double sum) {
     var inputs = ones(16, 8, 128, Long.decode(word), 1);
-    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(sum);
     }
   }
@@ -50,7 +52,7 @@ class Int4Test {
   @Test
   void everyGroupHasItsScale() {
     var inputs = ones(17, 13, 256, 0x11111111, 1, 2);
-    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
     }
   }
@@ -64,11 +66,11 @@ class Int4Test {
     boolean signed = layout.equals("k-packed");
     inputs.put(
         "packed",
-        Products.filled(
+        Tensors.filled(
             signed ? TensorType.of(DType.U32, 13, 1) : TensorType.of(DType.U32, 1, 13),
             0x87654321L));
-    inputs.put("scales", Products.filled(TensorType.of(DType.F16, 1, 13), 0.5));
-    for (var c : Products.all(OP, Map.of("layout", layout), inputs, "c").entrySet()) {
+    inputs.put("scales", Tensors.filled(TensorType.of(DType.F16, 1, 13), 0.5));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", layout), "c").entrySet()) {
       for (int i = 0; i < c.getValue().length; i++) {
         int nibble = i / 13 + 1;
         double expected = signed ? nibble < 8 ? nibble : -8 : nibble - 8;
@@ -136,7 +138,7 @@ class Int4Test {
             "zeros", HostTensor.of(TensorType.of(DType.U32, 2, n / 8), packedZeros));
     var attributes =
         Map.of("layout", layout, "groupSize", 32, "zeroFormat", zeroFormat, "outDtype", "f32");
-    for (var c : Products.all(OP, attributes, inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, attributes, "c").entrySet()) {
       for (int i = 0; i < k * n; i++) {
         int group = i / n / 32;
         double exact =
@@ -152,13 +154,13 @@ class Int4Test {
   @Test
   void zerosOfGptqAreLessOneUnlessItIsSaid() {
     var inputs = new HashMap<String, HostTensor>(ones(2, 8, 32, 0x99999999L, 1));
-    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
-    inputs.put("zeros", Products.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
-    for (var c : Products.all(OP, Map.of("layout", "gptq"), inputs, "c").entrySet()) {
+    inputs.put("packed", Tensors.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
+    inputs.put("zeros", Tensors.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", "gptq"), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(32);
     }
-    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 32, 1), 0x99999999L));
-    for (var c : Products.all(OP, Map.of("layout", "awq"), inputs, "c").entrySet()) {
+    inputs.put("packed", Tensors.filled(TensorType.of(DType.U32, 32, 1), 0x99999999L));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", "awq"), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(64);
     }
   }
@@ -193,7 +195,7 @@ class Int4Test {
       DType.U32.writeLong(packed.data(), i, words[i]);
     }
     var inputs = Map.of("x", packed, "scale", scales);
-    for (var y : Products.all(new Dequantize(), Map.of("groupSize", 32), inputs, "y").values()) {
+    for (var y : Runner.all(new Dequantize(), inputs, Map.of("groupSize", 32), "y").values()) {
       for (int i = 0; i < n * k; i++) {
         double scale = scales.get((long) (i % k / 32) * n + i / k);
         assertThat(Math.abs(y[i] - w.get(i))).isLessThanOrEqualTo(0.502 * scale);

@@ -2,6 +2,7 @@ package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -35,23 +36,23 @@ class QkvTest {
     var op = new QkvProject(int4);
     for (var in : List.of(DType.F16, DType.BF16)) {
       var inputs = new HashMap<String, HostTensor>();
-      inputs.put("x", Products.filled(TensorType.of(in, m, k), 1));
+      inputs.put("x", Tensors.filled(TensorType.of(in, m, k), 1));
       for (var letter : QkvProject.LETTERS) {
         int n = letter.equals("q") ? nq : nkv;
         int weight = 1 + QkvProject.LETTERS.indexOf(letter);
         inputs.put(
             "w" + letter,
             int4
-                ? Products.filled(
+                ? Tensors.filled(
                     TensorType.of(DType.U32, n, k / 8), (double) (0x11111111L * weight))
-                : Products.filled(TensorType.of(DType.I8, k, n), weight));
+                : Tensors.filled(TensorType.of(DType.I8, k, n), weight));
         inputs.put(
             "scale" + letter.toUpperCase(Locale.ROOT),
             int4
-                ? Products.filled(TensorType.of(DType.F16, 1, n), 1)
-                : Products.filled(TensorType.of(DType.F32), 1));
+                ? Tensors.filled(TensorType.of(DType.F16, 1, n), 1)
+                : Tensors.filled(TensorType.of(DType.F32), 1));
       }
-      var all = Products.all(op, Map.of(), inputs);
+      var all = Runner.all(op, inputs, Map.of());
       assertThat(all.keySet()).anyMatch(name -> name.startsWith("mma"));
       assertThat(all.keySet()).anyMatch(name -> name.startsWith("gemv"));
       all.forEach((kernel, outputs) -> {
@@ -70,7 +71,7 @@ class QkvTest {
     var op = new QkvProject(int4);
     for (var problem : op.cases(new Random(1), false)) {
       for (var plan :
-          op.plans(Problems.types(problem.inputs()), problem.attributes(), TestDevices.H200)) {
+          op.plans(HostTensor.types(problem.inputs()), problem.attributes(), TestDevices.H200)) {
         assertThat(plan.kernels()).hasSize(1);
         assertThat(plan.workspaceBytes()).isZero();
       }
@@ -90,15 +91,15 @@ class QkvTest {
       var problem = op.cases(new Random(3), true).getFirst();
       for (var plan :
           op.plans(
-              Problems.types(problem.inputs()),
+              HostTensor.types(problem.inputs()),
               new Attributes(problem.attributes().values()),
               TestDevices.H200)) {
         var first = Runner.run(plan, problem.inputs());
         var second = Runner.run(plan, problem.inputs());
         for (var output : plan.outputs().keySet()) {
-          assertThat(Runner.bytes(Objects.requireNonNull(first.get(output))))
+          assertThat(Tensors.bytes(Objects.requireNonNull(first.get(output))))
               .as("%s of %s", output, plan.kernel())
-              .isEqualTo(Runner.bytes(Objects.requireNonNull(second.get(output))));
+              .isEqualTo(Tensors.bytes(Objects.requireNonNull(second.get(output))));
         }
       }
     }

@@ -2,6 +2,7 @@ package dev.athanor.ops.row;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Runner;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -25,7 +26,7 @@ class RowProfileTest {
   /** The profiles of the launches of each plan, by its kernel. */
   private static Map<String, OpProfile> profiles(
       String name, DType dtype, int n, Map<String, ?> attributes) {
-    var op = RowRig.op(name);
+    var op = Runner.op(name);
     var types = new HashMap<String, TensorType>();
     for (var input : op.description().inputs()) {
       boolean shared = input.shape().equals("[N]");
@@ -123,7 +124,7 @@ class RowProfileTest {
   @ParameterizedTest
   @CsvSource({"half, F32, 64", "half, BF16, 128", "interleaved, F32, 64", "interleaved, F16, 128"})
   void ropeReadsEachPairOnce(String style, DType dtype, int d) {
-    var op = RowRig.op("rope");
+    var op = Runner.op("rope");
     int half = d / 2;
     var types =
         Map.of(

@@ -100,8 +100,7 @@ public final class RunCommand implements Callable<Integer> {
     for (var input : inputs.entrySet()) {
       given.put(input.getKey(), read(input.getKey(), input.getValue()));
     }
-    var types = new LinkedHashMap<String, TensorType>();
-    given.forEach((input, tensor) -> types.put(input, tensor.type()));
+    var types = HostTensor.types(given);
     try {
       Catalogue.checkInputs(op.description(), types);
       var problem = new Problem(op, types, Attributes.of(op.description(), attributes));
