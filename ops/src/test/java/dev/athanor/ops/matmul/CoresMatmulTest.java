@@ -2,6 +2,7 @@ package dev.athanor.ops.matmul;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
@@ -48,6 +49,7 @@ class CoresMatmulTest {
       for (int i = 0; i < c.length; i++) {
         assertThat(Math.abs(c[i] - exact[i])).as("%s at %d", plan.kernel(), i).isLessThan(1e-4);
       }
+      assertThat(Tolerance.relative(1e-4).error(c, exact)).as(plan.kernel()).isLessThan(1e-4);
     }
   }
 
