@@ -7,6 +7,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.IntStream;
 
 /** Makes tensors for tests, takes them apart and compares them. */
 public final class Tensors {
@@ -53,5 +54,19 @@ public final class Tensors {
   public static void equalBits(HostTensor a, HostTensor b) {
     assertThat(a.type()).isEqualTo(b.type());
     assertThat(bytes(a)).isEqualTo(bytes(b));
+  }
+
+  /** The cosine of the angle between two vectors. */
+  public static double cosine(double[] x, double[] y) {
+    return dot(x, y) / Math.sqrt(dot(x, x) * dot(y, y));
+  }
+
+  private static double dot(double[] x, double[] y) {
+    return IntStream.range(0, x.length).mapToDouble(i -> x[i] * y[i]).sum();
+  }
+
+  /** The index of the greatest number. */
+  public static int greatest(double[] x) {
+    return IntStream.range(0, x.length).reduce((i, j) -> x[j] > x[i] ? j : i).orElseThrow();
   }
 }

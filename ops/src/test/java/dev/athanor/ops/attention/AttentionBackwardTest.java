@@ -49,8 +49,14 @@ class AttentionBackwardTest {
   @ParameterizedTest
   @CsvSource({
     "F32, 32, 32, false",
+    "F32, 32, 32, true",
+    "F32, 64, 64, false",
     "F32, 64, 64, true",
+    "F32, 128, 128, false",
+    "F32, 128, 128, true",
+    "F32, 17, 19, false",
     "F32, 17, 19, true",
+    "F32, 257, 32, false",
     "F32, 257, 32, true",
     "F16, 128, 128, true",
     "F16, 257, 32, false",

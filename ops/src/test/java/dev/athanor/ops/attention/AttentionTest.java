@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import java.util.List;
+import dev.athanor.ops.Tolerance;
+import dev.athanor.ops.Op;
+import org.junit.jupiter.params.provider.ValueSource;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Runner;
@@ -96,7 +100,20 @@ class AttentionTest {
     }
   }
 
-  /** Sizes of Sq, Sk, D, Dv, the last one with a ragged tail. */
+  /** One query alone, and tiles of every raggedness. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 16, 17, 19, 64})
+  void singlesAreRight(int s) {
+    var within = Map.of("out", Tolerance.maximum(1e-5));
+    Runner.verify(
+        ATTENTION,
+        List.of(
+            new Op.Case(inputs(DType.F32, s, s, 32, 32), attributes(Map.of()), within),
+            new Op.Case(
+                inputs(DType.F32, s, s, 19, 19), attributes(Map.of("causal", true)), within)));
+  }
+
+  /** Sizes of Sq, Sk, D, Dv; the last ones have ragged tails and rows without alignment. */
   @ParameterizedTest
   @CsvSource({
     "16, 16, 16, 8",
@@ -104,7 +121,8 @@ class AttentionTest {
     "64, 128, 64, 64",
     "64, 384, 64, 64",
     "16, 32, 16, 8",
-    "64, 400, 64, 64"
+    "64, 400, 64, 64",
+    "17, 401, 15, 9"
   })
   void tensorCoresTakeLittleSharedMemory(int sq, int sk, int d, int dv) {
     var inputs = inputs(DType.F16, sq, sk, d, dv);
@@ -138,7 +156,11 @@ class AttentionTest {
     var lse = Tensors.get(Runner.run(ATTENTION, inputs, Map.of("withLse", true)), "lse");
     var q = Tensors.get(inputs, "q").toDoubles();
     var k = Tensors.get(inputs, "k").toDoubles();
+    var exact =
+        AttentionReference.get(
+            ATTENTION.reference(inputs, attributes(Map.of("withLse", true))), "lse");
     for (int row = 0; row < 19; row++) {
+      assertThat(lse.get(row)).isCloseTo(exact[row], within(1e-5));
       double sum = 0;
       for (int key = 0; key < 33; key++) {
         sum += Math.exp(AttentionReference.dot(q, row, k, key, 16) / 4 - lse.get(row));

@@ -135,21 +135,9 @@ class GemvTest {
     var exact = Objects.requireNonNull(GEMV.reference(inputs, attributes).get("y"));
     for (var plan : plans(dtype, transposeA, 333, 512)) {
       var result = Runner.run(plan, inputs, "y").toDoubles();
-      assertThat(cosine(result, exact)).as(plan.kernel()).isGreaterThan(0.9999);
-      assertThat(greatest(result)).as(plan.kernel()).isEqualTo(greatest(exact));
+      assertThat(Tensors.cosine(result, exact)).as(plan.kernel()).isGreaterThan(0.9999);
+      assertThat(Tensors.greatest(result)).as(plan.kernel()).isEqualTo(Tensors.greatest(exact));
     }
-  }
-
-  private static double cosine(double[] x, double[] y) {
-    return dot(x, y) / Math.sqrt(dot(x, x) * dot(y, y));
-  }
-
-  private static double dot(double[] x, double[] y) {
-    return IntStream.range(0, x.length).mapToDouble(i -> x[i] * y[i]).sum();
-  }
-
-  private static int greatest(double[] x) {
-    return IntStream.range(0, x.length).reduce((i, j) -> x[j] > x[i] ? j : i).orElseThrow();
   }
 
   /** No atomics: repeated runs give the same bits, those of parts of K among them. */
