@@ -92,10 +92,8 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     for (var slot : slots) {
       arguments.add(
           switch (slot) {
-            case Slot.Input(var name, var offset) ->
-                pointer(bindings.input(name), offset);
-            case Slot.Output(var name, var offset) ->
-                pointer(bindings.output(name), offset);
+            case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
+            case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
             case Slot.Workspace(var offset) ->
                 new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
             case Slot.Scalar(var value) -> value;

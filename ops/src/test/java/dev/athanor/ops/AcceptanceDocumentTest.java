@@ -35,7 +35,8 @@ class AcceptanceDocumentTest {
   void everyCaseOfOpsHasARow() throws IOException {
     var cases = new ArrayList<>(IntStream.rangeClosed(1, 17).boxed().toList());
     cases.addAll(List.of(21, 22));
-    assertThat(rows()).extracting(row -> Integer.valueOf(row.split("\\|", -1)[1].strip()))
+    assertThat(rows())
+        .extracting(row -> Integer.valueOf(row.split("\\|", -1)[1].strip()))
         .isEqualTo(cases);
   }
 

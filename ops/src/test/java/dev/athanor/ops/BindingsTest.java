@@ -143,8 +143,8 @@ class BindingsTest {
     refused(
         () -> new Bindings(Map.of("x", first), Map.of("y", first), Optional.empty()),
         "output y overlaps input x; outputs must not share memory with other tensors");
-    assertThatThrownBy(() ->
-            new Bindings(Map.of(), Map.of("q", second, "k", second), Optional.empty()))
+    assertThatThrownBy(
+            () -> new Bindings(Map.of(), Map.of("q", second, "k", second), Optional.empty()))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageMatching(
             "output ([qk]) overlaps output (?!\\1)[qk]; outputs must not share memory with other"

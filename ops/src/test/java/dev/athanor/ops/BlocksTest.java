@@ -189,8 +189,7 @@ class BlocksTest {
   void anUnknownFormatIsRefusedAndNotGuessed() {
     assertThatThrownBy(() -> TensorType.parse("q2_k[1,256]"))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage(
-            "\"q2_k[1,256]\" has no known dtype; dtypes are " + DType.names());
+        .hasMessage("\"q2_k[1,256]\" has no known dtype; dtypes are " + DType.names());
   }
 
   @Test

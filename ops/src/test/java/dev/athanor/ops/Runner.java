@@ -123,9 +123,7 @@ public final class Runner {
 
     @Override
     public List<? extends Plan> plans(
-        Map<String, TensorType> inputs,
-        Attributes attributes,
-        Capability capability) {
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
       return op.plans(inputs, attributes, TestDevices.SMALL).subList(0, 1);
     }
 

@@ -2,8 +2,6 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;

@@ -2,8 +2,6 @@ package dev.athanor.ops.matmul;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.LongToDoubleFunction;

@@ -5,8 +5,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.stream.LongStream;
 
 /** What the problems of this package have in common. */

@@ -33,7 +33,11 @@ final class ProjectionCases {
         int k = sizes[s][2] * format.blockElements();
         cases.add(
             new Case(
-                Map.of("a", draw.normal(in, m, k), "w", draw.blocks(TensorType.of(format, sizes[s][1], k))),
+                Map.of(
+                    "a",
+                    draw.normal(in, m, k),
+                    "w",
+                    draw.blocks(TensorType.of(format, sizes[s][1], k))),
                 Attributes.of(new MatmulGguf().description(), Map.of()),
                 Map.of("c", Tolerance.relative(1e-3))));
       }

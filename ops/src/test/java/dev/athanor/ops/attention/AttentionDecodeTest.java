@@ -3,14 +3,14 @@ package dev.athanor.ops.attention;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.ops.Draw;
-import dev.athanor.ops.Tensors;
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
 import java.util.Map;
@@ -102,7 +102,8 @@ class AttentionDecodeTest {
               .findFirst()
               .orElseThrow();
       Tensors.equalBits(
-          Tensors.get(Runner.run(plan, paged), "out"), Tensors.get(Runner.run(same, inputs), "out"));
+          Tensors.get(Runner.run(plan, paged), "out"),
+          Tensors.get(Runner.run(same, inputs), "out"));
     }
   }
 

@@ -4,20 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
-import java.util.List;
-import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.Op;
-import org.junit.jupiter.params.provider.ValueSource;
-import dev.athanor.ops.Draw;
-import dev.athanor.ops.Tensors;
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.regex.Pattern;
@@ -25,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class AttentionTest {
 
@@ -200,7 +200,8 @@ class AttentionTest {
               .findFirst()
               .orElseThrow();
       Tensors.equalBits(
-          Tensors.slice(out, (long) head * s * d, one), Tensors.get(Runner.run(same, alone), "out"));
+          Tensors.slice(out, (long) head * s * d, one),
+          Tensors.get(Runner.run(same, alone), "out"));
     }
   }
 
@@ -224,7 +225,8 @@ class AttentionTest {
             "k", Tensors.slice(Tensors.get(inputs, "k"), 0, of),
             "v", Tensors.slice(Tensors.get(inputs, "v"), 0, of));
     Tensors.equalBits(
-        Tensors.slice(Tensors.get(Runner.run(ATTENTION, four, Map.of()), "out"), 0, out.type()), out);
+        Tensors.slice(Tensors.get(Runner.run(ATTENTION, four, Map.of()), "out"), 0, out.type()),
+        out);
   }
 
   @Test

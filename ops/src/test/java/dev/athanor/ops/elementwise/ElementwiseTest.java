@@ -2,12 +2,12 @@ package dev.athanor.ops.elementwise;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
@@ -123,11 +123,14 @@ class ElementwiseTest {
             output,
             List.of());
     var cost = new Plan.Cost(600, 2000);
-    var whole = Runner.run(planner.plans(cost, TestDevices.H200).getFirst(), inputs, "y").toDoubles();
+    var whole =
+        Runner.run(planner.plans(cost, TestDevices.H200).getFirst(), inputs, "y").toDoubles();
     for (long most : new long[] {16, 48, 96, 256}) {
       var plan = planner.plans(cost, TestDevices.H200, most).getFirst();
       assertThat((long) plan.steps().size()).isGreaterThanOrEqualTo(15L * width / most);
-      assertThat(Runner.run(plan, inputs, "y").toDoubles()).as("parts of %d", most).isEqualTo(whole);
+      assertThat(Runner.run(plan, inputs, "y").toDoubles())
+          .as("parts of %d", most)
+          .isEqualTo(whole);
     }
   }
 

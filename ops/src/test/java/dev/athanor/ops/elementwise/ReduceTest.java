@@ -2,11 +2,11 @@ package dev.athanor.ops.elementwise;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import java.util.Arrays;
 import java.util.List;
@@ -106,13 +106,17 @@ class ReduceTest {
     assertThat(kernel(4096, 16_384)).isEqualTo("reduce_sum_f32_block_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
     var tall =
-        Runner.plans(Runner.op("reduce"), Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
+        Runner.plans(
+            Runner.op("reduce"),
+            Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)),
+            Map.of("axis", 0));
     assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
     assertThat(tall.getFirst().workspaceBytes()).isPositive();
   }
 
   private static String kernel(long rows, long n) {
-    var plans = Runner.plans(Runner.op("reduce"), Map.of("x", TensorType.of(DType.F32, rows, n)), Map.of());
+    var plans =
+        Runner.plans(Runner.op("reduce"), Map.of("x", TensorType.of(DType.F32, rows, n)), Map.of());
     return plans.getFirst().kernel();
   }
 
@@ -120,11 +124,13 @@ class ReduceTest {
   void anyDimensionCanGo() {
     var x = HostTensor.of(TensorType.of(DType.F64, 2, 3, 2), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
     for (var axis : List.of(1, -2)) {
-      var y = Runner.run(Runner.op("reduce"), Map.of("x", x), Map.of("axis", axis, "kind", "max"), "y");
+      var y =
+          Runner.run(Runner.op("reduce"), Map.of("x", x), Map.of("axis", axis, "kind", "max"), "y");
       assertThat(y.type()).isEqualTo(TensorType.of(DType.F64, 2, 2));
       assertThat(y.toDoubles()).containsExactly(5, 6, 11, 12);
     }
-    var indices = Runner.run(Runner.op("argmax"), Map.of("x", x), Map.of("axis", 0, "outDtype", "i32"), "y");
+    var indices =
+        Runner.run(Runner.op("argmax"), Map.of("x", x), Map.of("axis", 0, "outDtype", "i32"), "y");
     assertThat(indices.type()).isEqualTo(TensorType.of(DType.I32, 3, 2));
     assertThat(indices.toDoubles()).containsOnly(1);
   }

@@ -2,8 +2,6 @@ package dev.athanor.ops.matmul;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -13,9 +11,10 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;

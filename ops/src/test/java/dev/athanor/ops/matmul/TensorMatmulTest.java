@@ -3,22 +3,22 @@ package dev.athanor.ops.matmul;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.Op;
-import dev.athanor.ops.KernelCache;
-import dev.athanor.ops.HostRun;
-import dev.athanor.engine.emulator.EmulatorOptions;
-import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostRun;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -170,8 +170,7 @@ class TensorMatmulTest {
   void halvesOfEveryShapeAreMultiplied(int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(2));
     var inputs = Map.of("a", draw.normal(DType.F16, m, k), "b", draw.normal(DType.F16, k, n));
-    var attributes =
-        Attributes.of(MATMUL.description(), attributes(DType.F16, false, false));
+    var attributes = Attributes.of(MATMUL.description(), attributes(DType.F16, false, false));
     // far less than K·2⁻¹⁰ times the greatest of a and of b
     Runner.verify(
         MATMUL, List.of(new Op.Case(inputs, attributes, Map.of("c", Tolerance.maximum(1e-4)))));

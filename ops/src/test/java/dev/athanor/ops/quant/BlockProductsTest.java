@@ -9,8 +9,8 @@ import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
-import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Tolerance;
 import java.util.HashMap;
 import java.util.Map;
@@ -47,7 +47,8 @@ class BlockProductsTest {
   void vectorsOfSinglesLoseOnlyRoundings(DType format, double limit) {
     var draw = new Draw(new Random(21));
     var inputs =
-        Map.of("a", draw.normal(DType.F32, 1, 512), "w", draw.blocks(TensorType.of(format, 7, 512)));
+        Map.of(
+            "a", draw.normal(DType.F32, 1, 512), "w", draw.blocks(TensorType.of(format, 7, 512)));
     var exact = exact(GGUF, inputs, Map.of());
     var results = Runner.all(GGUF, inputs, Map.of(), "c");
     assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("gemv"));

@@ -2,18 +2,18 @@ package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.List;
-import dev.athanor.ops.Tolerance;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Op;
-import dev.athanor.ops.Tensors;
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.assertj.core.data.Offset;
@@ -179,8 +179,7 @@ class Int4Test {
             "a", draw.normal(DType.F16, m, k),
             "packed", draw.bytes(TensorType.of(DType.U32, n, k / 8)),
             "scales", draw.uniform(0.01, 0.1, TensorType.of(DType.F16, Math.ceilDiv(k, group), n)));
-    var attributes =
-        Attributes.of(OP.description(), Map.of("groupSize", group, "outDtype", "f32"));
+    var attributes = Attributes.of(OP.description(), Map.of("groupSize", group, "outDtype", "f32"));
     Runner.verify(
         OP, List.of(new Op.Case(inputs, attributes, Map.of("c", Tolerance.relative(1e-3)))));
   }
@@ -213,8 +212,7 @@ class Int4Test {
           long bits = 0;
           for (int i = 0; i < 8; i++) {
             double scale = scales.get((long) (word / 4) * n + column);
-            long q =
-                Math.clamp((long) Math.rint(w.get(column * k + word * 8 + i) / scale), -8, 7);
+            long q = Math.clamp((long) Math.rint(w.get(column * k + word * 8 + i) / scale), -8, 7);
             bits |= (q & 15) << (4 * i);
           }
           DType.U32.writeLong(packed.data(), (long) column * (k / 8) + word, bits);

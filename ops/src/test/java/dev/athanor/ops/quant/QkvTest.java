@@ -3,16 +3,16 @@ package dev.athanor.ops.quant;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.athanor.ops.Draw;
-import dev.athanor.ops.Tolerance;
-import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -121,16 +121,13 @@ class QkvTest {
     for (var letter : QkvProject.LETTERS) {
       inputs.put(
           "w" + letter,
-          draw.bytes(
-              int4 ? TensorType.of(DType.U32, n, k / 8) : TensorType.of(DType.I8, k, n)));
+          draw.bytes(int4 ? TensorType.of(DType.U32, n, k / 8) : TensorType.of(DType.I8, k, n)));
       inputs.put(
           "scale" + letter.toUpperCase(Locale.ROOT),
           draw.uniform(
               0.01,
               0.02,
-              int4
-                  ? TensorType.of(DType.F16, Math.ceilDiv(k, 128), n)
-                  : TensorType.of(DType.F32)));
+              int4 ? TensorType.of(DType.F16, Math.ceilDiv(k, 128), n) : TensorType.of(DType.F32)));
     }
     return inputs;
   }

@@ -2,10 +2,10 @@ package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.ops.Runner;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
 import java.util.Objects;

@@ -2,13 +2,13 @@ package dev.athanor.ops.row;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.ops.Runner;
 import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.HashMap;

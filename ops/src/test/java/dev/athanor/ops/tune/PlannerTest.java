@@ -97,8 +97,7 @@ class PlannerTest {
     for (var dtype : new String[] {"f16", "bf16"}) {
       var problem =
           Problem.parse(
-              Runner.op("matmul"),
-              "a=%s[%d,%d] b=%s[%d,%d]".formatted(dtype, m, k, dtype, k, n));
+              Runner.op("matmul"), "a=%s[%d,%d] b=%s[%d,%d]".formatted(dtype, m, k, dtype, k, n));
       var planner = new Planner(TestDevices.H200, TuningCache.inMemory());
       assertThat(planner.plan(problem).kernels().getFirst().instructions())
           .extracting(Statement.Instruction::opcode)
