@@ -111,7 +111,7 @@ class BlockProductsTest {
               .reduce((a, b) ->
                   Math.abs(Blocks.nf4(b) - value) < Math.abs(Blocks.nf4(a) - value) ? b : a)
               .orElseThrow();
-      long at = 4 + i / 2;
+      long at = 4L + i / 2;
       long other = DType.U8.readLong(block.data(), at);
       DType.U8.writeLong(block.data(), at, other | ((long) nearest << (4 * (i % 2))));
     }
