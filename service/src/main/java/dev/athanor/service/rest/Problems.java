@@ -30,6 +30,7 @@ final class Problems {
       case METHOD_NOT_ALLOWED -> HttpStatus.METHOD_NOT_ALLOWED;
       case NOT_ACCEPTABLE -> HttpStatus.NOT_ACCEPTABLE;
       case HANDLE_IN_USE -> HttpStatus.CONFLICT;
+      case WRONG_REPLICA -> HttpStatus.MISDIRECTED_REQUEST;
       case EXPIRED_HANDLE -> HttpStatus.GONE;
       case VERSION_MISMATCH -> HttpStatus.PRECONDITION_FAILED;
       case TOO_LARGE -> HttpStatus.CONTENT_TOO_LARGE;
@@ -38,7 +39,8 @@ final class Problems {
       case UNSUPPORTED_ON_DEVICE, IDEMPOTENCY_KEY_REUSED -> HttpStatus.UNPROCESSABLE_CONTENT;
       case QUEUE_FULL, QUOTA_EXCEEDED -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
-      case DRAINING, DEVICE_LOST -> HttpStatus.SERVICE_UNAVAILABLE;
+      // nobody is there to read it
+      case DRAINING, DEVICE_LOST, CANCELLED -> HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
       case OUT_OF_DEVICE_MEMORY -> HttpStatus.INSUFFICIENT_STORAGE;
     };
@@ -67,8 +69,13 @@ final class Problems {
       out.writeNumberProperty("status", status);
       out.writeStringProperty("detail", failure.getMessage());
       out.writeStringProperty("error", failure.getMessage());
-      if (request.getAttribute(OP) instanceof String op) {
-        out.writeStringProperty("op", op);
+      var step = failure.step();
+      var op = step == null ? request.getAttribute(OP) : step.op();
+      if (op instanceof String name) {
+        out.writeStringProperty("op", name);
+      }
+      if (step != null) {
+        out.writeNumberProperty("step", step.index());
       }
       if (failure.field() != null) {
         out.writeStringProperty("field", failure.field());

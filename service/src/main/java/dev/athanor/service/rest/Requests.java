@@ -4,6 +4,9 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -18,6 +21,9 @@ final class Requests {
   /** Ten years; longer leases are zero, which means for ever. */
   static final long LONGEST_LEASE = 315_360_000;
 
+  /** The attribute that has the {@link Tenant} of a request, where the caller had to say. */
+  static final String TENANT = Requests.class.getName() + ".tenant";
+
   private Requests() {}
 
   /**
@@ -25,11 +31,31 @@ final class Requests {
    *
    * @throws Failure.Refused with {@code invalid-attribute} unless it is a positive integer
    */
-  static Deadline deadline(HttpServletRequest request) {
+  private static Deadline deadline(HttpServletRequest request) {
     var text = request.getHeader("X-Deadline-Ms");
     return text == null
         ? Deadline.none()
         : Deadline.in(number("X-Deadline-Ms", text, 1, Long.MAX_VALUE));
+  }
+
+  /** Whose request it is. */
+  static Tenant tenant(HttpServletRequest request) {
+    return request.getAttribute(TENANT) instanceof Tenant tenant ? tenant : Tenant.LOCAL;
+  }
+
+  /**
+   * On which terms it is to be served.
+   *
+   * @throws Failure.Refused with {@code invalid-attribute} when X-Deadline-Ms is no positive
+   *     integer or X-Priority none of 1, the first, to 5
+   */
+  static Terms terms(HttpServletRequest request) {
+    var priority = request.getHeader("X-Priority");
+    return new Terms(
+        tenant(request),
+        (int) (priority == null ? Ticket.MIDDLE : number("X-Priority", priority, 1, 5)),
+        deadline(request),
+        Connections.clientHasGone());
   }
 
   /**

@@ -7,13 +7,14 @@ import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Terms;
 import dev.athanor.service.run.Transfers;
 import dev.athanor.service.tensor.CreationKeys;
 import dev.athanor.service.tensor.CreationKeys.Creation;
+import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
@@ -85,7 +86,7 @@ class TensorController {
         media == Media.OCTET_STREAM
             ? List.of("dtype", "shape", "ttlSeconds", "name", "scope")
             : List.of("ttlSeconds", "name", "scope"));
-    var deadline = Requests.deadline(request);
+    var terms = Requests.terms(request);
     var options =
         new TensorOptions(
             Requests.label(request, "name"),
@@ -96,20 +97,20 @@ class TensorController {
     TensorInfo info;
     if (key == null) {
       var body = Requests.body(request, settings.maxBodyBytes());
-      info = create(request, media, body, options, deadline);
+      info = create(request, media, body, options, terms);
     } else {
-      info = createOnce(checkedKey(key), request, media, options, deadline);
+      info = createOnce(checkedKey(key), request, media, options, terms);
     }
     response.setHeader("Location", "/tensors/" + info.handle());
     TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info, device);
   }
 
+  private TenantTensors tensors(HttpServletRequest request) {
+    return store.of(Requests.tenant(request));
+  }
+
   private TensorInfo create(
-      HttpServletRequest request,
-      Media media,
-      InputStream body,
-      TensorOptions options,
-      Deadline deadline)
+      HttpServletRequest request, Media media, InputStream body, TensorOptions options, Terms terms)
       throws IOException {
     long announced = request.getContentLengthLong();
     var declared = media == Media.OCTET_STREAM ? declared(request) : null;
@@ -126,7 +127,7 @@ class TensorController {
           case JSON -> 0; // its length says little of the tensor's
         };
     // not a resource of a try: it belongs to the tensor in the end
-    var charge = store.charge(atLeast);
+    var charge = store.of(terms.tenant()).charge(atLeast);
     HostTensor tensor;
     try {
       tensor =
@@ -140,7 +141,7 @@ class TensorController {
       charge.close();
       throw e;
     }
-    return transfers.create(tensor, charge, options, deadline);
+    return transfers.create(tensor, charge, options, terms);
   }
 
   private HostTensor octets(@Nullable TensorType declared, InputStream body) throws IOException {
@@ -175,7 +176,7 @@ class TensorController {
   }
 
   private TensorInfo createOnce(
-      String key, HttpServletRequest request, Media media, TensorOptions options, Deadline deadline)
+      String key, HttpServletRequest request, Media media, TensorOptions options, Terms terms)
       throws IOException {
     var digest = sha256();
     var body = new DigestInputStream(Requests.body(request, settings.maxBodyBytes()), digest);
@@ -183,10 +184,11 @@ class TensorController {
     try {
       var handle =
           keys.once(
+              terms.tenant(),
               key,
               () -> {
                 try {
-                  created[0] = create(request, media, body, options, deadline);
+                  created[0] = create(request, media, body, options, terms);
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
@@ -200,7 +202,7 @@ class TensorController {
                 }
                 return fingerprint(request, media, digest);
               });
-      return created[0] == null ? store.describe(handle) : created[0];
+      return created[0] == null ? store.of(terms.tenant()).describe(handle) : created[0];
     } catch (UncheckedIOException e) {
       throw e.getCause();
     }
@@ -233,7 +235,8 @@ class TensorController {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of("limit", "after", "scope"));
     int limit = (int) Requests.number(request, "limit", 1, LARGEST_PAGE, PAGE);
-    var page = store.list(limit, request.getParameter("after"), request.getParameter("scope"));
+    var page =
+        tensors(request).list(limit, request.getParameter("after"), request.getParameter("scope"));
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
@@ -259,7 +262,7 @@ class TensorController {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE, "scope", "scope is missing; DELETE /tensors?scope=… takes one");
     }
-    store.deleteScope(scope);
+    tensors(request).deleteScope(scope);
   }
 
   @RequestMapping(
@@ -272,7 +275,8 @@ class TensorController {
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    TensorAnswers.send(response, HttpServletResponse.SC_OK, store.describe(handle), device);
+    TensorAnswers.send(
+        response, HttpServletResponse.SC_OK, tensors(request).describe(handle), device);
   }
 
   @PatchMapping("/tensors/{handle}")
@@ -285,7 +289,8 @@ class TensorController {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
     var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
-    TensorAnswers.send(response, HttpServletResponse.SC_OK, store.renew(handle, lease), device);
+    TensorAnswers.send(
+        response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease), device);
   }
 
   private static Duration lease(JsonParser parser) {
@@ -323,9 +328,9 @@ class TensorController {
     var media = Media.ofBody(request, Media.JSON, Media.NPY, Media.OCTET_STREAM);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var deadline = Requests.deadline(request);
+    var terms = Requests.terms(request);
     health.admit();
-    var type = store.describe(handle).type();
+    var type = store.of(terms.tenant()).describe(handle).type();
     var body = Requests.body(request, settings.maxBodyBytes());
     var contents =
         switch (media) {
@@ -334,7 +339,7 @@ class TensorController {
           case OCTET_STREAM -> octets(type, body);
         };
     var ifMatch = request.getHeader("If-Match");
-    var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), deadline);
+    var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
   }
 
@@ -342,6 +347,6 @@ class TensorController {
   @ResponseStatus(HttpStatus.NO_CONTENT)
   void delete(@PathVariable("handle") String handle, HttpServletRequest request) {
     Requests.checkQuery(request, List.of());
-    store.delete(handle);
+    tensors(request).delete(handle);
   }
 }

@@ -4,7 +4,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.codec.TensorWriter;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
@@ -46,7 +45,7 @@ class TensorDataController {
       HttpServletResponse response) {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var info = store.describe(handle);
+    var info = store.of(Requests.tenant(request)).describe(handle);
     headers(response, info, media);
     switch (media) {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
@@ -64,21 +63,21 @@ class TensorDataController {
       throws IOException {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
-    var deadline = Requests.deadline(request);
-    var info = store.describe(handle);
+    var terms = Requests.terms(request);
+    var info = store.of(terms.tenant()).describe(handle);
     if (ETags.has(request.getHeader("If-None-Match"), info.version())) {
       TensorAnswers.headers(response, info);
       response.setStatus(HttpServletResponse.SC_NOT_MODIFIED);
       return;
     }
     health.admit();
-    try (var reader = transfers.open(handle)) {
+    try (var reader = transfers.open(handle, terms)) {
       // what the reader holds is what the headers speak of
       var held = reader.info();
       switch (media) {
-        case OCTET_STREAM -> octets(reader, held, request, response, deadline);
-        case NPY -> npy(reader, held, response, deadline);
-        case JSON -> json(reader, held, response, deadline);
+        case OCTET_STREAM -> octets(reader, held, request, response);
+        case NPY -> npy(reader, held, response);
+        case JSON -> json(reader, held, response);
       }
     }
   }
@@ -87,8 +86,7 @@ class TensorDataController {
       Transfers.Reader reader,
       TensorInfo info,
       HttpServletRequest request,
-      HttpServletResponse response,
-      Deadline deadline)
+      HttpServletResponse response)
       throws IOException {
     long size = info.type().bytes();
     var ifRange = request.getHeader("If-Range");
@@ -96,7 +94,7 @@ class TensorDataController {
     try {
       var range = ByteRange.of(whole ? null : request.getHeader("Range"), size);
       var part = range.orElse(new ByteRange(0, size - 1));
-      var pieces = new Pieces(reader, part.first(), part.length(), deadline);
+      var pieces = new Pieces(reader, part.first(), part.length());
       var first = pieces.next();
       headers(response, info, Media.OCTET_STREAM);
       response.setContentLengthLong(part.length());
@@ -114,11 +112,10 @@ class TensorDataController {
     }
   }
 
-  private static void npy(
-      Transfers.Reader reader, TensorInfo info, HttpServletResponse response, Deadline deadline)
+  private static void npy(Transfers.Reader reader, TensorInfo info, HttpServletResponse response)
       throws IOException {
     var header = npyHeader(info.type());
-    var pieces = new Pieces(reader, 0, info.type().bytes(), deadline);
+    var pieces = new Pieces(reader, 0, info.type().bytes());
     var first = pieces.next();
     headers(response, info, Media.NPY);
     response.setContentLengthLong(header.length + info.type().bytes());
@@ -126,8 +123,7 @@ class TensorDataController {
     pieces.writeAll(first, response);
   }
 
-  private static void json(
-      Transfers.Reader reader, TensorInfo info, HttpServletResponse response, Deadline deadline)
+  private static void json(Transfers.Reader reader, TensorInfo info, HttpServletResponse response)
       throws IOException {
     if (info.type().dtype().isBlock()) {
       throw new Failure.Refused(
@@ -136,7 +132,7 @@ class TensorDataController {
           "%s is stored in blocks, which no list of numbers can say; application/octet-stream has it"
               .formatted(info.type().dtype().text()));
     }
-    var pieces = new Pieces(reader, 0, info.type().bytes(), deadline);
+    var pieces = new Pieces(reader, 0, info.type().bytes());
     var piece = pieces.next();
     headers(response, info, Media.JSON);
     // closed at the end only: an answer that breaks off must not look complete
@@ -157,15 +153,13 @@ class TensorDataController {
   /** A part of a tensor, piece by piece. */
   private static final class Pieces {
     private final Transfers.Reader reader;
-    private final Deadline deadline;
     private long at;
     private long left;
 
-    Pieces(Transfers.Reader reader, long at, long length, Deadline deadline) {
+    Pieces(Transfers.Reader reader, long at, long length) {
       this.reader = reader;
       this.at = at;
       this.left = length;
-      this.deadline = deadline;
     }
 
     /** The next piece; empty at the end. */
@@ -174,9 +168,12 @@ class TensorDataController {
       if (length == 0) {
         return new byte[0];
       }
-      var piece = reader.read(at, length, deadline);
+      var piece = reader.read(at, length);
       at += length;
       left -= length;
+      if (left == 0) {
+        reader.close(); // a client that is slow to take the rest holds nothing
+      }
       return (byte[]) piece.heapBase().orElseThrow();
     }
 

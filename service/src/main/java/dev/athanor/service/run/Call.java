@@ -3,7 +3,6 @@ package dev.athanor.service.run;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
-import dev.athanor.service.failure.Deadline;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +18,7 @@ public record Call(
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
-    Deadline deadline) {
+    Terms terms) {
 
   public Call {
     inputs = Map.copyOf(inputs);

@@ -5,7 +5,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
-import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.tensor.TenantTensors;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -14,11 +14,11 @@ final class Pins implements AutoCloseable {
 
   private record Held(Pin pin, Access access) {}
 
-  private final TensorStore store;
+  private final TenantTensors tensors;
   private final Map<String, Held> held = new TreeMap<>();
 
-  Pins(TensorStore store) {
-    this.store = store;
+  Pins(TenantTensors tensors) {
+    this.tensors = tensors;
   }
 
   /**
@@ -31,7 +31,7 @@ final class Pins implements AutoCloseable {
     if (present != null) {
       return present.pin;
     }
-    var pin = store.pin(handle, field);
+    var pin = tensors.pin(handle, field);
     held.put(handle, new Held(pin, Access.READ));
     return pin;
   }
@@ -49,7 +49,7 @@ final class Pins implements AutoCloseable {
           "%s is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
               .formatted(field, handle));
     }
-    var pin = store.pin(handle, field);
+    var pin = tensors.pin(handle, field);
     held.put(handle, new Held(pin, Access.WRITE));
     return pin;
   }

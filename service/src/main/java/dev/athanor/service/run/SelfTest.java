@@ -3,7 +3,6 @@ package dev.athanor.service.run;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import java.util.HashMap;
 import java.util.Map;
@@ -61,8 +60,7 @@ public final class SelfTest {
                 () -> new IllegalStateException(op.description().name() + " has no cases"));
     var inputs = new HashMap<String, Call.Input>();
     test.inputs().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    var result =
-        runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), Deadline.none()));
+    var result = runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), Terms.OWN));
     op.reference(test.inputs(), test.attributes())
         .forEach((name, reference) -> {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {

@@ -3,15 +3,14 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
-import dev.athanor.service.tensor.TensorStore.Charge;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongPredicate;
@@ -19,6 +18,12 @@ import org.jspecify.annotations.Nullable;
 
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
+
+  /** The kinds of transfers, for estimates. */
+  private enum Direction {
+    UPLOAD,
+    DOWNLOAD
+  }
 
   private final DeviceMemory memory;
   private final TensorStore store;
@@ -30,19 +35,24 @@ public final class Transfers {
     this.streams = streams;
   }
 
+  /** How long a copy between host and device takes, by the estimate, in nanoseconds. */
+  static long cost(long bytes) {
+    return 10_000 + bytes / 10; // 10 GB/s
+  }
+
   /**
    * Makes a tensor resident.
    *
    * @param charge its share of the quota, of the right size; given back when this fails
    */
   public TensorInfo create(
-      HostTensor tensor, Charge charge, TensorOptions options, Deadline deadline) {
+      HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
     var job = new Create(tensor, charge, options);
-    streams.run(job, deadline);
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
-  private final class Create implements StreamPool.Job<Buffer> {
+  private final class Create implements Job {
     private final HostTensor tensor;
     private final Charge charge;
     private final TensorOptions options;
@@ -56,17 +66,31 @@ public final class Transfers {
     }
 
     @Override
-    public Buffer run(Stream stream) {
+    public Object kind() {
+      return Direction.UPLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return tensor.type().bytes();
+    }
+
+    @Override
+    public void run(Stream stream) {
       var allocated = memory.allocate(tensor.type().bytes());
       buffer = allocated;
       stream.upload(tensor.data(), allocated, 0);
       stream.synchronize();
-      return allocated;
     }
 
     @Override
-    public void commit(Stream stream, Buffer uploaded) {
-      info = store.add(charge, tensor.type(), uploaded, options);
+    public void commit(Stream stream) {
+      info = charge.add(tensor.type(), Objects.requireNonNull(buffer), options);
     }
 
     @Override
@@ -88,8 +112,8 @@ public final class Transfers {
    *     shape-mismatch} when the new contents have another type
    */
   public TensorInfo replace(
-      String handle, HostTensor contents, LongPredicate matches, Deadline deadline) {
-    var pin = store.pin(handle, "handle");
+      String handle, HostTensor contents, LongPredicate matches, Terms terms) {
+    var pin = store.of(terms.tenant()).pin(handle, "handle");
     var job = new Replace(pin, contents);
     try {
       if (!pin.type().equals(contents.type())) {
@@ -98,7 +122,7 @@ public final class Transfers {
             "the tensor is %s, the new contents are %s; they must be equal"
                 .formatted(pin.type(), contents.type()));
       }
-      pin.lock(Access.WRITE, deadline);
+      pin.lock(Access.WRITE, terms.deadline());
       if (!matches.test(pin.version())) {
         throw new Failure.Refused(
             Code.VERSION_MISMATCH,
@@ -110,12 +134,12 @@ public final class Transfers {
       job.close();
       throw e;
     }
-    streams.run(job, deadline);
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
   /** Writes in the commit, so that a call that is too late changes nothing. */
-  private static final class Replace implements StreamPool.Job<Boolean> {
+  private static final class Replace implements Job {
     private final Pin pin;
     private final HostTensor contents;
     private boolean touched;
@@ -127,12 +151,27 @@ public final class Transfers {
     }
 
     @Override
-    public Boolean run(Stream stream) {
-      return true;
+    public Object kind() {
+      return Direction.UPLOAD;
     }
 
     @Override
-    public void commit(Stream stream, Boolean inTime) {
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return contents.type().bytes();
+    }
+
+    @Override
+    public void run(Stream stream) {
+      // nothing that could be taken back
+    }
+
+    @Override
+    public void commit(Stream stream) {
       touched = true;
       stream.upload(contents.data(), pin.tensor().buffer(), 0);
       stream.synchronize();
@@ -149,17 +188,19 @@ public final class Transfers {
   }
 
   /** Reads a tensor piece by piece, all of one version. */
-  public Reader open(String handle) {
-    return new Reader(store.pin(handle, "handle"));
+  public Reader open(String handle, Terms terms) {
+    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms);
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
     private final TensorInfo info;
+    private final Terms terms;
 
-    private Reader(Pin pin) {
+    private Reader(Pin pin, Terms terms) {
       this.pin = pin;
+      this.terms = terms;
       this.info = pin.info();
     }
 
@@ -174,11 +215,11 @@ public final class Transfers {
      * @throws Failure.Refused with {@code version-mismatch} when the tensor was written since the
      *     reader was opened
      */
-    public MemorySegment read(long offset, int length, Deadline deadline) {
+    public MemorySegment read(long offset, int length) {
       // a pin of its own: the read may outlive its client
       var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
       try {
-        job.pin.lock(Access.READ, deadline);
+        job.pin.lock(Access.READ, terms.deadline());
         if (job.pin.version() != info.version()) {
           throw new Failure.Refused(
               Code.VERSION_MISMATCH,
@@ -188,7 +229,8 @@ public final class Transfers {
         job.close();
         throw e;
       }
-      return streams.run(job, deadline);
+      streams.run(job, terms);
+      return job.target;
     }
 
     @Override
@@ -198,12 +240,26 @@ public final class Transfers {
   }
 
   private record Read(Pin pin, long offset, MemorySegment target)
-      implements StreamPool.Job<MemorySegment> {
+      implements Job {
     @Override
-    public MemorySegment run(Stream stream) {
+    public Object kind() {
+      return Direction.DOWNLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return target.byteSize();
+    }
+
+    @Override
+    public void run(Stream stream) {
       stream.download(pin.tensor().buffer(), offset, target);
       stream.synchronize();
-      return target;
     }
 
     @Override

@@ -21,7 +21,9 @@ public final class CreationKeys {
    */
   public record Creation(String handle, String fingerprint) {}
 
-  private final ConcurrentHashMap<String, CompletableFuture<Creation>> creations =
+  private record Key(Tenant tenant, String text) {}
+
+  private final ConcurrentHashMap<Key, CompletableFuture<Creation>> creations =
       new ConcurrentHashMap<>();
   private final Predicate<String> lives;
 
@@ -36,11 +38,14 @@ public final class CreationKeys {
    * Creates a tensor, or finds the one that was created under the key before; waits while that is
    * being done.
    *
+   * @param text the key, which is the tenant's own
    * @param fingerprint of this request; asked for instead of {@code create}
    * @return the handle
    * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's
    */
-  public String once(String key, Supplier<Creation> create, Supplier<String> fingerprint) {
+  public String once(
+      Tenant tenant, String text, Supplier<Creation> create, Supplier<String> fingerprint) {
+    var key = new Key(tenant, text);
     while (true) {
       var mine = new CompletableFuture<Creation>();
       var first = creations.putIfAbsent(key, mine);
@@ -62,7 +67,7 @@ public final class CreationKeys {
     }
   }
 
-  private String create(String key, CompletableFuture<Creation> mine, Supplier<Creation> create) {
+  private String create(Key key, CompletableFuture<Creation> mine, Supplier<Creation> create) {
     try {
       var creation = create.get();
       mine.complete(creation);

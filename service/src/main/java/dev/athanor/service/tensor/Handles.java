@@ -2,6 +2,7 @@ package dev.athanor.service.tensor;
 
 import java.security.SecureRandom;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
@@ -14,11 +15,14 @@ public final class Handles {
 
   private final SecureRandom random = new SecureRandom();
   private final String replica;
+  private final boolean several;
 
   /**
-   * @param replica 1 to 16 lower-case letters and digits; empty for four random digits
+   * @param replica 1 to 16 lower-case letters and digits; empty for four random digits, where there
+   *     is but one
    */
   public Handles(String replica) {
+    several = !replica.isEmpty();
     this.replica = replica.isEmpty() ? hex(2) : replica;
   }
 
@@ -29,6 +33,12 @@ public final class Handles {
   /** Whether a text could be a handle. */
   public static boolean isHandle(String text) {
     return FORM.matcher(text).matches();
+  }
+
+  /** The replica that a handle names, if that is another one. */
+  Optional<String> otherReplica(String handle) {
+    var named = handle.substring(handle.lastIndexOf('_') + 1);
+    return several && !named.equals(replica) ? Optional.of(named) : Optional.empty();
   }
 
   private String hex(int bytes) {

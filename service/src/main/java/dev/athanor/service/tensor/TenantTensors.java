@@ -1,0 +1,313 @@
+package dev.athanor.service.tensor;
+
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.TensorStore.End;
+import dev.athanor.service.tensor.TensorStore.Entry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one tenant has in the {@link TensorStore}, and the quota that it counts against. The handles
+ * of others are unknown here.
+ */
+public final class TenantTensors {
+
+  private static final Duration RETRY_QUOTA = Duration.ofSeconds(10);
+
+  private final TensorStore store;
+
+  // guarded by the store's monitor
+  private final TreeMap<Long, Entry> byAge = new TreeMap<>();
+  private long chargedBytes;
+  private int charged;
+
+  TenantTensors(TensorStore store) {
+    this.store = store;
+  }
+
+  // -- quota
+
+  /** A share of the quota that is taken until it is closed, or for as long as its tensor lives. */
+  public final class Charge implements AutoCloseable {
+    private long bytes;
+    private boolean open = true;
+
+    private Charge(long bytes) {
+      this.bytes = bytes;
+    }
+
+    /** Changes the share to what is really needed. */
+    public void resize(long now) {
+      store.guarded(() -> {
+        take(now - bytes, 0);
+        bytes = now;
+        return now;
+      });
+    }
+
+    /**
+     * Makes a tensor resident. The store owns the buffer and the share from now on.
+     *
+     * @param buffer of {@code type.bytes()} bytes, as many as the share has
+     */
+    public TensorInfo add(TensorType type, Buffer buffer, TensorOptions options) {
+      return store.guarded(() -> {
+        open = false; // given back when the buffer is
+        var lease = options.lease() == null ? store.settings.lease() : options.lease();
+        var entry =
+            new Entry(
+                TenantTensors.this,
+                store.handles.next(),
+                options,
+                type,
+                buffer,
+                store.nextSequence(),
+                store.clock.instant(),
+                lease);
+        store.put(entry);
+        byAge.put(entry.sequence, entry);
+        return entry.info();
+      });
+    }
+
+    @Override
+    public void close() {
+      store.guarded(() -> {
+        if (open) {
+          open = false;
+          refund(bytes);
+        }
+        return open;
+      });
+    }
+  }
+
+  /**
+   * Takes a share of the quota for one tensor, before anything else is spent on it.
+   *
+   * @throws Failure.Busy with {@code quota-exceeded}
+   */
+  public Charge charge(long bytes) {
+    if (store.guarded(() -> exceeds(bytes, 1))) {
+      store.sweep();
+    }
+    return store.guarded(() -> {
+      take(bytes, 1);
+      return new Charge(bytes);
+    });
+  }
+
+  private boolean exceeds(long bytes, int count) {
+    var most = store.settings;
+    return bytes > most.maxBytes() - chargedBytes || count > most.maxCount() - charged;
+  }
+
+  private void take(long bytes, int count) {
+    if (exceeds(bytes, count)) {
+      throw new Failure.Busy(
+          Code.QUOTA_EXCEEDED,
+          ("a tensor of %d bytes more would exceed the quota: %d of %d bytes and %d of %d tensors"
+                  + " are taken; delete some or let their leases end")
+              .formatted(
+                  bytes,
+                  chargedBytes,
+                  store.settings.maxBytes(),
+                  charged,
+                  store.settings.maxCount()),
+          RETRY_QUOTA);
+    }
+    chargedBytes += bytes;
+    charged += count;
+  }
+
+  // -- life
+
+  /**
+   * Holds a tensor for some work.
+   *
+   * @param field where the handle stands in the request
+   * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
+   */
+  public Pin pin(String handle, String field) {
+    return store.guarded(() -> {
+      var entry = find(handle, field);
+      entry.pins++;
+      entry.lastUse = store.clock.instant();
+      return new Pin(store, entry);
+    });
+  }
+
+  /**
+   * The description of a tensor.
+   *
+   * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
+   */
+  public TensorInfo describe(String handle) {
+    return store.guarded(() -> find(handle, "handle").info());
+  }
+
+  /**
+   * Renews a lease from now on.
+   *
+   * @param lease zero until deleted
+   */
+  public TensorInfo renew(String handle, Duration lease) {
+    return store.guarded(() -> {
+      var entry = find(handle, "handle");
+      entry.lease = lease;
+      entry.lastUse = store.clock.instant();
+      return entry.info();
+    });
+  }
+
+  /**
+   * Deletes a tensor; work that holds it finishes first. Deleting again does nothing.
+   *
+   * @throws Failure.Refused with {@code unknown-handle} when there never was one
+   */
+  public void delete(String handle) {
+    var freed =
+        store.guarded(() -> {
+          var entry = own(handle);
+          if (entry == null) {
+            if (tombstone(handle) == null) {
+              throw unknown(handle, "handle");
+            }
+            return List.<Entry>of();
+          }
+          return store.remove(List.of(entry), End.DELETED);
+        });
+    store.release(freed);
+  }
+
+  /** Deletes all tensors of a scope. */
+  public void deleteScope(String scope) {
+    store.release(
+        store.guarded(() ->
+            store.remove(
+                byAge.values().stream()
+                    .filter(entry -> scope.equals(entry.options.scope()))
+                    .toList(),
+                End.DELETED)));
+  }
+
+  /** Tensors, newest first. */
+  public record Page(List<TensorInfo> tensors, @Nullable String next) {}
+
+  /**
+   * A page of the list, newest first.
+   *
+   * @param after the last handle of the page before; null for the first page
+   * @param scope null for all
+   */
+  public Page list(int limit, @Nullable String after, @Nullable String scope) {
+    return store.guarded(() -> {
+      var now = store.clock.instant();
+      Predicate<Entry> wanted =
+          entry -> !entry.hasExpired(now) && (scope == null || scope.equals(entry.options.scope()));
+      var older = after == null ? byAge : byAge.headMap(sequenceOf(after), false);
+      var page = new ArrayList<TensorInfo>();
+      for (var entry : older.descendingMap().values()) {
+        if (wanted.test(entry)) {
+          if (page.size() == limit) {
+            return new Page(page, page.getLast().handle());
+          }
+          page.add(entry.info());
+        }
+      }
+      return new Page(page, null);
+    });
+  }
+
+  // -- guarded by the store's monitor
+
+  int charged() {
+    return charged;
+  }
+
+  long chargedBytes() {
+    return chargedBytes;
+  }
+
+  void refund(long bytes) {
+    chargedBytes -= bytes;
+    charged--;
+  }
+
+  void forget(Entry entry) {
+    byAge.remove(entry.sequence);
+  }
+
+  private @Nullable Entry own(String handle) {
+    var entry = store.entry(handle);
+    return entry != null && entry.owner == this ? entry : null;
+  }
+
+  private TensorStore.@Nullable Tombstone tombstone(String handle) {
+    var tombstone = store.tombstone(handle);
+    return tombstone != null && tombstone.owner() == this ? tombstone : null;
+  }
+
+  private long sequenceOf(String handle) {
+    var entry = own(handle);
+    if (entry != null) {
+      return entry.sequence;
+    }
+    var tombstone = tombstone(handle);
+    if (tombstone == null) {
+      throw unknown(handle, "after");
+    }
+    return tombstone.sequence();
+  }
+
+  private Entry find(String handle, String field) {
+    var now = store.clock.instant();
+    var remember = store.settings.remember();
+    var entry = own(handle);
+    if (entry != null && !entry.hasExpired(now)) {
+      return entry;
+    }
+    var tombstone = tombstone(handle);
+    boolean recently =
+        entry != null
+            ? entry.lastUse.plus(entry.lease).plus(remember).isAfter(now)
+            : tombstone != null
+                && tombstone.end() == End.EXPIRED
+                && tombstone.at().plus(remember).isAfter(now);
+    if (recently) {
+      throw new Failure.Refused(
+          Code.EXPIRED_HANDLE,
+          field,
+          "the lease of %s has ended and its contents are gone; create the tensor again"
+              .formatted(handle));
+    }
+    throw unknown(handle, field);
+  }
+
+  private Failure unknown(String handle, String field) {
+    if (!Handles.isHandle(handle)) {
+      return new Failure.Refused(
+          Code.UNKNOWN_HANDLE,
+          field,
+          field + " is no handle; handles look like t_… and come from POST /tensors");
+    }
+    return store
+        .handles
+        .otherReplica(handle)
+        .<Failure>map(owner ->
+            new Failure.Refused(
+                Code.WRONG_REPLICA,
+                field,
+                "%s is a tensor of the replica %s; send the request there"
+                    .formatted(handle, owner)))
+        .orElseGet(
+            () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "there is no tensor " + handle));
+  }
+}
