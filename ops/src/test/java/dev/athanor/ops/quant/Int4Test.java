@@ -72,7 +72,7 @@ class Int4Test {
     inputs.put("a", draw.normal(DType.F16, 17, k));
     var given = Attributes.of(OP.description(), Map.of("groupSize", -1, "outDtype", "f32"));
     int split = 0;
-    for (var plan : OP.plans(Problems.types(inputs), given, TestDevices.H200)) {
+    for (var plan : OP.plans(HostTensor.types(inputs), given, TestDevices.H200)) {
       if (plan.kernel().startsWith("mma") && plan.kernel().contains("split")) {
         split++;
         assertThat(plan.kernels()).hasSize(2);
