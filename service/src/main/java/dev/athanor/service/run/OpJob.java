@@ -109,7 +109,15 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
   void output(String name, TensorType type, Destination destination) {
     var out =
         switch (destination) {
-          case Destination.Inline _ -> {
+          case Destination.Nowhere _ -> new Out(name, type, destination, null, null);
+          case Destination.Inline(var readable) -> {
+            if (!readable.contains(type.dtype())) {
+              throw new Failure.Refused(
+                  Code.UNSUPPORTED_DTYPE,
+                  "outputs." + name,
+                  "output \"%s\" is %s, which travels as raw bytes only; ask for those, or keep it as a handle"
+                      .formatted(name, type.dtype().text()));
+            }
             inlineBytes += type.bytes();
             if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
               throw new Failure.Refused(
@@ -222,7 +230,9 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
     }
     stream.synchronize();
     for (var out : outs) {
-      outputs.put(out.name, commit(out));
+      if (!(out.destination instanceof Destination.Nowhere)) {
+        outputs.put(out.name, commit(out));
+      }
     }
     committed = true;
   }

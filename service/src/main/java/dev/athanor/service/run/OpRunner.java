@@ -138,7 +138,7 @@ public final class OpRunner {
       for (var output : op.outputs()) {
         var type = plan.outputs().get(output.name());
         if (type != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
+          var target = call.outputs().getOrDefault(output.name(), call.others());
           checkDType(op.name(), output.name(), target, type);
           job.output(output.name(), type, target.destination());
         } else if (call.outputs().containsKey(output.name())) {
