@@ -90,7 +90,7 @@ public final class OpRunner {
     var op = call.op().description();
     try {
       var job = prepare(call);
-      var ran = streams.run(job, call.terms().deadline());
+      var ran = streams.run(job, call.terms());
       var timing =
           new Result.Timing(
               (ran.started() - asked) / 1e3,
@@ -149,6 +149,8 @@ public final class OpRunner {
                   .formatted(op.name(), output.name()));
         }
       }
+      // here, so that no stream waits for a compiler
+      plan.load(kernels);
       job.lock();
       return job;
     } catch (RuntimeException e) {
