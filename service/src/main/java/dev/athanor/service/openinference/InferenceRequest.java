@@ -125,20 +125,24 @@ public record InferenceRequest(
       Map<String, Object> parameters, String field, Set<DType> readable) {
     checkNames(parameters, field, List.of(TENSOR_HANDLE, TENSOR_STORE));
     var into = text(parameters, field);
-    boolean store = flag(parameters, TENSOR_STORE, field);
+    boolean store = flag(parameters, TENSOR_STORE, field + ".parameters");
     if (into != null) {
       return new Destination.Into(into);
     }
     return store ? new Destination.Keep() : new Destination.Inline(readable);
   }
 
-  /** A parameter that is true or false; false when it is missing. */
+  /**
+   * A parameter that is true or false; false when it is missing.
+   *
+   * @param field where the parameters stand in the request
+   */
   public static boolean flag(Map<String, Object> parameters, String name, String field) {
     return switch (parameters.get(name)) {
       case null -> false;
       case Boolean flag -> flag;
       case Object other ->
-          throw invalid(field + ".parameters." + name, other, "must be true or false");
+          throw invalid(field + "." + name, other, "must be true or false");
     };
   }
 
