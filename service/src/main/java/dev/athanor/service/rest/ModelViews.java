@@ -103,7 +103,7 @@ final class ModelViews {
     }
   }
 
-  /** Counts of one model; every inference is a launch of its own, a batch of one. */
+  /** Counts of one model. Each inference counts as a batch of one, even where some share a launch. */
   @JsonNaming(SnakeCaseStrategy.class)
   record Statistics(
       String name,

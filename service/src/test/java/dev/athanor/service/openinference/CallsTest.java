@@ -10,6 +10,7 @@ import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Result;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.tensor.Handles;
@@ -74,19 +75,20 @@ class CallsTest {
   }
 
   @Test
-  void outputsThatNobodyNamesGoNowhereIfOthersAreNamed() {
+  void outputsThatNobodyNamesAreForgottenIfOthersAreNamed() {
     var all = call(Map.of(), Terms.OWN);
     assertThat(all.outputs()).isEmpty();
-    assertThat(all.others().destination()).isEqualTo(new Destination.Inline(Datatypes.NUMBERS));
+    assertThat(all.others())
+        .isEqualTo(new Call.Target(new Destination.Inline(Datatypes.NUMBERS), null));
     var one = call(Map.of(), Terms.OWN, new Output("y", new Destination.Keep()));
     assertThat(one.outputs()).containsOnlyKeys("y");
-    assertThat(one.others().destination()).isEqualTo(new Destination.Nowhere());
+    assertThat(one.others()).isNull();
   }
 
   @Test
   void anInferenceSaysHowLongItTook() {
-    var timing = new dev.athanor.service.run.Result.Timing(1.04, 2, 3, 4, 10.26);
-    var result = new dev.athanor.service.run.Result("kernel_f32", Map.of(), timing);
+    var timing = new Result.Timing(1.04, 2, 3, 4, 10.26);
+    var result = new Result(List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing);
     assertThat(Inference.of(result).parameters())
         .isEqualTo(
             Map.of(
