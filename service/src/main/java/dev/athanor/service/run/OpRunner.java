@@ -258,9 +258,7 @@ public final class OpRunner {
 
   /** The plan of a problem that has the kernel of this name. */
   private Optional<Plan> sameKernel(Problem problem, String kernel) {
-    return planner.plans(problem).stream()
-        .filter(plan -> plan.kernel().equals(kernel))
-        .findFirst();
+    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {

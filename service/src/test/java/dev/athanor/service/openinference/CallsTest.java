@@ -14,9 +14,9 @@ import dev.athanor.service.run.Result;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
-import dev.athanor.service.tensor.Tenant;
 import java.math.BigInteger;
 import java.time.Clock;
 import java.time.Duration;
@@ -38,8 +38,7 @@ class CallsTest {
 
   private static Call call(Map<String, Object> parameters, Terms terms, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
-    var request =
-        new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
+    var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
     return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), terms);
   }
 

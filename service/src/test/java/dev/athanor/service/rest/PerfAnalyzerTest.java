@@ -32,7 +32,8 @@ class PerfAnalyzerTest {
   private record Answer(String head, byte[] body) {
     int header(String name) {
       return head.lines()
-          .filter(line -> line.toLowerCase(Locale.ROOT).startsWith(name.toLowerCase(Locale.ROOT) + ":"))
+          .filter(
+              line -> line.toLowerCase(Locale.ROOT).startsWith(name.toLowerCase(Locale.ROOT) + ":"))
           .map(line -> Integer.parseInt(line.substring(name.length() + 1).strip()))
           .findFirst()
           .orElse(0);
@@ -145,7 +146,13 @@ class PerfAnalyzerTest {
     assertThat(stats.getLong("model_stats[0].inference_count") - before).isEqualTo(calls);
     for (var phase :
         new String[] {
-          "success", "queue", "compute_input", "compute_infer", "compute_output", "cache_hit", "fail"
+          "success",
+          "queue",
+          "compute_input",
+          "compute_infer",
+          "compute_output",
+          "cache_hit",
+          "fail"
         }) {
       assertThat(stats.<Object>get("model_stats[0].inference_stats." + phase + ".count"))
           .as(phase)
