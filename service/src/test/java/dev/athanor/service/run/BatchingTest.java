@@ -193,8 +193,7 @@ class BatchingTest {
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     weights.forEach((name, handle) -> inputs.put(name, new Call.Input.Resident(handle)));
     var output = op.description().outputs().getFirst().name();
-    return new Call(
-        op, inputs, problem.attributes().values(), Map.of(output, target), terms());
+    return new Call(op, inputs, problem.attributes().values(), Map.of(output, target), terms());
   }
 
   @ParameterizedTest
