@@ -97,6 +97,16 @@ public final class Tensors {
    */
   public static HostTensor read(TensorType type, InputStream in, long limit, String field)
       throws IOException {
+    var tensor = readPart(type, in, limit, field);
+    if (in.read() >= 0) {
+      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
+    }
+    return tensor;
+  }
+
+  /** Reads the elements of a tensor, and leaves what comes after them. */
+  static HostTensor readPart(TensorType type, InputStream in, long limit, String field)
+      throws IOException {
     long bytes = type.bytes();
     if (bytes > limit) {
       throw new Failure.Refused(
@@ -113,9 +123,6 @@ public final class Tensors {
             field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
       }
       sink.write(chunk, 0, got);
-    }
-    if (in.read() >= 0) {
-      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, bytes));
     }
     return checked(type, sink.toSegment(), field);
   }

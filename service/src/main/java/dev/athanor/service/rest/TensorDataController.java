@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -15,6 +16,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Map;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestMethod;
@@ -26,6 +28,9 @@ class TensorDataController {
 
   /** How much is copied from the device at a time; a multiple of every element's size. */
   private static final int PIECE = 4 << 20;
+
+  /** What a tensor is called in a file of its own. */
+  private static final String IN_SAFETENSORS = "tensor";
 
   private final TensorStore store;
   private final Transfers transfers;
@@ -49,8 +54,8 @@ class TensorDataController {
     headers(response, info, media);
     switch (media) {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
-      case NPY ->
-          response.setContentLengthLong(npyHeader(info.type()).length + info.type().bytes());
+      case NPY, SAFETENSORS ->
+          response.setContentLengthLong(header(info.type(), media).length + info.type().bytes());
       case JSON -> {} // its length is known only once it is written
     }
   }
@@ -76,7 +81,7 @@ class TensorDataController {
       var held = reader.info();
       switch (media) {
         case OCTET_STREAM -> octets(reader, held, request, response);
-        case NPY -> npy(reader, held, response);
+        case NPY, SAFETENSORS -> file(reader, held, media, response);
         case JSON -> json(reader, held, response);
       }
     }
@@ -112,12 +117,13 @@ class TensorDataController {
     }
   }
 
-  private static void npy(Transfers.Reader reader, TensorInfo info, HttpServletResponse response)
+  private static void file(
+      Transfers.Reader reader, TensorInfo info, Media media, HttpServletResponse response)
       throws IOException {
-    var header = npyHeader(info.type());
+    var header = header(info.type(), media);
     var pieces = new Pieces(reader, 0, info.type().bytes());
     var first = pieces.next();
-    headers(response, info, Media.NPY);
+    headers(response, info, media);
     response.setContentLengthLong(header.length + info.type().bytes());
     response.getOutputStream().write(header);
     pieces.writeAll(first, response);
@@ -190,15 +196,19 @@ class TensorDataController {
     }
   }
 
-  private static byte[] npyHeader(TensorType type) {
-    return Npy.header(type)
-        .orElseThrow(() ->
-            new Failure.Refused(
-                Code.NOT_ACCEPTABLE,
-                "Accept",
-                "%s has no npy type; application/octet-stream %s"
-                    .formatted(
-                        type.dtype().text(),
-                        type.dtype().isBlock() ? "has it" : "and application/json have it")));
+  /** What comes before the elements. */
+  private static byte[] header(TensorType type, Media media) {
+    boolean npy = media == Media.NPY;
+    var header =
+        npy ? Npy.header(type) : Safetensors.header(Map.of(IN_SAFETENSORS, type), Map.of());
+    return header.orElseThrow(() ->
+        new Failure.Refused(
+            Code.NOT_ACCEPTABLE,
+            "Accept",
+            "%s has no %s type; application/octet-stream %s"
+                .formatted(
+                    type.dtype().text(),
+                    npy ? "npy" : "safetensors",
+                    type.dtype().isBlock() ? "has it" : "and application/json have it")));
   }
 }

@@ -135,7 +135,8 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "Accept is text/html; it may be application/octet-stream, application/x-npy, application/json");
+        "Accept is text/html; it may be application/octet-stream, application/x-npy,"
+            + " application/x-safetensors, application/json");
   }
 
   @Test
