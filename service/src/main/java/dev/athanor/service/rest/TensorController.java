@@ -286,8 +286,20 @@ class TensorController {
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    TensorAnswers.send(
-        response, HttpServletResponse.SC_OK, tensors(request).describe(handle), device);
+    var info = tensors(request).describe(handle);
+    requireDevice(health);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
+  }
+
+  /**
+   * A tensor of a lost device is no longer there; a device that drains still has all of them.
+   *
+   * @throws Failure.Busy with {@code device-lost}
+   */
+  static void requireDevice(DeviceHealth health) {
+    if (health.isLost()) {
+      health.admit();
+    }
   }
 
   @PatchMapping("/tensors/{handle}")
@@ -299,6 +311,7 @@ class TensorController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
+    requireDevice(health);
     var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
     TensorAnswers.send(
         response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease), device);

@@ -51,6 +51,7 @@ class TensorDataController {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
     var info = store.of(Requests.tenant(request)).describe(handle);
+    TensorController.requireDevice(health);
     headers(response, info, media);
     switch (media) {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
@@ -147,8 +148,8 @@ class TensorDataController {
     TensorWriter.writeType(out, info.type());
     out.writeName("data");
     out.writeStartArray();
-    while (piece.length > 0) {
-      TensorWriter.writeElements(out, info.type().dtype(), MemorySegment.ofArray(piece));
+    while (piece.byteSize() > 0) {
+      TensorWriter.writeElements(out, info.type().dtype(), piece);
       piece = pieces.next();
     }
     out.writeEndArray();
@@ -156,33 +157,34 @@ class TensorDataController {
     out.close();
   }
 
-  /** A part of a tensor, piece by piece. */
+  /** A part of a tensor, piece by piece, all of them through one array. */
   private static final class Pieces {
     private final Transfers.Reader reader;
+    private final byte[] array;
     private long at;
     private long left;
 
     Pieces(Transfers.Reader reader, long at, long length) {
       this.reader = reader;
       this.at = at;
-      this.left = length;
+      left = length;
+      array = new byte[(int) Math.min(length, PIECE)];
     }
 
-    /** The next piece; empty at the end. */
-    byte[] next() {
-      int length = (int) Math.min(left, PIECE);
-      if (length == 0) {
-        return new byte[0];
+    /** The next piece, which the one after it overwrites; empty at the end. */
+    MemorySegment next() {
+      var piece = MemorySegment.ofArray(array).asSlice(0, Math.min(left, PIECE));
+      if (piece.byteSize() > 0) {
+        reader.read(at, piece);
+        at += piece.byteSize();
+        left -= piece.byteSize();
       }
-      var piece = reader.read(at, length);
-      at += length;
-      left -= length;
-      return (byte[]) piece.heapBase().orElseThrow();
+      return piece;
     }
 
-    void writeAll(byte[] first, HttpServletResponse response) throws IOException {
-      for (var piece = first; piece.length > 0; piece = next()) {
-        response.getOutputStream().write(piece);
+    void writeAll(MemorySegment first, HttpServletResponse response) throws IOException {
+      for (var piece = first; piece.byteSize() > 0; piece = next()) {
+        response.getOutputStream().write(array, 0, (int) piece.byteSize());
       }
     }
   }
