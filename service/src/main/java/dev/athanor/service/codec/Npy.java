@@ -56,8 +56,7 @@ public final class Npy {
 
   /** Reads a file; {@code announced} is given the type before any data is read. */
   public static HostTensor read(
-      InputStream in, long limit, String field, Consumer<TensorType> announced)
-      throws IOException {
+      InputStream in, long limit, String field, Consumer<TensorType> announced) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
       throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");

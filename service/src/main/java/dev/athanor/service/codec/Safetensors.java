@@ -50,8 +50,7 @@ public final class Safetensors {
   private final String field;
   private final Map<String, TensorType> types;
 
-  private Safetensors(
-      InputStream in, long limit, String field, Map<String, TensorType> types) {
+  private Safetensors(InputStream in, long limit, String field, Map<String, TensorType> types) {
     this.in = in;
     this.limit = limit;
     this.field = field;
@@ -91,8 +90,7 @@ public final class Safetensors {
       throw invalid(field, "the safetensors header must begin with {");
     }
     var entries =
-        Json.read(
-            new ByteArrayInputStream(text), "the safetensors header", p -> entries(p, field));
+        Json.read(new ByteArrayInputStream(text), "the safetensors header", p -> entries(p, field));
     return new Safetensors(in, limit, field, inOrder(entries, limit, field));
   }
 
@@ -125,8 +123,7 @@ public final class Safetensors {
    * @throws Failure as {@link #open} and {@link #read()} do, or when there is not one tensor
    */
   public static HostTensor readOne(
-      InputStream in, long limit, String field, Consumer<TensorType> announced)
-      throws IOException {
+      InputStream in, long limit, String field, Consumer<TensorType> announced) throws IOException {
     var file = open(in, limit, field);
     if (file.types.size() != 1) {
       throw invalid(
@@ -254,7 +251,8 @@ public final class Safetensors {
     throw new Failure.Refused(
         Code.UNSUPPORTED_DTYPE,
         path,
-        "%s is \"%s\"; of the safetensors dtypes %s are read".formatted(path, excerpt(text), known));
+        "%s is \"%s\"; of the safetensors dtypes %s are read"
+            .formatted(path, excerpt(text), known));
   }
 
   // -- writing

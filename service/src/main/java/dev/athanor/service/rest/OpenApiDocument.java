@@ -76,8 +76,7 @@ final class OpenApiDocument {
     for (var input : op.inputs()) {
       parameters.add(
           parameter(
-              input.name(),
-              described("The handle of this input.", Map.of("type", "string"))));
+              input.name(), described("The handle of this input.", Map.of("type", "string"))));
     }
     for (var output : op.outputs()) {
       parameters.add(

@@ -50,8 +50,8 @@ final class RunAnswers {
   }
 
   /**
-   * Answers with the outputs that are not kept. The metadata have the op, the device and the kernel,
-   * and under {@code handle.c} the handle of the output {@code c} where it is kept.
+   * Answers with the outputs that are not kept. The metadata have the op, the device and the
+   * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
    *
    * @throws Failure.Refused with {@code not-acceptable} when safetensors have no dtype for one
    */

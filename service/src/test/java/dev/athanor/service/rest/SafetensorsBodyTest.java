@@ -34,9 +34,11 @@ class SafetensorsBodyTest extends RestTest {
     tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
     var bytes = new ByteArrayOutputStream();
     bytes.writeBytes(Safetensors.header(types, Map.of()).orElseThrow());
-    types.keySet().forEach(name ->
-        bytes.writeBytes(
-            Objects.requireNonNull(tensors.get(name)).data().toArray(ValueLayout.JAVA_BYTE)));
+    types
+        .keySet()
+        .forEach(name ->
+            bytes.writeBytes(
+                Objects.requireNonNull(tensors.get(name)).data().toArray(ValueLayout.JAVA_BYTE)));
     return bytes.toByteArray();
   }
 
@@ -134,7 +136,12 @@ class SafetensorsBodyTest extends RestTest {
             .statusCode(201)
             .extract()
             .<String>path("handle");
-    given().contentType(TYPE).body(start).post("/tensors").then().statusCode(400); // 32 MiB are left
+    given()
+        .contentType(TYPE)
+        .body(start)
+        .post("/tensors")
+        .then()
+        .statusCode(400); // 32 MiB are left
     tensor(1);
     given()
         .contentType("application/octet-stream")

@@ -447,7 +447,8 @@ class TensorsTest extends RestTest {
   void largeTensorsComeDownInPieces() {
     var bytes = new byte[(9 << 20) + 5];
     new java.util.Random(3).nextBytes(bytes);
-    var data = octets(bytes, bytes.length).then().statusCode(201).extract().header("Location") + "/data";
+    var data =
+        octets(bytes, bytes.length).then().statusCode(201).extract().header("Location") + "/data";
     assertThat(given().get(data).asByteArray()).isEqualTo(bytes);
     var part = given().header("Range", "bytes=4194303-8388608").get(data).then().statusCode(206);
     assertThat(part.extract().asByteArray())
