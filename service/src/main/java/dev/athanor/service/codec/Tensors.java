@@ -119,14 +119,11 @@ public final class Tensors {
           "%s takes %d bytes; %d are the most".formatted(type, bytes, limit));
     }
     var sink = new ByteSink(bytes, bytes, () -> {});
-    var chunk = new byte[(int) Math.min(bytes, 1 << 16)];
     while (sink.size() < bytes) {
-      int got = in.read(chunk, 0, (int) Math.min(chunk.length, bytes - sink.size()));
-      if (got < 0) {
+      if (sink.read(in) < 0) {
         throw invalid(
             field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
       }
-      sink.write(chunk, 0, got);
     }
     return checked(type, sink.toSegment(), field);
   }
