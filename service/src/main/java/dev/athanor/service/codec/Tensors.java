@@ -126,7 +126,7 @@ public final class Tensors {
    * @throws Failure with {@code invalid-tensor} when their number is wrong, or a bool is neither 0
    *     nor 1
    */
-  static HostTensor checked(TensorType type, MemorySegment data, String field) {
+  public static HostTensor checked(TensorType type, MemorySegment data, String field) {
     if (data.byteSize() != type.bytes()) {
       throw invalid(
           field,

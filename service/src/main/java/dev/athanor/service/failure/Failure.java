@@ -38,6 +38,7 @@ public abstract sealed class Failure extends RuntimeException {
     DRAINING,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
+    CANCELLED,
     OUT_OF_DEVICE_MEMORY,
     INTERNAL;
 

@@ -5,6 +5,7 @@ import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Terms;
+import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.FilterInputStream;
@@ -45,10 +46,16 @@ final class Requests {
   /**
    * On which terms it is to be served.
    *
-   * @throws Failure.Refused with {@code invalid-attribute} as {@link #deadline} does
+   * @throws Failure.Refused with {@code invalid-attribute} when X-Deadline-Ms is no positive
+   *     integer or X-Priority none of 1, the first, to 5
    */
   static Terms terms(HttpServletRequest request) {
-    return new Terms(tenant(request), deadline(request));
+    var priority = request.getHeader("X-Priority");
+    return new Terms(
+        tenant(request),
+        (int) (priority == null ? Ticket.MIDDLE : number("X-Priority", priority, 1, 5)),
+        deadline(request),
+        Connections.clientHasGone());
   }
 
   /**

@@ -141,7 +141,7 @@ class TensorController {
       charge.close();
       throw e;
     }
-    return transfers.create(tensor, charge, options, terms.deadline());
+    return transfers.create(tensor, charge, options, terms);
   }
 
   private HostTensor octets(@Nullable TensorType declared, InputStream body) throws IOException {

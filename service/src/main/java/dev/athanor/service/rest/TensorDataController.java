@@ -171,6 +171,9 @@ class TensorDataController {
       var piece = reader.read(at, length);
       at += length;
       left -= length;
+      if (left == 0) {
+        reader.close(); // a client that is slow to take the rest holds nothing
+      }
       return (byte[]) piece.heapBase().orElseThrow();
     }
 

@@ -26,7 +26,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** One run of an op, with all that it holds. */
-final class OpJob implements StreamPool.Job<OpJob.Ran> {
+final class OpJob implements Job<OpJob.Ran> {
 
   /**
    * @param started on the clock of {@link System#nanoTime()}
@@ -56,6 +56,12 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
       this.charge = charge;
     }
   }
+
+  /** What estimates begin with, of any device; how long the kernels take corrects them. */
+  private static final double BYTES_PER_MICRO = 1e6;
+
+  private static final double FLOPS_PER_MICRO = 1e8;
+  private static final double LAUNCH_MICROS = 10;
 
   private final DeviceMemory memory;
   private final KernelCache kernels;
@@ -109,7 +115,15 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
   void output(String name, TensorType type, Destination destination) {
     var out =
         switch (destination) {
-          case Destination.Inline _ -> {
+          case Destination.Nowhere _ -> new Out(name, type, destination, null, null);
+          case Destination.Inline(var readable) -> {
+            if (!readable.contains(type.dtype())) {
+              throw new Failure.Refused(
+                  Code.UNSUPPORTED_DTYPE,
+                  "outputs." + name,
+                  "output \"%s\" is %s, which travels as raw bytes only; ask for those, or keep it as a handle"
+                      .formatted(name, type.dtype().text()));
+            }
             inlineBytes += type.bytes();
             if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
               throw new Failure.Refused(
@@ -143,6 +157,24 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
   }
 
   // -- on the stream
+
+  /** Estimates are wrong by kernel: each has its own share of the device's peak. */
+  @Override
+  public Object kind() {
+    return plan().kernel();
+  }
+
+  @Override
+  public long cost() {
+    var cost = plan().cost();
+    double micros = Math.max(cost.bytes() / BYTES_PER_MICRO, cost.flops() / FLOPS_PER_MICRO);
+    return (long) ((LAUNCH_MICROS + micros) * 1e3) + Transfers.cost(hostBytes());
+  }
+
+  @Override
+  public long hostBytes() {
+    return inlineBytes + uploads.values().stream().mapToLong(t -> t.type().bytes()).sum();
+  }
 
   @Override
   public Ran run(Stream stream) {
@@ -222,7 +254,9 @@ final class OpJob implements StreamPool.Job<OpJob.Ran> {
     }
     stream.synchronize();
     for (var out : outs) {
-      outputs.put(out.name, commit(out));
+      if (!(out.destination instanceof Destination.Nowhere)) {
+        outputs.put(out.name, commit(out));
+      }
     }
     committed = true;
   }

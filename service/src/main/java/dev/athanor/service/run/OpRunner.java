@@ -90,7 +90,7 @@ public final class OpRunner {
     var op = call.op().description();
     try {
       var job = prepare(call);
-      var ran = streams.run(job, call.terms().deadline());
+      var ran = streams.run(job, call.terms());
       var timing =
           new Result.Timing(
               (ran.started() - asked) / 1e3,
@@ -138,7 +138,7 @@ public final class OpRunner {
       for (var output : op.outputs()) {
         var type = plan.outputs().get(output.name());
         if (type != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
+          var target = call.outputs().getOrDefault(output.name(), call.others());
           checkDType(op.name(), output.name(), target, type);
           job.output(output.name(), type, target.destination());
         } else if (call.outputs().containsKey(output.name())) {
@@ -149,6 +149,8 @@ public final class OpRunner {
                   .formatted(op.name(), output.name()));
         }
       }
+      // here, so that no stream waits for a compiler
+      plan.load(kernels);
       job.lock();
       return job;
     } catch (RuntimeException e) {

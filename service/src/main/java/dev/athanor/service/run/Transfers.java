@@ -3,7 +3,6 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
@@ -20,6 +19,12 @@ import org.jspecify.annotations.Nullable;
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
 
+  /** The kinds of transfers, for estimates. */
+  private enum Direction {
+    UPLOAD,
+    DOWNLOAD
+  }
+
   private final DeviceMemory memory;
   private final TensorStore store;
   private final StreamPool streams;
@@ -30,19 +35,24 @@ public final class Transfers {
     this.streams = streams;
   }
 
+  /** How long a copy between host and device takes, by the estimate, in nanoseconds. */
+  static long cost(long bytes) {
+    return 10_000 + bytes / 10; // 10 GB/s
+  }
+
   /**
    * Makes a tensor resident.
    *
    * @param charge its share of the quota, of the right size; given back when this fails
    */
   public TensorInfo create(
-      HostTensor tensor, Charge charge, TensorOptions options, Deadline deadline) {
+      HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
     var job = new Create(tensor, charge, options);
-    streams.run(job, deadline);
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
-  private final class Create implements StreamPool.Job<Buffer> {
+  private final class Create implements Job<Buffer> {
     private final HostTensor tensor;
     private final Charge charge;
     private final TensorOptions options;
@@ -53,6 +63,21 @@ public final class Transfers {
       this.tensor = tensor;
       this.charge = charge;
       this.options = options;
+    }
+
+    @Override
+    public Object kind() {
+      return Direction.UPLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return tensor.type().bytes();
     }
 
     @Override
@@ -110,12 +135,12 @@ public final class Transfers {
       job.close();
       throw e;
     }
-    streams.run(job, terms.deadline());
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
   /** Writes in the commit, so that a call that is too late changes nothing. */
-  private static final class Replace implements StreamPool.Job<Boolean> {
+  private static final class Replace implements Job<Boolean> {
     private final Pin pin;
     private final HostTensor contents;
     private boolean touched;
@@ -124,6 +149,21 @@ public final class Transfers {
     Replace(Pin pin, HostTensor contents) {
       this.pin = pin;
       this.contents = contents;
+    }
+
+    @Override
+    public Object kind() {
+      return Direction.UPLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return contents.type().bytes();
     }
 
     @Override
@@ -150,18 +190,18 @@ public final class Transfers {
 
   /** Reads a tensor piece by piece, all of one version. */
   public Reader open(String handle, Terms terms) {
-    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms.deadline());
+    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms);
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
     private final TensorInfo info;
-    private final Deadline deadline;
+    private final Terms terms;
 
-    private Reader(Pin pin, Deadline deadline) {
+    private Reader(Pin pin, Terms terms) {
       this.pin = pin;
-      this.deadline = deadline;
+      this.terms = terms;
       this.info = pin.info();
     }
 
@@ -180,7 +220,7 @@ public final class Transfers {
       // a pin of its own: the read may outlive its client
       var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
       try {
-        job.pin.lock(Access.READ, deadline);
+        job.pin.lock(Access.READ, terms.deadline());
         if (job.pin.version() != info.version()) {
           throw new Failure.Refused(
               Code.VERSION_MISMATCH,
@@ -190,7 +230,7 @@ public final class Transfers {
         job.close();
         throw e;
       }
-      return streams.run(job, deadline);
+      return streams.run(job, terms);
     }
 
     @Override
@@ -200,7 +240,22 @@ public final class Transfers {
   }
 
   private record Read(Pin pin, long offset, MemorySegment target)
-      implements StreamPool.Job<MemorySegment> {
+      implements Job<MemorySegment> {
+    @Override
+    public Object kind() {
+      return Direction.DOWNLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return target.byteSize();
+    }
+
     @Override
     public MemorySegment run(Stream stream) {
       stream.download(pin.tensor().buffer(), offset, target);
