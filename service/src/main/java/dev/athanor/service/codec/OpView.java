@@ -27,12 +27,14 @@ public record OpView(
     }
   }
 
-  record Input(String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
+  /** An input. */
+  public record Input(String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
 
-  record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
+  /** An output. */
+  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
 
   /** An attribute whose default has its own type; null where it has none. */
-  record Attribute(
+  public record Attribute(
       String name,
       String type,
       @JsonProperty("default") @Nullable Object defaultValue,
