@@ -100,6 +100,20 @@ public final class Tensors {
    */
   public static HostTensor read(TensorType type, InputStream in, long limit, String field)
       throws IOException {
+    var tensor = readNext(type, in, limit, field);
+    if (in.read() >= 0) {
+      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
+    }
+    return tensor;
+  }
+
+  /**
+   * Reads the elements of a tensor, little-endian and row-major, after which there may be more.
+   *
+   * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the type says
+   */
+  public static HostTensor readNext(TensorType type, InputStream in, long limit, String field)
+      throws IOException {
     long bytes = type.bytes();
     if (bytes > limit) {
       throw new Failure.Refused(
@@ -113,9 +127,6 @@ public final class Tensors {
         throw invalid(
             field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
       }
-    }
-    if (in.read() >= 0) {
-      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, bytes));
     }
     return checked(type, sink.toSegment(), field);
   }
@@ -165,16 +176,35 @@ public final class Tensors {
     return text;
   }
 
+  /**
+   * The refusal of a tensor that is too large.
+   *
+   * @param tensor where it stands in the request; may be empty
+   */
+  static Failure tooLarge(String tensor, long limit) {
+    return new Failure.Refused(
+        Code.TOO_LARGE,
+        tensor.isEmpty() ? null : tensor,
+        "%s has more than %d bytes of data"
+            .formatted(tensor.isEmpty() ? "the tensor" : tensor, limit));
+  }
+
   static Failure invalid(@Nullable String field, String message) {
     return new Failure.Refused(Code.INVALID_TENSOR, field, message);
   }
 
   /** The beginning of a client's text, for error messages. */
   public static String excerpt(String text) {
-    var line = text.codePoints().limit(60).map(c -> Character.isISOControl(c) ? '?' : c);
+    var line = text.codePoints().limit(60).map(c -> isPrintable(c) ? c : '?');
     var start =
         line.collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
             .toString();
     return start.length() < text.length() ? start + "…" : start;
+  }
+
+  /** Half of a surrogate pair is no character, and cannot be written in an answer. */
+  private static boolean isPrintable(int codePoint) {
+    return !Character.isISOControl(codePoint)
+        && !(codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE);
   }
 }

@@ -3,6 +3,7 @@ package dev.athanor.service.grpc;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Terms;
 import io.grpc.Context;
 import io.grpc.Contexts;
 import io.grpc.Metadata;
@@ -28,12 +29,12 @@ final class CallMetadata implements ServerInterceptor {
     var context = Context.current();
     var priority = metadata.get(PRIORITY);
     if (priority != null) {
-      if (!priority.matches("[1-5]")) {
+      if (!priority.matches("[1-" + Terms.LAST_PRIORITY + "]")) {
         throw new Failure.Refused(
             Code.INVALID_ATTRIBUTE,
             "x-priority",
-            "x-priority is \"%s\"; it must be an integer 1 to 5"
-                .formatted(Tensors.excerpt(priority)));
+            "x-priority is \"%s\"; it must be an integer 1 to %d"
+                .formatted(Tensors.excerpt(priority), Terms.LAST_PRIORITY));
       }
       context = context.withValue(Requests.PRIORITY, Integer.valueOf(priority));
     }

@@ -8,6 +8,7 @@ import dev.athanor.api.inference.ModelInferRequest.InferInputTensor;
 import dev.athanor.api.inference.ModelInferResponse;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -20,15 +21,14 @@ import dev.athanor.service.run.Result;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /** Requests and answers of the Open Inference Protocol as messages. */
 final class InferenceMessages {
@@ -41,12 +41,13 @@ final class InferenceMessages {
 
   // -- requests
 
-  static InferenceRequest request(ModelInferRequest message) {
-    var inputs = new ArrayList<InferenceRequest.Input>();
+  static InferenceRequest request(OpDescription op, ModelInferRequest message) {
     var raw = message.getRawInputContentsList().iterator();
     boolean isRaw = raw.hasNext();
+    var inputs = new LinkedHashMap<String, InferenceRequest.Input>();
     for (var input : message.getInputsList()) {
-      inputs.add(input(input, isRaw, raw));
+      var name = InferenceRequest.inputName(op, input.getName(), inputs.keySet());
+      inputs.put(name, input(name, input, isRaw, raw));
     }
     if (raw.hasNext()) {
       throw invalid(
@@ -54,19 +55,25 @@ final class InferenceMessages {
           "raw_input_contents has %d members, but %d of the inputs take one"
               .formatted(
                   message.getRawInputContentsCount(),
-                  inputs.stream().filter(input -> input.handle() == null).count()));
+                  inputs.values().stream()
+                      .filter(input -> input instanceof InferenceRequest.Input.Data)
+                      .count()));
     }
-    var outputs = new ArrayList<InferenceRequest.Output>();
+    var outputs = new LinkedHashMap<String, InferenceRequest.Output>();
     for (var output : message.getOutputsList()) {
-      var field = "outputs." + Tensors.excerpt(output.getName());
-      outputs.add(
+      var name = InferenceRequest.outputName(op, output.getName(), outputs.keySet());
+      var field = "outputs." + name;
+      var parameters = parameters(output.getParametersMap(), field + ".parameters");
+      outputs.put(
+          name,
           new InferenceRequest.Output(
-              output.getName(),
-              InferenceRequest.destination(
-                  parameters(output.getParametersMap(), field + ".parameters"), field, READABLE)));
+              name, InferenceRequest.destination(parameters, field, READABLE)));
     }
     return new InferenceRequest(
-        parameters(message.getParametersMap(), "parameters"), inputs, outputs, READABLE);
+        parameters(message.getParametersMap(), "parameters"),
+        List.copyOf(inputs.values()),
+        List.copyOf(outputs.values()),
+        READABLE);
   }
 
   private static Map<String, Object> parameters(Map<String, InferParameter> given, String field) {
@@ -100,32 +107,32 @@ final class InferenceMessages {
   }
 
   private static InferenceRequest.Input input(
-      InferInputTensor input, boolean isRaw, Iterator<ByteString> raw) {
-    var field = "inputs." + Tensors.excerpt(input.getName());
+      String name, InferInputTensor input, boolean isRaw, Iterator<ByteString> raw) {
+    var field = "inputs." + name;
     var handle =
         InferenceRequest.handle(
             parameters(input.getParametersMap(), field + ".parameters"), field);
+    if (handle != null) {
+      if (input.hasContents()) {
+        throw InferenceRequest.handleAndData(field);
+      }
+      return new InferenceRequest.Input.Handle(
+          name,
+          handle,
+          input.getDatatype().isEmpty()
+              ? null
+              : Datatypes.of(input.getDatatype(), field + ".datatype"),
+          input.getShapeCount() == 0 ? null : input.getShapeList());
+    }
     if (isRaw && input.hasContents()) {
       throw invalid(
           field,
           "%s has contents, but the request has raw_input_contents; it must have one of them"
               .formatted(field));
     }
-    if (handle == null) {
-      var type = type(input, field);
-      return InferenceRequest.Input.of(
-          input.getName(), isRaw ? raw(type, raw, field) : numbers(type, input, field));
-    }
-    return new InferenceRequest.Input(
-        input.getName(),
-        input.getDatatype().isEmpty() ? null : Datatypes.of(input.getDatatype(), field),
-        shapeIfGiven(input),
-        handle,
-        input.hasContents() ? numbers(type(input, field), input, field) : null);
-  }
-
-  private static @Nullable List<Long> shapeIfGiven(InferInputTensor input) {
-    return input.getShapeCount() == 0 ? null : input.getShapeList();
+    var type = type(input, field);
+    return new InferenceRequest.Input.Data(
+        name, isRaw ? raw(type, raw, field) : numbers(type, input, field));
   }
 
   private static TensorType type(InferInputTensor input, String field) {

@@ -123,7 +123,8 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
           InferenceRequest.checkedId(request.getId());
           var op = models.find(name, request.getModelVersion());
           var inference =
-              models.infer(op, InferenceMessages.request(request), Requests.terms());
+              models.infer(
+                  op, InferenceMessages.request(op.description(), request), Requests.terms());
           return InferenceMessages.response(request, inference);
         });
   }

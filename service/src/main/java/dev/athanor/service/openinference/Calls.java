@@ -2,6 +2,7 @@ package dev.athanor.service.openinference;
 
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -14,7 +15,8 @@ import java.math.BigInteger;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Makes calls of requests. */
 final class Calls {
@@ -38,8 +40,14 @@ final class Calls {
   static Call of(Op op, InferenceRequest request, TenantTensors tensors, Terms terms) {
     var description = op.description();
     var attributes = new HashMap<>(request.parameters());
-    var within = new Terms(terms.tenant(), deadline(attributes, terms.deadline()));
-    checkPriority(attributes);
+    long priority = whole(attributes, PRIORITY, Terms.LAST_PRIORITY);
+    var within =
+        new Terms(
+            terms.tenant(),
+            priority == 0 ? terms.priority() : (int) priority,
+            deadline(attributes, terms.deadline()),
+            terms.clientHasGone());
+    checkAttributes(description, attributes);
     return new Call(
         op,
         inputs(description, request.inputs(), tensors),
@@ -53,55 +61,75 @@ final class Calls {
         within);
   }
 
+  private static void checkAttributes(OpDescription op, Map<String, Object> attributes) {
+    for (var name : attributes.keySet()) {
+      if (op.attribute(name).isEmpty()) {
+        var field = "parameters." + Tensors.excerpt(name);
+        throw new Failure.Refused(
+            Code.UNKNOWN_FIELD,
+            field,
+            "%s is not known; parameters here are %s"
+                .formatted(
+                    field,
+                    Stream.concat(
+                            op.attributes().stream().map(OpDescription.Attribute::name),
+                            Stream.of(DEADLINE, PRIORITY, TIMEOUT))
+                        .collect(Collectors.joining(", "))));
+      }
+    }
+    // what is no choice is told again, and may be long
+    attributes.replaceAll((_, value) -> value instanceof String s ? Tensors.excerpt(s) : value);
+  }
+
   private static Map<String, Call.Input> inputs(
       OpDescription op, List<InferenceRequest.Input> given, TenantTensors tensors) {
-    var names = op.inputs().stream().map(OpDescription.Input::name).toList();
     var inputs = new HashMap<String, Call.Input>();
     for (var input : given) {
-      InferenceRequest.checkName("inputs", input.name(), names, inputs.keySet());
-      inputs.put(input.name(), input(input, tensors));
+      var name = InferenceRequest.inputName(op, input.name(), inputs.keySet());
+      inputs.put(name, input(input, tensors));
     }
     return inputs;
   }
 
   private static Call.Input input(InferenceRequest.Input input, TenantTensors tensors) {
-    var field = "inputs." + input.name();
-    if (input.handle() == null) {
-      return new Call.Input.Inline(Objects.requireNonNull(input.data()));
+    return switch (input) {
+      case InferenceRequest.Input.Data(_, var tensor) -> new Call.Input.Inline(tensor);
+      case InferenceRequest.Input.Handle given -> {
+        checkType(given, tensors);
+        yield new Call.Input.Resident(given.handle());
+      }
+    };
+  }
+
+  /** The type of a tensor never changes, so this holds when the call begins, too. */
+  private static void checkType(InferenceRequest.Input.Handle given, TenantTensors tensors) {
+    if (given.dtype() == null && given.shape() == null) {
+      return;
     }
-    if (input.data() != null) {
+    var field = "inputs." + given.name();
+    var type = tensors.describe(given.handle()).type();
+    if (given.dtype() != null && given.dtype() != type.dtype()) {
       throw new Failure.Refused(
-          Code.INVALID_TENSOR,
-          field,
-          "%s has a tensor_handle and data; it must have one of them".formatted(field));
+          Code.UNSUPPORTED_DTYPE,
+          field + ".datatype",
+          "%s.datatype is %s, but the tensor of its handle is %s"
+              .formatted(field, Datatypes.name(given.dtype()), Datatypes.name(type.dtype())));
     }
-    if (input.dtype() != null || input.shape() != null) {
-      var type = tensors.describe(input.handle()).type();
-      if (input.dtype() != null && input.dtype() != type.dtype()) {
-        throw new Failure.Refused(
-            Code.UNSUPPORTED_DTYPE,
-            field + ".datatype",
-            "%s.datatype is %s, but the tensor of its handle is %s"
-                .formatted(field, Datatypes.name(input.dtype()), Datatypes.name(type.dtype())));
-      }
-      if (input.shape() != null && !input.shape().equals(type.shape().extents())) {
-        throw new Failure.Refused(
-            Code.SHAPE_MISMATCH,
-            field + ".shape",
-            "%s.shape is %s, but the tensor of its handle has %s"
-                .formatted(field, input.shape(), type.shape()));
-      }
+    if (given.shape() != null && !given.shape().equals(type.shape().extents())) {
+      throw new Failure.Refused(
+          Code.SHAPE_MISMATCH,
+          field + ".shape",
+          "%s.shape is %s, but the tensor of its handle has %s"
+              .formatted(field, given.shape(), type.shape()));
     }
-    return new Call.Input.Resident(input.handle());
   }
 
   private static Map<String, Target> outputs(
       OpDescription op, List<InferenceRequest.Output> asked) {
-    var names = op.outputs().stream().map(OpDescription.Output::name).toList();
     var outputs = new HashMap<String, Target>();
     for (var output : asked) {
-      InferenceRequest.checkName("outputs", output.name(), names, outputs.keySet());
-      outputs.put(output.name(), new Target(output.destination(), null));
+      var name = InferenceRequest.outputName(op, output.name(), outputs.keySet());
+      outputs.put(name, new Target(output.destination(), null));
     }
     return outputs;
   }
@@ -122,24 +150,23 @@ final class Calls {
     return nearest;
   }
 
-  /** All calls are equally urgent so far. */
-  private static void checkPriority(Map<String, Object> parameters) {
-    whole(parameters, PRIORITY, Integer.MAX_VALUE);
-  }
-
   /** Takes out a parameter that counts something; 0 when it is missing. */
   private static long whole(Map<String, Object> parameters, String name, long greatest) {
     return switch (parameters.remove(name)) {
       case null -> 0;
-      case Integer value when value >= 0 -> value;
+      case Integer value when value >= 0 && value <= greatest -> value;
       case Long value when value >= 0 && value <= greatest -> value;
-      // a uint64 may be beyond a long, and then it bounds nothing
+      // a uint64 can be beyond a long, where it bounds nothing
       case BigInteger value
-          when value.signum() > 0 && value.bitLength() <= 64 && greatest == Long.MAX_VALUE ->
-          Long.MAX_VALUE;
+          when greatest == Long.MAX_VALUE && value.signum() > 0 && value.bitLength() <= 64 ->
+          greatest;
       case Object other ->
           throw InferenceRequest.invalid(
-              "parameters." + name, other, "must be an integer of at least 0");
+              "parameters." + name,
+              other,
+              greatest == Long.MAX_VALUE
+                  ? "must be an integer of at least 0"
+                  : "must be an integer 0 to " + greatest);
     };
   }
 }

@@ -2,6 +2,7 @@ package dev.athanor.service.openinference;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -9,7 +10,10 @@ import dev.athanor.service.run.Call.Destination;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,52 +41,66 @@ public record InferenceRequest(
     readable = Set.copyOf(readable);
   }
 
-  /**
-   * An input: data, or the handle of a tensor, which must have the dtype and the shape if they are
-   * given.
-   */
-  public record Input(
-      String name,
-      @Nullable DType dtype,
-      @Nullable List<Long> shape,
-      @Nullable String handle,
-      @Nullable HostTensor data) {
+  /** An input, by the name that the client gave it. */
+  public sealed interface Input {
+    String name();
 
     /** Data that came with the request. */
-    public static Input of(String name, HostTensor data) {
-      return new Input(name, null, null, null, data);
-    }
+    record Data(String name, HostTensor tensor) implements Input {}
 
-    /** A resident tensor. */
-    public static Input resident(
-        String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape) {
-      return new Input(name, dtype, shape, handle, null);
-    }
+    /** A resident tensor, which must have the dtype and the shape if the client gave them. */
+    record Handle(
+        String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape)
+        implements Input {}
   }
 
   /** An output that is asked for. */
   public record Output(String name, Destination destination) {}
 
   /**
-   * Checks the name of an input or an output.
+   * The op's own name of an input.
    *
-   * @param list which of the two
    * @param taken those that came before
-   * @throws Failure.Refused with {@code unknown-field} or {@code invalid-tensor}
+   * @throws Failure.Refused with {@code unknown-field}, or {@code invalid-tensor} when it is taken
    */
-  public static void checkName(
-      String list, String name, Collection<String> known, Collection<String> taken) {
-    var field = list + "." + Tensors.excerpt(name);
-    if (!known.contains(name)) {
-      throw new Failure.Refused(
-          Code.UNKNOWN_FIELD,
-          field,
-          "%s is not known; %s are %s".formatted(field, list, String.join(", ", known)));
-    }
-    if (taken.contains(name)) {
+  public static String inputName(OpDescription op, String given, Collection<String> taken) {
+    return name(
+        "inputs",
+        given,
+        op.input(given).map(OpDescription.Input::name),
+        op.inputs().stream().map(OpDescription.Input::name),
+        taken);
+  }
+
+  /** The op's own name of an output, as {@link #inputName} has it of an input. */
+  public static String outputName(OpDescription op, String given, Collection<String> taken) {
+    return name(
+        "outputs",
+        given,
+        op.output(given).map(OpDescription.Output::name),
+        op.outputs().stream().map(OpDescription.Output::name),
+        taken);
+  }
+
+  private static String name(
+      String list,
+      String given,
+      Optional<String> known,
+      Stream<String> all,
+      Collection<String> taken) {
+    var field = list + "." + Tensors.excerpt(given);
+    var own =
+        known.orElseThrow(() ->
+            new Failure.Refused(
+                Code.UNKNOWN_FIELD,
+                field,
+                "%s is not known; %s are %s"
+                    .formatted(field, list, all.collect(Collectors.joining(", ")))));
+    if (taken.contains(own)) {
       throw new Failure.Refused(
           Code.INVALID_TENSOR, field, "%s is there twice; each may be there once".formatted(field));
     }
+    return own;
   }
 
   /**
@@ -107,20 +125,24 @@ public record InferenceRequest(
       Map<String, Object> parameters, String field, Set<DType> readable) {
     checkNames(parameters, field, List.of(TENSOR_HANDLE, TENSOR_STORE));
     var into = text(parameters, field);
-    boolean store = flag(parameters, TENSOR_STORE, field);
+    boolean store = flag(parameters, TENSOR_STORE, field + ".parameters");
     if (into != null) {
       return new Destination.Into(into);
     }
     return store ? new Destination.Keep() : new Destination.Inline(readable);
   }
 
-  /** A parameter that is true or false; false when it is missing. */
+  /**
+   * A parameter that is true or false; false when it is missing.
+   *
+   * @param field where the parameters stand in the request
+   */
   public static boolean flag(Map<String, Object> parameters, String name, String field) {
     return switch (parameters.get(name)) {
       case null -> false;
       case Boolean flag -> flag;
       case Object other ->
-          throw invalid(field + ".parameters." + name, other, "must be true or false");
+          throw invalid(field + "." + name, other, "must be true or false");
     };
   }
 
@@ -145,6 +167,14 @@ public record InferenceRequest(
             "%s is not known; parameters here are %s".formatted(path, String.join(", ", known)));
       }
     }
+  }
+
+  /** The refusal of an input that is both of its kinds. */
+  public static Failure handleAndData(String field) {
+    return new Failure.Refused(
+        Code.INVALID_TENSOR,
+        field,
+        "%s has a tensor_handle and data; it must have one of them".formatted(field));
   }
 
   static Failure invalid(String field, Object value, String right) {

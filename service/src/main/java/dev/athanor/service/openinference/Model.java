@@ -53,7 +53,8 @@ public record Model(
     }
   }
 
-  static Model of(OpDescription op) {
+  /** Describes an op. */
+  public static Model of(OpDescription op) {
     var inputs =
         op.inputs().stream()
             .map(i -> new Tensor(i.name(), usual(i.dtypes()), shape(i.shape()), i.optional()))

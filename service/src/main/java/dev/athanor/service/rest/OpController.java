@@ -135,7 +135,7 @@ class OpController {
   }
 
   /** In milliseconds, as the header has them. */
-  private static String serverTiming(Result.Timing timing) {
+  static String serverTiming(Result.Timing timing) {
     var text = new StringJoiner(", ");
     for (var phase : Phase.values()) {
       double micros =

@@ -60,16 +60,16 @@ class ServerTest extends GrpcTest {
         }
       };
 
-  /** A call with these bytes as its message. */
+  /** A method whose messages are bytes as they are sent. */
+  static MethodDescriptor<byte[], byte[]> bytes(String method) {
+    return MethodDescriptor.newBuilder(BYTES, BYTES)
+        .setType(MethodDescriptor.MethodType.UNARY)
+        .setFullMethodName(method)
+        .build();
+  }
+
   private byte[] call(String method, byte[] message) {
-    return ClientCalls.blockingUnaryCall(
-        channel(),
-        MethodDescriptor.newBuilder(BYTES, BYTES)
-            .setType(MethodDescriptor.MethodType.UNARY)
-            .setFullMethodName(method)
-            .build(),
-        CallOptions.DEFAULT,
-        message);
+    return ClientCalls.blockingUnaryCall(channel(), bytes(method), CallOptions.DEFAULT, message);
   }
 
   private ServingStatus check(String service) {
