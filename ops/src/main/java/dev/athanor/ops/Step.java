@@ -63,7 +63,10 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     }
   }
 
-  /** Why the device cannot launch this, in one sentence; empty when it can. */
+  /**
+   * Why the device cannot launch this, in one sentence; empty when it can. Looked at are shared
+   * memory, then the block, then the grid.
+   */
   Optional<String> refusal(Capability device) {
     if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
       return Optional.of(
@@ -77,8 +80,8 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     }
     if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
       return Optional.of(
-          "it needs a grid of %s blocks, and %d are the most for y and z"
-              .formatted(grid, MOST_BLOCKS_YZ));
+          "it needs a grid of %s blocks, %s has at most %d along y and z"
+              .formatted(grid, device.name(), MOST_BLOCKS_YZ));
     }
     return Optional.empty();
   }

@@ -45,6 +45,26 @@ class CatalogueTest {
         "input \"a\" has shape [0, 2]; every extent must be at least 1");
   }
 
+  @Test
+  void anInputMayBeGivenByAnotherName() {
+    var norm = Catalogue.load().find("rms-norm").orElseThrow();
+    var rows = TensorType.of(DType.F32, 2, 4);
+    var vector = TensorType.of(DType.F32, 4);
+    assertThat(norm.description().byName(Map.of("x", rows, "weight", vector)))
+        .isEqualTo(Map.of("x", rows, "gamma", vector));
+    assertThat(Problem.parse(norm, "x=f32[2,4] weight=f32[4]").text())
+        .isEqualTo("x=f32[2,4] gamma=f32[4]");
+    assertThatThrownBy(() -> Problem.parse(norm, "x=f32[2,4] gamma=f32[4] weight=f32[4]"))
+        .isInstanceOf(OpException.UnknownField.class)
+        .hasMessage(
+            "weight is another name of the input \"gamma\", which is given as well; give one of them");
+    var input = norm.description().inputs().getFirst();
+    assertThatThrownBy(() ->
+            new OpDescription(
+                "twice", "", List.of(input, input.or("y")), List.of(), List.of(), "", ""))
+        .hasMessage("two inputs of twice have one name: [x, x, y]");
+  }
+
   private static void refused(
       Map<String, TensorType> inputs, Class<? extends OpException> kind, String message) {
     assertThatThrownBy(() -> Catalogue.checkInputs(new Matmul().description(), inputs))

@@ -11,10 +11,13 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
@@ -80,6 +83,20 @@ public final class Matmul implements Op {
   public List<? extends Plan> plans(
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return MatmulPlanner.plans(MatmulProblem.of(inputs, attributes), capability);
+  }
+
+  /** Of one product a's rows, of several the products, where all have the same right matrix. */
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    int rank = rank(inputs, "a");
+    boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
+    return rows && rank(inputs, "b") == 2
+        ? Optional.of(new Rows(Set.of("a")))
+        : Optional.empty();
+  }
+
+  private static int rank(Map<String, TensorType> inputs, String name) {
+    return Objects.requireNonNull(inputs.get(name), name).shape().rank();
   }
 
   @Override

@@ -34,11 +34,12 @@ public final class NormRopeOp implements Op {
           List.of(
               new Input("x", "[…, S, heads · headDim]", RowShape.DTYPES, false, "S positions"),
               new Input(
-                  "weight",
-                  "[heads · headDim]",
-                  RowShape.DTYPES,
-                  false,
-                  "what is multiplied after the norm: of the dtype of x or f32"),
+                      "weight",
+                      "[heads · headDim]",
+                      RowShape.DTYPES,
+                      false,
+                      "what is multiplied after the norm: of the dtype of x or f32")
+                  .or("gamma"),
               new Input(
                   "cos",
                   "[P, headDim / 2]",

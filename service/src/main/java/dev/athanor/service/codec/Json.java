@@ -126,7 +126,7 @@ public final class Json {
   }
 
   /** A token in a reader's words. */
-  static String name(JsonToken token) {
+  public static String name(JsonToken token) {
     return switch (token) {
       case START_OBJECT, END_OBJECT -> "an object";
       case START_ARRAY, END_ARRAY -> "a list";

@@ -28,7 +28,13 @@ public record OpView(
   }
 
   /** An input. */
-  public record Input(String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
+  public record Input(
+      String name,
+      @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> aliases,
+      String shape,
+      List<String> dtypes,
+      boolean optional,
+      String meaning) {}
 
   /** An output. */
   public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
@@ -51,6 +57,7 @@ public record OpView(
             .map(i ->
                 new Input(
                     i.name(),
+                    i.aliases(),
                     i.shape(),
                     i.dtypes().stream().sorted().map(DType::text).toList(),
                     i.optional(),

@@ -48,8 +48,17 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
+  /**
+   * The step of a pipeline that failed.
+   *
+   * @param index from 0
+   * @param op null where it is not known yet
+   */
+  public record Step(int index, @Nullable String op) {}
+
   private final Code code;
   private final @Nullable String field;
+  private @Nullable Step step;
 
   private Failure(
       Code code, @Nullable String field, String message, @Nullable RuntimeException cause) {
@@ -65,6 +74,19 @@ public abstract sealed class Failure extends RuntimeException {
   /** The path of the part of the request that is at fault: {@code inputs.a.data[3]}. */
   public @Nullable String field() {
     return field;
+  }
+
+  /** The step of a pipeline that failed; null where that is none's fault. */
+  public @Nullable Step step() {
+    return step;
+  }
+
+  /** This failure, as that of a step; of the first that says so. */
+  public Failure in(Step failed) {
+    if (step == null) {
+      step = failed;
+    }
+    return this;
   }
 
   /** A request that is wrong, or that cannot be served whenever it is sent again. */

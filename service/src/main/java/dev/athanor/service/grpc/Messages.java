@@ -119,6 +119,7 @@ final class Messages {
         .addAllDtypes(input.dtypes())
         .setOptional(input.optional())
         .setMeaning(input.meaning())
+        .addAllAliases(input.aliases())
         .build();
   }
 

@@ -21,6 +21,8 @@ final class Statuses {
 
   static final String DOMAIN = "athanor";
 
+  private static final int LONGEST = 1000;
+
   private Statuses() {}
 
   static Status.Code code(Code code) {
@@ -79,7 +81,7 @@ final class Statuses {
     var status =
         com.google.rpc.Status.newBuilder()
             .setCode(code(failure.code()).value())
-            .setMessage(failure.getMessage())
+            .setMessage(bounded(String.valueOf(failure.getMessage())))
             .addDetails(Any.pack(info(failure)));
     if (failure instanceof Failure.Busy busy) {
       var delay = busy.retryAfter();
@@ -93,11 +95,23 @@ final class Statuses {
     return StatusProto.toStatusException(status.build());
   }
 
+  /** Clients take few kilobytes of trailers, in which a text may stand twice. */
+  private static String bounded(String text) {
+    return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
+  }
+
   private static ErrorInfo info(Failure failure) {
     var info = ErrorInfo.newBuilder().setReason(failure.code().text()).setDomain(DOMAIN);
     var field = failure.field();
     if (field != null) {
-      info.putMetadata("field", field);
+      info.putMetadata("field", bounded(field));
+    }
+    var step = failure.step();
+    if (step != null) {
+      info.putMetadata("step", Integer.toString(step.index()));
+      if (step.op() != null) {
+        info.putMetadata("op", step.op());
+      }
     }
     switch (failure) {
       case Failure.OutOfDeviceMemory e -> {

@@ -68,7 +68,7 @@ class InferController {
       asked = InferRequest.read(op, body, header, limit);
     }
     var inference = models.infer(op, asked.request(), terms);
-    response.setHeader("Server-Timing", OpController.serverTiming(inference.result().timing()));
+    RunAnswers.timing(response, inference.result().timing());
     InferAnswer.send(response, name, asked, inference);
   }
 }

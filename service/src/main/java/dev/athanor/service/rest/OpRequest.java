@@ -3,13 +3,9 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
-import dev.athanor.service.codec.Tensors;
-import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
-import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Terms;
 import java.io.IOException;
@@ -17,8 +13,6 @@ import java.io.InputStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
@@ -30,7 +24,6 @@ import tools.jackson.core.JsonToken;
 record OpRequest(Call call, Map<String, Encoding> encodings) {
 
   private static final List<String> KEYS = List.of("inputs", "attributes", "outputs");
-  private static final List<String> OUTPUT_KEYS = List.of("as", "into", "dtype", "encoding");
 
   /**
    * Reads the body of {@code POST /ops/{op}}.
@@ -61,22 +54,15 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         var key = parser.currentName();
         parser.nextToken();
         switch (key) {
-          case "inputs" -> members("inputs", Code.INVALID_TENSOR, this::input);
-          case "attributes" -> members("attributes", Code.INVALID_ATTRIBUTE, this::attribute);
-          case "outputs" -> members("outputs", Code.INVALID_ATTRIBUTE, this::output);
+          case "inputs" -> RequestJson.members(parser, "inputs", Code.INVALID_TENSOR, this::input);
+          case "attributes" ->
+              RequestJson.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
+          case "outputs" ->
+              RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
           default -> throw Json.unknown("", key, KEYS);
         }
       }
       return new OpRequest(new Call(runnable, inputs, attributes, outputs, terms), encodings);
-    }
-
-    private void members(String path, Code code, Consumer<String> member) {
-      Json.expectObject(parser, path, code);
-      while (parser.nextToken() != JsonToken.END_OBJECT) {
-        var name = parser.currentName();
-        parser.nextToken();
-        member.accept(name);
-      }
     }
 
     private void input(String name) {
@@ -84,12 +70,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         throw Json.unknown(
             "inputs", name, op.inputs().stream().map(OpDescription.Input::name).toList());
       }
-      inputs.put(
-          name,
-          switch (TensorJson.read(parser, "inputs." + name, limit)) {
-            case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
-            case TensorJson.Source.Handle(var handle) -> new Call.Input.Resident(handle);
-          });
+      inputs.put(name, RequestJson.input(parser, "inputs." + name, limit));
     }
 
     private void attribute(String name) {
@@ -99,20 +80,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
             name,
             op.attributes().stream().map(OpDescription.Attribute::name).toList());
       }
-      attributes.put(
-          name,
-          switch (parser.currentToken()) {
-            case VALUE_TRUE -> true;
-            case VALUE_FALSE -> false;
-            case VALUE_STRING -> Tensors.excerpt(parser.getString());
-            case VALUE_NUMBER_INT -> parser.getNumberValue();
-            case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-            default ->
-                throw new Failure.Refused(
-                    Code.INVALID_ATTRIBUTE,
-                    "attributes." + name,
-                    "attributes.%s must be true, false, a number or a string".formatted(name));
-          });
+      attributes.put(name, RequestJson.attribute(parser, "attributes." + name));
     }
 
     private void output(String name) {
@@ -120,52 +88,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         throw Json.unknown(
             "outputs", name, op.outputs().stream().map(OpDescription.Output::name).toList());
       }
-      var path = "outputs." + name;
-      var fields = new HashMap<String, String>();
-      members(
-          path,
-          Code.INVALID_ATTRIBUTE,
-          key -> {
-            if (!OUTPUT_KEYS.contains(key)) {
-              throw Json.unknown(path, key, OUTPUT_KEYS);
-            }
-            fields.put(key, Json.string(parser, path + "." + key, Code.INVALID_ATTRIBUTE));
-          });
-      var dtype = fields.get("dtype");
-      outputs.put(
-          name,
-          new Target(
-              destination(path, fields.get("as"), fields.get("into")),
-              dtype == null ? null : Tensors.dtype(dtype, path + ".dtype")));
-      encodings.put(
-          name,
-          switch (fields.getOrDefault("encoding", "json")) {
-            case "json" -> Encoding.JSON;
-            case "base64" -> Encoding.BASE64;
-            default -> throw choice(path + ".encoding", fields.get("encoding"), "json or base64");
-          });
-    }
-
-    private static Destination destination(
-        String path, @Nullable String as, @Nullable String into) {
-      if (as != null && !as.equals("inline") && !as.equals("handle")) {
-        throw choice(path + ".as", as, "inline or handle");
-      }
-      if (into != null) {
-        if ("inline".equals(as)) {
-          throw choice(path + ".as", as, "handle, or left out, where into is given");
-        }
-        return new Destination.Into(into);
-      }
-      return "handle".equals(as) ? new Destination.Keep() : new Destination.Inline();
-    }
-
-    private static Failure choice(String path, @Nullable String got, String right) {
-      return new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          path,
-          "%s is \"%s\"; it must be %s"
-              .formatted(path, Tensors.excerpt(String.valueOf(got)), right));
+      var output = RequestJson.output(parser, "outputs." + name);
+      outputs.put(name, output.target());
+      encodings.put(name, output.encoding());
     }
   }
 }

@@ -96,7 +96,7 @@ final class OpenApiDocument {
           output.name(),
           described(
               "%s, %s: %s".formatted(output.shape(), output.dtype(), output.meaning()),
-              Map.of("allOf", List.of(ref("OpRequest/properties/outputs/additionalProperties")))));
+              Map.of("allOf", List.of(ref("OutputRequest")))));
     }
     var tensors = object(inputs);
     tensors.put("required", required);

@@ -69,8 +69,13 @@ final class Problems {
       out.writeNumberProperty("status", status);
       out.writeStringProperty("detail", failure.getMessage());
       out.writeStringProperty("error", failure.getMessage());
-      if (request.getAttribute(OP) instanceof String op) {
-        out.writeStringProperty("op", op);
+      var step = failure.step();
+      var op = step == null ? request.getAttribute(OP) : step.op();
+      if (op instanceof String name) {
+        out.writeStringProperty("op", name);
+      }
+      if (step != null) {
+        out.writeNumberProperty("step", step.index());
       }
       if (failure.field() != null) {
         out.writeStringProperty("field", failure.field());

@@ -49,7 +49,7 @@ public final class DeviceHealth {
       throw deviceLost();
     }
     if (phase.compareTo(Phase.REFUSING) >= 0) {
-      throw draining(RETRY_ELSEWHERE);
+      throw draining();
     }
   }
 
@@ -60,9 +60,9 @@ public final class DeviceHealth {
         RETRY_ELSEWHERE);
   }
 
-  static Failure draining(Duration retryAfter) {
+  static Failure draining() {
     return new Failure.Busy(
-        Code.DRAINING, "the service is shutting down and takes no new work", retryAfter);
+        Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
   }
 
   /** What to tell a client of a fault; a lost device is remembered. */

@@ -47,18 +47,18 @@ public final class StreamPool implements AutoCloseable {
   private static final int DEVICE = 0;
 
   /** A job and whoever waits for it. */
-  private static final class Turn<T> {
+  private static final class Turn {
     final long id;
-    final Job<T> job;
+    final Job job;
     final Deadline deadline;
-    final CompletableFuture<T> answer = new CompletableFuture<>();
+    final CompletableFuture<Boolean> answer = new CompletableFuture<>();
 
     // guarded by the pool's lock
     boolean started;
     boolean inTime;
     @Nullable RuntimeException fault;
 
-    Turn(long id, Job<T> job, Deadline deadline) {
+    Turn(long id, Job job, Deadline deadline) {
       this.id = id;
       this.job = job;
       this.deadline = deadline;
@@ -70,11 +70,11 @@ public final class StreamPool implements AutoCloseable {
   private final long origin = System.nanoTime();
 
   private final ReentrantLock lock = new ReentrantLock();
-  private final Map<Long, Turn<?>> turns = new HashMap<>();
+  private final Map<Long, Turn> turns = new HashMap<>();
   private long lastId;
 
   private final CompletableFuture<Boolean> drained = new CompletableFuture<>();
-  private final List<BlockingQueue<Turn<?>>> started = new ArrayList<>();
+  private final List<BlockingQueue<List<Turn>>> started = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
   public StreamPool(Device device, DeviceHealth health, RunSettings settings) {
@@ -97,12 +97,12 @@ public final class StreamPool implements AutoCloseable {
    *     running is then left to finish, and its result is dropped
    * @throws Failure what a fault of the device means
    */
-  <T> T run(Job<T> job, Terms terms) {
+  void run(Job job, Terms terms) {
     var deadline = terms.deadline();
-    Turn<T> turn;
+    Turn turn;
     lock.lock();
     try {
-      turn = new Turn<>(++lastId, job, deadline);
+      turn = new Turn(++lastId, job, deadline);
       turns.put(turn.id, turn);
     } finally {
       lock.unlock();
@@ -111,7 +111,8 @@ public final class StreamPool implements AutoCloseable {
     while (true) {
       try {
         long wait = Math.clamp(deadline.remainingNanos() + 1, 1, LOOK_NANOS);
-        return turn.answer.get(wait, TimeUnit.NANOSECONDS);
+        turn.answer.get(wait, TimeUnit.NANOSECONDS);
+        return;
       } catch (ExecutionException e) {
         throw answered(e);
       } catch (TimeoutException e) {
@@ -120,14 +121,15 @@ public final class StreamPool implements AutoCloseable {
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         tell(new Event.Cancel(turn.id));
-        return join(turn);
+        join(turn);
+        return;
       }
     }
   }
 
-  private <T> T join(Turn<T> turn) {
+  private static void join(Turn turn) {
     try {
-      return turn.answer.join();
+      turn.answer.join();
     } catch (CompletionException e) {
       throw answered(e);
     }
@@ -139,7 +141,7 @@ public final class StreamPool implements AutoCloseable {
         : new IllegalStateException(e);
   }
 
-  private Ticket ticket(long id, Job<?> job, Terms terms) {
+  private Ticket ticket(long id, Job job, Terms terms) {
     var deadline = terms.deadline();
     return new Ticket(
         id,
@@ -150,7 +152,7 @@ public final class StreamPool implements AutoCloseable {
         Math.max(job.cost(), 1),
         job.hostBytes(),
         DEVICE,
-        null);
+        job.batch().orElse(null));
   }
 
   /** What a fault means; a lost device is remembered. */
@@ -183,11 +185,9 @@ public final class StreamPool implements AutoCloseable {
     switch (decision) {
       case Decision.Admitted _ -> {}
       case Decision.Started(_, int stream, var tickets) -> {
-        for (var ticket : tickets) {
-          var turn = turn(ticket);
-          turn.started = true;
-          started.get(stream).add(turn);
-        }
+        var launch = tickets.stream().map(this::turn).toList();
+        launch.forEach(turn -> turn.started = true);
+        started.get(stream).add(launch);
       }
       case Decision.Done(var ticket) -> {
         turn(ticket).inTime = true;
@@ -207,7 +207,7 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
-  private Turn<?> turn(Ticket ticket) {
+  private Turn turn(Ticket ticket) {
     return Objects.requireNonNull(turns.get(ticket.id()), "a ticket that was submitted");
   }
 
@@ -220,12 +220,10 @@ public final class StreamPool implements AutoCloseable {
           case QUEUE_FULL ->
               new Failure.Busy(
                   Code.QUEUE_FULL,
-                  "%d jobs of about %d ms wait for the device, which is the most; try again"
-                      .formatted(
-                          scheduler.load().tickets(),
-                          TimeUnit.NANOSECONDS.toMillis(scheduler.load().cost())),
+                  "%d jobs wait for the device already, as much work as may; try again"
+                      .formatted(scheduler.load().tickets()),
                   retry);
-          case DRAINING -> DeviceHealth.draining(retry);
+          case DRAINING -> DeviceHealth.draining();
           case DEADLINE_EXCEEDED -> new Failure.TooLate(turn.deadline);
           case DEVICE_LOST -> DeviceHealth.deviceLost();
           case FAULT -> Objects.requireNonNull(turn.fault, "a stream says why it fails");
@@ -234,7 +232,7 @@ public final class StreamPool implements AutoCloseable {
   }
 
   /** What was started is given back when it ends, by the stream that is at it. */
-  private void answer(Turn<?> turn, RuntimeException failure, List<Runnable> after) {
+  private void answer(Turn turn, RuntimeException failure, List<Runnable> after) {
     turns.remove(turn.id);
     if (!turn.started) {
       after.add(turn.job::close);
@@ -256,36 +254,52 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
-  /** The client's thread sees the outcome last, when all is given back. */
-  private <T> void work(Stream stream, int number, Turn<T> turn) {
+  /** The clients' threads see the outcome last, when all is given back. */
+  private void work(Stream stream, int number, List<Turn> launch) {
     long began = System.nanoTime();
-    T result;
+    if (launch.size() == 1 || !together(stream, launch)) {
+      launch.forEach(turn -> alone(stream, turn));
+    }
+    long took = System.nanoTime() - began;
+    var failed = launch.stream().filter(turn -> turn.fault != null).toList();
+    if (health.isLost()) {
+      launch.forEach(turn -> turn.job.close());
+      tell(new Event.DeviceLost(DEVICE));
+      return;
+    }
+    if (failed.size() == launch.size()) {
+      launch.forEach(turn -> turn.job.close());
+      tell(new Event.Faulted(DEVICE, number));
+      return;
+    }
+    tell(new Event.Finished(DEVICE, number, took));
+    launch.forEach(turn -> end(stream, turn));
+  }
+
+  /** What fails in company may be right alone. */
+  private boolean together(Stream stream, List<Turn> launch) {
     try {
-      result = turn.job.run(stream);
-    } catch (RuntimeException | Error e) {
+      return launch
+          .getFirst()
+          .job
+          .runTogether(stream, launch.stream().map(turn -> turn.job).toList());
+    } catch (RuntimeException e) {
+      LOG.debug("{} jobs failed together", launch.size(), e);
       quiesce(stream);
-      turn.job.close();
-      fail(turn, failure(e));
-      tell(
-          e instanceof DeviceException.Lost
-              ? new Event.DeviceLost(DEVICE)
-              : new Event.Faulted(DEVICE, number));
-      return;
-    }
-    tell(new Event.Finished(DEVICE, number, System.nanoTime() - began));
-    if (!turn.inTime) {
-      turn.job.close();
-      return;
-    }
-    try {
-      commit(stream, turn.job, result);
-      turn.answer.complete(result);
-    } catch (RuntimeException | Error e) {
-      turn.answer.completeExceptionally(failure(e));
+      return false;
     }
   }
 
-  private void fail(Turn<?> turn, RuntimeException fault) {
+  private void alone(Stream stream, Turn turn) {
+    try {
+      turn.job.run(stream);
+    } catch (RuntimeException | Error e) {
+      quiesce(stream);
+      fail(turn, failure(e));
+    }
+  }
+
+  private void fail(Turn turn, RuntimeException fault) {
     lock.lock();
     try {
       turn.fault = fault;
@@ -294,14 +308,20 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
-  private static <T> void commit(Stream stream, Job<T> job, T result) {
-    try {
-      job.commit(stream, result);
+  private void end(Stream stream, Turn turn) {
+    var fault = turn.fault;
+    try (var job = turn.job) {
+      if (turn.inTime && fault == null) {
+        job.commit(stream);
+      }
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      throw e;
-    } finally {
-      job.close();
+      fault = failure(e);
+    }
+    if (fault != null) {
+      turn.answer.completeExceptionally(fault);
+    } else if (turn.inTime) {
+      turn.answer.complete(true);
     }
   }
 

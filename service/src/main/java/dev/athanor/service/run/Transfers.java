@@ -52,7 +52,7 @@ public final class Transfers {
     return Objects.requireNonNull(job.info);
   }
 
-  private final class Create implements Job<Buffer> {
+  private final class Create implements Job {
     private final HostTensor tensor;
     private final Charge charge;
     private final TensorOptions options;
@@ -81,17 +81,16 @@ public final class Transfers {
     }
 
     @Override
-    public Buffer run(Stream stream) {
+    public void run(Stream stream) {
       var allocated = memory.allocate(tensor.type().bytes());
       buffer = allocated;
       stream.upload(tensor.data(), allocated, 0);
       stream.synchronize();
-      return allocated;
     }
 
     @Override
-    public void commit(Stream stream, Buffer uploaded) {
-      info = charge.add(tensor.type(), uploaded, options);
+    public void commit(Stream stream) {
+      info = charge.add(tensor.type(), Objects.requireNonNull(buffer), options);
     }
 
     @Override
@@ -140,7 +139,7 @@ public final class Transfers {
   }
 
   /** Writes in the commit, so that a call that is too late changes nothing. */
-  private static final class Replace implements Job<Boolean> {
+  private static final class Replace implements Job {
     private final Pin pin;
     private final HostTensor contents;
     private boolean touched;
@@ -167,12 +166,12 @@ public final class Transfers {
     }
 
     @Override
-    public Boolean run(Stream stream) {
-      return true;
+    public void run(Stream stream) {
+      // nothing that could be taken back
     }
 
     @Override
-    public void commit(Stream stream, Boolean inTime) {
+    public void commit(Stream stream) {
       touched = true;
       stream.upload(contents.data(), pin.tensor().buffer(), 0);
       stream.synchronize();
@@ -230,7 +229,8 @@ public final class Transfers {
         job.close();
         throw e;
       }
-      return streams.run(job, terms);
+      streams.run(job, terms);
+      return job.target;
     }
 
     @Override
@@ -240,7 +240,7 @@ public final class Transfers {
   }
 
   private record Read(Pin pin, long offset, MemorySegment target)
-      implements Job<MemorySegment> {
+      implements Job {
     @Override
     public Object kind() {
       return Direction.DOWNLOAD;
@@ -257,10 +257,9 @@ public final class Transfers {
     }
 
     @Override
-    public MemorySegment run(Stream stream) {
+    public void run(Stream stream) {
       stream.download(pin.tensor().buffer(), offset, target);
       stream.synchronize();
-      return target;
     }
 
     @Override

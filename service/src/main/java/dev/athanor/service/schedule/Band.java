@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +24,7 @@ final class Band {
 
   /** A tenant's tickets, by the device they are pinned to, in the order of their deadlines. */
   private static final class Flow {
-    final Map<Integer, TreeSet<Entry>> lanes = new HashMap<>();
+    final Map<Integer, NavigableSet<Entry>> lanes = new HashMap<>();
 
     /** The device time it may still take in this round; negative where batches ran ahead. */
     long credit;
@@ -50,7 +51,7 @@ final class Band {
   /** In the order of their turns. An empty flow stays as long as it is in debt. */
   private final LinkedHashMap<String, Flow> flows = new LinkedHashMap<>();
 
-  private final Map<Mates, TreeSet<Entry>> mates = new HashMap<>();
+  private final Map<Mates, NavigableSet<Entry>> mates = new HashMap<>();
 
   /**
    * The cost of what waits, by device + 1, so that first comes what is pinned to none, and urgency.
@@ -207,11 +208,11 @@ final class Band {
     return Objects.requireNonNull(flows.get(entry.ticket.tenant()));
   }
 
-  private static <K> void include(Map<K, TreeSet<Entry>> sets, K key, Entry entry) {
+  private static <K> void include(Map<K, NavigableSet<Entry>> sets, K key, Entry entry) {
     sets.computeIfAbsent(key, _ -> new TreeSet<>(Entry.BY_DUE)).add(entry);
   }
 
-  private static <K> void exclude(Map<K, TreeSet<Entry>> sets, K key, Entry entry) {
+  private static <K> void exclude(Map<K, NavigableSet<Entry>> sets, K key, Entry entry) {
     sets.computeIfPresent(
         key,
         (_, set) -> {

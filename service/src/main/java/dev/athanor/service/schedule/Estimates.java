@@ -34,6 +34,14 @@ final class Estimates {
     return (long) Math.clamp(cost, 1.0, MOST_COST);
   }
 
+  /**
+   * A ticket was turned away by its estimate, which may stem from a mishap: work that is never run
+   * again would never be estimated anew, so it is believed in a little less each time.
+   */
+  void doubt(Ticket ticket) {
+    ratios.computeIfPresent(ticket.work(), (_, mean) -> mean * (1 - WEIGHT));
+  }
+
   /** A ticket's share of its launch was {@code nanos}. */
   void learn(Ticket ticket, double nanos) {
     double ratio = nanos / ticket.cost();

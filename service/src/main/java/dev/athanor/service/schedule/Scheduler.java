@@ -235,6 +235,7 @@ public final class Scheduler {
     var entry = new Entry(ticket, estimates.cost(ticket), sequence++, now, policy);
     long delay = untilTurn(entry);
     if (delay + entry.cost > ticket.deadline() - now) {
+      estimates.doubt(ticket);
       refuse(ticket, Reason.DEADLINE_EXCEEDED, 0);
       return;
     }

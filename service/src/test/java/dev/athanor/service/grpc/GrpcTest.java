@@ -88,7 +88,16 @@ abstract class GrpcTest {
   @AfterEach
   void disconnect() {
     channel().shutdownNow();
-    await().until(() -> streams.busy() + streams.waiting() == 0);
+    letAllThrough();
+  }
+
+  /** Lets work go that was left at the gate. */
+  void letAllThrough() {
+    await().until(() -> {
+      TestOps.Identity.GATE.release(TestOps.Identity.AT_GATE.getAndSet(0));
+      return streams.busy() + streams.waiting() == 0;
+    });
+    TestOps.Identity.GATE.drainPermits();
   }
 
   ManagedChannel channel() {

@@ -7,10 +7,12 @@ import dev.athanor.service.schedule.Scheduler.Phase;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -76,7 +78,8 @@ final class Model {
 
   private final Policy policy;
   private final Scheduler scheduler;
-  private final Map<Long, Item> items = new LinkedHashMap<>();
+  private final Map<Long, Item> items = new HashMap<>();
+  private final Set<Item> open = new LinkedHashSet<>();
   private final List<List<Slot>> devices = new ArrayList<>();
   private final boolean[] lost;
   private long now;
@@ -161,7 +164,9 @@ final class Model {
         assertThat(refusal).as("what should have kept it out").isNull();
         assertThat(cost).isEqualTo(ticket.cost());
         assertThat(delay).as("delay").isEqualTo(delay(ticket));
-        items.put(ticket.id(), new Item(ticket));
+        var item = new Item(ticket);
+        items.put(ticket.id(), item);
+        open.add(item);
       }
       case Decision.Refused(var ticket, var reason, long retryAfter) -> {
         assertThat(event).isEqualTo(new Event.Submit(ticket));
@@ -206,7 +211,7 @@ final class Model {
         answer(ticket);
       }
       case Decision.Drained() -> {
-        assertThat(open()).as("drained with").isEmpty();
+        assertThat(open).as("drained with").isEmpty();
         assertThat(now).isGreaterThanOrEqualTo(hardEnd ? 0 : refuseAt());
         if (!hardEnd) {
           assertThat(busy()).as("busy streams").isZero();
@@ -219,6 +224,7 @@ final class Model {
   private void answer(Ticket ticket) {
     assertThat(item(ticket).status).as("%s has its answer", ticket).isNotEqualTo(Status.ANSWERED);
     item(ticket).status = Status.ANSWERED;
+    open.remove(item(ticket));
   }
 
   // -- a start
@@ -384,7 +390,7 @@ final class Model {
     assertThat(load.tickets()).isLessThanOrEqualTo(policy.queue().tickets());
     assertThat(load.cost()).isLessThanOrEqualTo(policy.queue().cost().toNanos());
     assertThat(load.hostBytes()).isLessThanOrEqualTo(policy.queue().hostBytes());
-    assertThat(open()).as("past its deadline").allMatch(item -> item.ticket.deadline() >= now);
+    assertThat(open).as("past its deadline").allMatch(item -> item.ticket.deadline() >= now);
     assertThat(queued()).as("without a device").noneMatch(item -> unreachable(item.ticket));
     present()
         .filter(device -> devices.get(device).stream().anyMatch(stream -> stream.idle))
@@ -393,7 +399,7 @@ final class Model {
     assertThat(scheduler.isReady())
         .isEqualTo(leftAt == Ticket.NEVER && present().findAny().isPresent());
     long deadline =
-        open().stream().mapToLong(item -> item.ticket.deadline()).min().orElse(Ticket.NEVER);
+        open.stream().mapToLong(item -> item.ticket.deadline()).min().orElse(Ticket.NEVER);
     long change =
         switch (phase()) {
           case LEAVING -> refuseAt();
@@ -425,12 +431,12 @@ final class Model {
     return scheduler.wake();
   }
 
-  List<Item> open() {
-    return items.values().stream().filter(item -> item.status != Status.ANSWERED).toList();
+  boolean isAllAnswered() {
+    return open.isEmpty();
   }
 
   private Stream<Item> queued() {
-    return items.values().stream().filter(item -> item.status == Status.QUEUED);
+    return open.stream().filter(item -> item.status == Status.QUEUED);
   }
 
   private Stream<Item> waiting(int device) {

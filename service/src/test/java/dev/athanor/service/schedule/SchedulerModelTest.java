@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -41,7 +42,7 @@ class SchedulerModelTest {
   void randomHistories() {
     var kinds = new TreeMap<String, Integer>();
     for (int i = 0; i < HISTORIES; i++) {
-      var past = new ArrayList<String>();
+      var past = new ArrayList<Object>();
       try {
         new Life(new Random(SEED + i), past, kinds).live();
       } catch (AssertionError | RuntimeException e) {
@@ -51,7 +52,9 @@ class SchedulerModelTest {
                 .formatted(
                     SEED + i,
                     past.size(),
-                    String.join("\n", past.subList(from, past.size())),
+                    past.subList(from, past.size()).stream()
+                        .map(Object::toString)
+                        .collect(Collectors.joining("\n")),
                     e.getMessage()),
             e);
       }
@@ -64,6 +67,8 @@ class SchedulerModelTest {
         .contains("Refused DEVICE_LOST", "Failed DEVICE_LOST", "Failed DRAINING", "Failed FAULT");
   }
 
+  private record Moment(long at, Event event, List<Decision> decisions) {}
+
   /** One random service from its beginning to its end. */
   private static final class Life {
     private enum At {
@@ -73,7 +78,7 @@ class SchedulerModelTest {
     }
 
     private final Random random;
-    private final List<String> past;
+    private final List<Object> past;
     private final Map<String, Integer> kinds;
     private final At[][] streams;
     private final Policy policy;
@@ -81,7 +86,7 @@ class SchedulerModelTest {
     private long now;
     private long lastId;
 
-    Life(Random random, List<String> past, Map<String, Integer> kinds) {
+    Life(Random random, List<Object> past, Map<String, Integer> kinds) {
       this.random = random;
       this.past = past;
       this.kinds = kinds;
@@ -119,7 +124,7 @@ class SchedulerModelTest {
         now += between(0, 200);
         tell(event());
       }
-      assertThat(model.open()).isEmpty();
+      assertThat(model.isAllAnswered()).isTrue();
     }
 
     private Event event() {
@@ -163,9 +168,9 @@ class SchedulerModelTest {
     }
 
     private void tell(Event event) {
-      past.add(now + " " + event);
+      past.add(new Moment(now, event, List.of()));
       var decisions = model.on(now, event);
-      past.set(past.size() - 1, past.getLast() + " → " + decisions);
+      past.set(past.size() - 1, new Moment(now, event, decisions));
       switch (event) {
         case Event.StreamReady(int device, int stream) -> streams[device][stream] = At.IDLE;
         case Event.Finished(int device, int stream, _) -> streams[device][stream] = At.BETWEEN;
@@ -240,7 +245,7 @@ class SchedulerModelTest {
           scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
         }
       }
-      long bound = mostCost + quantum + arrears;
+      long bound = (long) mostCost + quantum + arrears;
       for (int round = 0; round < 2000; round++) {
         int device = random.nextInt(2);
         int stream = random.nextInt(2);
@@ -282,7 +287,7 @@ class SchedulerModelTest {
       var random = new Random(seed);
       int bands = 3;
       int tenants = 3;
-      long age = 1000 + random.nextInt(5000);
+      long age = 1000L + random.nextInt(5000);
       long queue = 2000;
       int quantum = 50;
       var scheduler =

@@ -146,6 +146,17 @@ class SchedulerTest {
             600  submit 4 work=x cost=100  | admit cost=450 delay=50
             """),
         arguments(
+            "an estimate by which work is refused is doubted: one mishap keeps nothing out for ever",
+            """
+            policy
+            0     ready 0/0                               |
+            0     submit 1 work=x cost=100                | admit; start 0/0: 1
+            1000  finished 0/0 1000                       | done 1
+            1000  ready 0/0                               |
+            1000  submit 2 work=x cost=100 deadline=1950  | refuse deadline-exceeded
+            1000  submit 3 work=x cost=100 deadline=1950  | admit cost=875; start 0/0: 3
+            """),
+        arguments(
             "a batch's time is shared by cost",
             """
             policy
