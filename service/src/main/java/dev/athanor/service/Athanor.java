@@ -1,6 +1,7 @@
 package dev.athanor.service;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.cli.ApiKeyCommand;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
@@ -13,6 +14,7 @@ import dev.athanor.service.cli.ShowcaseCommand;
 import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
+import dev.athanor.service.security.SecurityMisconfigured;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -37,6 +39,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
     subcommands = {
+      ApiKeyCommand.class,
       BenchCommand.class,
       EmulateCommand.class,
       OpsCommand.class,
@@ -115,6 +118,9 @@ public final class Athanor {
       for (Throwable cause = e; cause != null; cause = cause.getCause()) {
         if (cause instanceof DeviceException.Unavailable) {
           throw misuse("--device %s: %s".formatted(device, cause.getMessage()));
+        }
+        if (cause instanceof SecurityMisconfigured) {
+          throw misuse(String.valueOf(cause.getMessage()));
         }
       }
       return CommandLine.ExitCode.SOFTWARE; // Spring has logged why

@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.RunSettings;
+import dev.athanor.service.security.SecuritySettings;
 import dev.athanor.service.tensor.TensorSettings;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.NotNull;
@@ -32,4 +33,5 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue RunSettings run,
     @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
-    @Valid @NotNull @DefaultValue RestSettings rest) {}
+    @Valid @NotNull @DefaultValue RestSettings rest,
+    @Valid @NotNull @DefaultValue SecuritySettings security) {}

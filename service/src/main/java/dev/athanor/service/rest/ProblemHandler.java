@@ -8,6 +8,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import org.springframework.boot.webmvc.error.ErrorController;
+import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RequestMapping;
@@ -37,6 +38,14 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler
   void gone(UncheckedIOException lost) throws IOException {
     throw lost.getCause();
+  }
+
+  /** A header or parameter, looked at late, that the firewall takes for a trick. */
+  @ExceptionHandler
+  void rejected(
+      RequestRejectedException rejected, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    failure(Problems.of(400), request, response);
   }
 
   @ExceptionHandler
