@@ -10,6 +10,7 @@ import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
 import java.nio.file.Path;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.Environment;
@@ -52,8 +53,7 @@ class SecurityConfiguration {
   }
 
   private static JwtDecoder decoder(Environment environment, ObjectProvider<JwtDecoder> decoder) {
-    if (!environment.containsProperty(JWT + "audiences")
-        && !environment.containsProperty(JWT + "audiences[0]")) {
+    if (!Binder.get(environment).bind(JWT + "audiences", String[].class).isBound()) {
       throw new SecurityMisconfigured(
           "athanor.security.mode is jwt, and %saudiences does not say whom tokens are for"
               .formatted(JWT));

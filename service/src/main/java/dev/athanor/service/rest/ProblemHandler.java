@@ -7,6 +7,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import org.apache.tomcat.util.http.InvalidParameterException;
 import org.springframework.boot.webmvc.error.ErrorController;
 import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
@@ -40,11 +41,9 @@ class ProblemHandler implements ErrorController {
     throw lost.getCause();
   }
 
-  /** A header or parameter, looked at late, that the firewall takes for a trick. */
-  @ExceptionHandler
-  void rejected(
-      RequestRejectedException rejected, HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
+  /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
+  @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
+  void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
     failure(Problems.of(400), request, response);
   }
 

@@ -9,6 +9,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -103,6 +104,44 @@ class CommandLineTest {
     assertThat(run.err())
         .matches("athanor: " + sentence + "; commands are api-key, bench, [a-z, ]+, verify, version\\R");
     assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aServiceThatAnyoneCouldReachDoesNotStart() {
+    var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
+    assertThat(run.err())
+        .isEqualTo(
+            "athanor serve: server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
+                + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
+                + " set athanor.security.allow-open"
+                + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedOnceWithItsLine() throws IOException {
+    var scopes = List.of("--tenant", "lab", "--scopes", "tensors:read,ops:run");
+    var run =
+        athanor(
+            Stream.concat(Stream.of("api-key", "create"), scopes.stream()).toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .matches(
+            "key:  ath_([0-9a-f]{8})_[A-Za-z0-9_-]{43}\\R"
+                + "line: \\1  lab  ops:run,tensors:read  sha256:[0-9a-f]{64}\\R");
+    var file = folder.resolve("keys");
+    for (int i = 0; i < 2; i++) {
+      var added =
+          athanor(
+              Stream.of(
+                      List.of("api-key", "create"), scopes, List.of("--file", file.toString()))
+                  .flatMap(List::stream)
+                  .toArray(String[]::new));
+      assertThat(added.out()).matches("ath_[0-9a-f]{8}_[A-Za-z0-9_-]{43}\\R");
+    }
+    assertThat(Files.readAllLines(file))
+        .hasSize(2)
+        .allMatch(line -> line.matches("[0-9a-f]{8}  lab  .* {2}sha256:[0-9a-f]{64}"));
   }
 
   private static Run ptx(String... options) {
