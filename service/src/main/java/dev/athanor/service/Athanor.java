@@ -1,6 +1,7 @@
 package dev.athanor.service;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.cli.ApiKeyCommand;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
@@ -13,6 +14,7 @@ import dev.athanor.service.cli.ShowcaseCommand;
 import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
+import dev.athanor.service.security.SecurityMisconfigured;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.BeansException;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
 import org.springframework.boot.web.server.WebServerException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -37,6 +41,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
     subcommands = {
+      ApiKeyCommand.class,
       BenchCommand.class,
       EmulateCommand.class,
       OpsCommand.class,
@@ -120,6 +125,9 @@ public final class Athanor {
         if (cause instanceof DeviceException.Unavailable) {
           throw misuse("--device %s: %s".formatted(device, cause.getMessage()));
         }
+        if (cause instanceof SecurityMisconfigured) {
+          throw misuse(String.valueOf(cause.getMessage()));
+        }
       }
       return CommandLine.ExitCode.SOFTWARE; // Spring has logged why
     }
@@ -144,7 +152,12 @@ public final class Athanor {
     }
   }
 
-  /** The Spring application that {@code serve} starts. */
-  @SpringBootApplication(proxyBeanMethods = false)
+  /** The Spring application that {@code serve} starts; who may call over gRPC is ours to decide. */
+  @SpringBootApplication(
+      proxyBeanMethods = false,
+      exclude = {
+        GrpcServerOAuth2ResourceServerAutoConfiguration.class,
+        GrpcServerSecurityAutoConfiguration.class
+      })
   static class Service {}
 }

@@ -3,6 +3,7 @@ package dev.athanor.service.config;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.RunSettings;
+import dev.athanor.service.security.SecuritySettings;
 import dev.athanor.service.tensor.TensorSettings;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.NotNull;
@@ -34,4 +35,5 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
     @Valid @NotNull @DefaultValue RestSettings rest,
-    @Valid @NotNull @DefaultValue GrpcSettings grpc) {}
+    @Valid @NotNull @DefaultValue GrpcSettings grpc,
+    @Valid @NotNull @DefaultValue SecuritySettings security) {}

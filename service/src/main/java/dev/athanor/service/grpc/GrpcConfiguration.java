@@ -4,6 +4,8 @@ import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
@@ -62,6 +64,12 @@ class GrpcConfiguration {
                 () -> ServerInterceptors.useInputStreamMessages(spec.service().bindService()),
                 spec.serviceInfo()),
             factory);
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  Access grpcAccess(Callers callers, Rules rules) {
+    return new Access(callers, rules);
   }
 
   @Bean

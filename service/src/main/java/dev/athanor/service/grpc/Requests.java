@@ -12,10 +12,10 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** What all calls have in common: whose they are, how long they may take, who waits for them. */
-public final class Requests {
+final class Requests {
 
-  /** Whose call it is; set where the caller had to say. */
-  public static final Context.Key<Tenant> TENANT =
+  /** Whose call it is. */
+  static final Context.Key<Tenant> TENANT =
       Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
 
   /** How urgent it is; see {@link Terms#priority}. */

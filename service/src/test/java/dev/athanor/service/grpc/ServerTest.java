@@ -12,6 +12,8 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.security.Rules;
+import io.grpc.BindableService;
 import io.grpc.CallOptions;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
@@ -31,6 +33,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,6 +44,8 @@ import org.springframework.beans.factory.annotation.Autowired;
 class ServerTest extends GrpcTest {
 
   @Autowired DeviceHealth health;
+  @Autowired Rules rules;
+  @Autowired List<BindableService> services;
 
   private static final MethodDescriptor.Marshaller<byte[]> BYTES =
       new MethodDescriptor.Marshaller<>() {
@@ -90,13 +95,24 @@ class ServerTest extends GrpcTest {
   }
 
   @Test
+  void everyRpcHasARule() {
+    var methods =
+        services.stream()
+            .flatMap(service -> service.bindService().getServiceDescriptor().getMethods().stream())
+            .map(MethodDescriptor::getFullMethodName)
+            .toList();
+    assertThat(methods).hasSizeGreaterThan(15).contains("athanor.v1.Ops/RunPipeline");
+    assertThat(methods).allMatch(method -> rules.rpc(method).isPresent());
+  }
+
+  @Test
   void theHealthOfAnUnknownServiceIsUnknown() {
     assertThat(refusal(() -> check("nobody")).status()).isEqualTo(Status.Code.NOT_FOUND);
   }
 
   @Test
   void reflectionTellsWhatThereIs() {
-    var names = new CompletableFuture<java.util.List<String>>();
+    var names = new CompletableFuture<List<String>>();
     var requests =
         ServerReflectionGrpc.newStub(channel())
             .serverReflectionInfo(
