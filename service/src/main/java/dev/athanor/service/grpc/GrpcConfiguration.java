@@ -17,6 +17,7 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
 import org.springframework.grpc.server.GlobalServerInterceptor;
 import org.springframework.grpc.server.NettyGrpcServerFactory;
 import org.springframework.grpc.server.ServerBuilderCustomizer;
@@ -29,6 +30,12 @@ import org.springframework.grpc.server.service.GrpcServiceSpec;
 /** How the gRPC server differs from Spring's usual one. */
 @Configuration(proxyBeanMethods = false)
 class GrpcConfiguration {
+
+  /** Static, so that it is there before what it changes. */
+  @Bean
+  static Listening listening(Environment environment) {
+    return new Listening(environment);
+  }
 
   /** Calls wait for the device, so each has a virtual thread. */
   @Bean
