@@ -7,7 +7,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.MemorySegment;
@@ -209,8 +208,7 @@ public final class JsonElements {
     private Failure ragged(int at) {
       return invalid(
           here(),
-          "%s is ragged: its lists of depth %d have different lengths"
-              .formatted(field, at + 1));
+          "%s is ragged: its lists of depth %d have different lengths".formatted(field, at + 1));
     }
 
     /** Nested lists must have the shape; a flat list may stand for any. */
@@ -221,8 +219,7 @@ public final class JsonElements {
       }
       if (given.size() > 1 && !given.equals(of.shape().extents())) {
         throw invalid(
-            field,
-            "%s is nested as %s, but the shape is %s".formatted(field, given, of.shape()));
+            field, "%s is nested as %s, but the shape is %s".formatted(field, given, of.shape()));
       }
       if (given.isEmpty() && of.shape().rank() > 0) {
         throw invalid(field, "%s must be a list of numbers".formatted(field));

@@ -129,8 +129,7 @@ public final class TensorJson {
       }
       extents.add(parser.getLongValue());
       if (extents.size() > Tensors.MAX_RANK) {
-        throw invalid(
-            field, "%s has more than %d dimensions".formatted(field, Tensors.MAX_RANK));
+        throw invalid(field, "%s has more than %d dimensions".formatted(field, Tensors.MAX_RANK));
       }
     }
     return extents;

@@ -53,11 +53,9 @@ final class Calls {
         inputs(description, request.inputs(), tensors),
         attributes,
         outputs(description, request.outputs()),
-        new Target(
-            request.outputs().isEmpty()
-                ? new Destination.Inline(request.readable())
-                : new Destination.Nowhere(),
-            null),
+        request.outputs().isEmpty()
+            ? new Target(new Destination.Inline(request.readable()), null)
+            : null,
         within);
   }
 

@@ -49,8 +49,7 @@ public record InferenceRequest(
     record Data(String name, HostTensor tensor) implements Input {}
 
     /** A resident tensor, which must have the dtype and the shape if the client gave them. */
-    record Handle(
-        String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape)
+    record Handle(String name, String handle, @Nullable DType dtype, @Nullable List<Long> shape)
         implements Input {}
   }
 
@@ -141,8 +140,7 @@ public record InferenceRequest(
     return switch (parameters.get(name)) {
       case null -> false;
       case Boolean flag -> flag;
-      case Object other ->
-          throw invalid(field + "." + name, other, "must be true or false");
+      case Object other -> throw invalid(field + "." + name, other, "must be true or false");
     };
   }
 

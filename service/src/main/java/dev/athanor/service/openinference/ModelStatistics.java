@@ -43,7 +43,7 @@ public record ModelStatistics(
         Duration.NONE);
   }
 
-  /** How many inferences were done; each in a launch of its own. */
+  /** How many inferences were done. */
   public long inferences() {
     return success.count();
   }

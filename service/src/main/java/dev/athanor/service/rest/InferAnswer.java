@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.openinference.Datatypes;
@@ -7,7 +8,6 @@ import dev.athanor.service.openinference.Inference;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.run.Result;
-import dev.athanor.ops.TensorType;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -73,8 +73,7 @@ final class InferAnswer {
     out.writeEndObject();
   }
 
-  private static void output(
-      JsonGenerator out, String name, Result.Output output, boolean binary) {
+  private static void output(JsonGenerator out, String name, Result.Output output, boolean binary) {
     out.writeStartObject();
     out.writeStringProperty("name", name);
     switch (output) {
@@ -93,8 +92,7 @@ final class InferAnswer {
         type(out, info.type());
         // Triton's C++ client takes no parameters without a size
         parameters(
-            out,
-            Map.of(InferenceRequest.TENSOR_HANDLE, info.handle(), "binary_data_size", 0L));
+            out, Map.of(InferenceRequest.TENSOR_HANDLE, info.handle(), "binary_data_size", 0L));
       }
     }
     out.writeEndObject();

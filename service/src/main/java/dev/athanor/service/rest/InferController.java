@@ -1,13 +1,12 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.Catalogue;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
-import dev.athanor.ops.Catalogue;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;

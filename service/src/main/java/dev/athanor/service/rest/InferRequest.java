@@ -215,8 +215,7 @@ record InferRequest(
         parser.nextToken();
         switch (key) {
           case "id" ->
-              id =
-                  InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
+              id = InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
           case "parameters" -> parameters = parameters("parameters");
           case "inputs" -> elements("inputs", this::input);
           case "outputs" -> elements("outputs", this::output);
@@ -228,8 +227,7 @@ record InferRequest(
 
     private void elements(String field, Consumer<String> element) {
       if (parser.currentToken() != JsonToken.START_ARRAY) {
-        throw new Failure.Refused(
-            Code.INVALID_TENSOR, field, "%s must be a list".formatted(field));
+        throw new Failure.Refused(Code.INVALID_TENSOR, field, "%s must be a list".formatted(field));
       }
       for (int i = 0; parser.nextToken() != JsonToken.END_ARRAY; i++) {
         var at = "%s[%d]".formatted(field, i);
@@ -292,9 +290,7 @@ record InferRequest(
           case "name" -> {
             name =
                 InferenceRequest.outputName(
-                    op,
-                    Json.string(parser, at + ".name", Code.INVALID_TENSOR),
-                    outputs.keySet());
+                    op, Json.string(parser, at + ".name", Code.INVALID_TENSOR), outputs.keySet());
             at = "outputs." + name;
           }
           case "parameters" -> given = parameters(at + ".parameters");
@@ -378,9 +374,7 @@ record InferRequest(
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
         tensors.add(
-            input.size() == null
-                ? input.fromJson()
-                : input.fromBytes(body, input.size(), limit));
+            input.size() == null ? input.fromJson() : input.fromBytes(body, input.size(), limit));
       }
       if (body.read() >= 0) {
         throw new Failure.Refused(

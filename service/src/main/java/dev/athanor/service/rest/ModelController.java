@@ -54,8 +54,7 @@ class ModelController {
 
   @GetMapping("/v2/models")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    answer(
-        Map.of("models", models.all().stream().map(Model::name).toList()), request, response);
+    answer(Map.of("models", models.all().stream().map(Model::name).toList()), request, response);
   }
 
   @GetMapping({"/v2/models/{op}", "/v2/models/{op}/versions/{version}"})

@@ -66,7 +66,9 @@ final class ModelViews {
           Model.PLATFORM,
           Model.BACKEND,
           0,
-          model.inputs().stream().map(tensor -> ConfigTensor.of(tensor, tensor.optional())).toList(),
+          model.inputs().stream()
+              .map(tensor -> ConfigTensor.of(tensor, tensor.optional()))
+              .toList(),
           model.outputs().stream().map(tensor -> ConfigTensor.of(tensor, null)).toList(),
           Map.of("decoupled", false));
     }
@@ -103,7 +105,9 @@ final class ModelViews {
     }
   }
 
-  /** Counts of one model; every inference is a launch of its own, a batch of one. */
+  /**
+   * Counts of one model. Each inference counts as a batch of one, even where some share a launch.
+   */
   @JsonNaming(SnakeCaseStrategy.class)
   record Statistics(
       String name,

@@ -62,7 +62,10 @@ final class Requests {
     var priority = request.getHeader("X-Priority");
     return new Terms(
         tenant(request),
-        (int) (priority == null ? Ticket.MIDDLE : number("X-Priority", priority, 1, Terms.LAST_PRIORITY)),
+        (int)
+            (priority == null
+                ? Ticket.MIDDLE
+                : number("X-Priority", priority, 1, Terms.LAST_PRIORITY)),
         deadline(request),
         Connections.clientHasGone());
   }

@@ -14,14 +14,14 @@ import org.jspecify.annotations.Nullable;
  * @param inputs by the names of the description
  * @param attributes as they were given
  * @param outputs what to do with outputs
- * @param others what to do with outputs that are not named
+ * @param others what to do with outputs that are not named; null for nothing
  */
 public record Call(
     Op op,
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
-    Target others,
+    @Nullable Target others,
     Terms terms) {
 
   public Call {
@@ -76,9 +76,6 @@ public record Call(
         this(EnumSet.allOf(DType.class));
       }
     }
-
-    /** Nowhere: nobody asked for it. */
-    record Nowhere() implements Destination {}
 
     /** Into a new resident tensor. */
     record Keep() implements Destination {}

@@ -37,7 +37,7 @@ final class StepsJob implements Job {
    *
    * @param started on the clock of {@link System#nanoTime()}
    * @param stepMicros of each step
-   * @param company how many runs shared the launch, this one counted
+   * @param company how many runs the launch did whose first this was; 0 when another was
    */
   record Ran(
       long started,
@@ -184,9 +184,9 @@ final class StepsJob implements Job {
   /** Says where a value goes. */
   void output(String name, Value value, Destination destination) {
     var type = value.type;
+    value.isOutput = true;
     var out =
         switch (destination) {
-          case Destination.Nowhere _ -> null;
           case Destination.Inline(var readable) -> {
             if (!readable.contains(type.dtype())) {
               throw new Failure.Refused(
@@ -220,10 +220,7 @@ final class StepsJob implements Job {
             yield new Out(name, value, destination, pin, null);
           }
         };
-    if (out != null) {
-      value.isOutput = true;
-      outs.add(out);
-    }
+    outs.add(out);
   }
 
   void lock() {
@@ -413,6 +410,13 @@ final class StepsJob implements Job {
         }
       }
     }
+  }
+
+  @Override
+  public void leave() {
+    temporaries.forEach(memory::free);
+    temporaries.clear();
+    inCompany = false;
   }
 
   void ranTogether(Ran all) {

@@ -286,6 +286,7 @@ public final class StreamPool implements AutoCloseable {
     } catch (RuntimeException e) {
       LOG.debug("{} jobs failed together", launch.size(), e);
       quiesce(stream);
+      launch.forEach(turn -> turn.job.leave());
       return false;
     }
   }

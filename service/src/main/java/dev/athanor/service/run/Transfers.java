@@ -45,8 +45,7 @@ public final class Transfers {
    *
    * @param charge its share of the quota, of the right size; given back when this fails
    */
-  public TensorInfo create(
-      HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
+  public TensorInfo create(HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
     var job = new Create(tensor, charge, options);
     streams.run(job, terms);
     return Objects.requireNonNull(job.info);
@@ -239,8 +238,7 @@ public final class Transfers {
     }
   }
 
-  private record Read(Pin pin, long offset, MemorySegment target)
-      implements Job {
+  private record Read(Pin pin, long offset, MemorySegment target) implements Job {
     @Override
     public Object kind() {
       return Direction.DOWNLOAD;

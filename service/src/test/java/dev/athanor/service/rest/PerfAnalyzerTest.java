@@ -19,7 +19,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
 
 /**
  * What Triton's load tool sends and looks at, in its order and byte by byte: {@code perf_analyzer
- * -m matmul --shape a:4,4 --shape b:4,4}, over the ops as they ship.
+ * -m matmul --shape a:4,4 --shape b:4,4 --shape bias:4}, over the ops as they ship.
  */
 @SpringBootTest(
     classes = TestService.class,
@@ -32,7 +32,8 @@ class PerfAnalyzerTest {
   private record Answer(String head, byte[] body) {
     int header(String name) {
       return head.lines()
-          .filter(line -> line.toLowerCase(Locale.ROOT).startsWith(name.toLowerCase(Locale.ROOT) + ":"))
+          .filter(
+              line -> line.toLowerCase(Locale.ROOT).startsWith(name.toLowerCase(Locale.ROOT) + ":"))
           .map(line -> Integer.parseInt(line.substring(name.length() + 1).strip()))
           .findFirst()
           .orElse(0);
@@ -84,18 +85,20 @@ class PerfAnalyzerTest {
         .json();
   }
 
-  private Answer infer(int id, float[] a, float[] b) throws IOException {
+  private Answer infer(int id, float[] a, float[] b, float[] bias) throws IOException {
     var json =
         ("{\"id\":\"%d\",\"inputs\":[{\"name\":\"a\",\"shape\":[4,4],\"datatype\":\"FP32\","
                 + "\"parameters\":{\"binary_data_size\":64}},{\"name\":\"b\",\"shape\":[4,4],"
-                + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":64}}],"
+                + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":64}},"
+                + "{\"name\":\"bias\",\"shape\":[4],\"datatype\":\"FP32\","
+                + "\"parameters\":{\"binary_data_size\":16}}],"
                 + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"binary_data\":true}}]}")
             .formatted(id);
     var body = new ByteArrayOutputStream();
     body.writeBytes(json.getBytes(US_ASCII));
-    for (var matrix : new float[][] {a, b}) {
-      var bytes = ByteBuffer.allocate(64).order(ByteOrder.LITTLE_ENDIAN);
-      bytes.asFloatBuffer().put(matrix);
+    for (var tensor : new float[][] {a, b, bias}) {
+      var bytes = ByteBuffer.allocate(4 * tensor.length).order(ByteOrder.LITTLE_ENDIAN);
+      bytes.asFloatBuffer().put(tensor);
       body.writeBytes(bytes.array());
     }
     return send(
@@ -128,14 +131,14 @@ class PerfAnalyzerTest {
     }
     int calls = 3;
     for (int id = 0; id < calls; id++) {
-      var answer = infer(id, a, b);
+      var answer = infer(id, a, b, new float[] {100, 200, 300, 400});
       assertThat(answer.json().getString("id")).isEqualTo(Integer.toString(id));
       assertThat(answer.json().getInt("outputs[0].parameters.binary_data_size")).isEqualTo(64);
       int header = answer.header("Inference-Header-Content-Length");
       assertThat(answer.body).hasSize(header + 64);
       var c = ByteBuffer.wrap(answer.body, header, 64).order(ByteOrder.LITTLE_ENDIAN);
       for (int i = 0; i < 16; i++) {
-        assertThat(c.getFloat()).isEqualTo(2f * i);
+        assertThat(c.getFloat()).isEqualTo(2f * i + 100 * (i % 4 + 1));
       }
     }
     var stats = get("/v2/models/matmul/stats");
@@ -143,7 +146,13 @@ class PerfAnalyzerTest {
     assertThat(stats.getLong("model_stats[0].inference_count") - before).isEqualTo(calls);
     for (var phase :
         new String[] {
-          "success", "queue", "compute_input", "compute_infer", "compute_output", "cache_hit", "fail"
+          "success",
+          "queue",
+          "compute_input",
+          "compute_infer",
+          "compute_output",
+          "cache_hit",
+          "fail"
         }) {
       assertThat(stats.<Object>get("model_stats[0].inference_stats." + phase + ".count"))
           .as(phase)
