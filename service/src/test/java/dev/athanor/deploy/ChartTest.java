@@ -93,8 +93,8 @@ class ChartTest {
   void byDefaultEveryPodHasOneGpuAndRefusesToRunWithout() throws IOException {
     Map<String, Object> objects = render("{}");
 
-    assertThat(objects).containsOnlyKeys(
-            "ServiceAccount", "Service", "Deployment", "Secret", "NetworkPolicy");
+    assertThat(objects)
+        .containsOnlyKeys("ServiceAccount", "Service", "Deployment", "Secret", "NetworkPolicy");
     assertThat(at(container(objects), "resources", "limits"))
         .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/gpu", 1));
     assertThat(at(container(objects), "args"))
@@ -180,14 +180,14 @@ class ChartTest {
             List.of(
                 Map.of("name", "tmp", "mountPath", "/tmp"),
                 Map.of("name", "cache", "mountPath", "/var/cache/athanor"),
-                Map.of(
-                    "name", "api-keys", "mountPath", "/etc/athanor-keys", "readOnly", true)));
+                Map.of("name", "api-keys", "mountPath", "/etc/athanor-keys", "readOnly", true)));
     assertThat(at(pod(objects), "volumes"))
         .isEqualTo(
             List.of(
                 Map.of("name", "tmp", "emptyDir", Map.of("sizeLimit", "1Gi")),
                 Map.of("name", "cache", "emptyDir", Map.of("sizeLimit", "1Gi")),
-                Map.of("name", "api-keys", "secret", Map.of("secretName", "kiln-athanor-api-keys"))));
+                Map.of(
+                    "name", "api-keys", "secret", Map.of("secretName", "kiln-athanor-api-keys"))));
     assertThat(env(objects))
         .containsEntry("XDG_CACHE_HOME", "/var/cache")
         .containsEntry("CUDA_CACHE_PATH", "/var/cache/athanor/cuda");
@@ -273,8 +273,7 @@ class ChartTest {
                     "scrapeTimeout", "10s")));
     assertThat(at(objects, "PodMonitor", "spec", "selector", "matchLabels"))
         .isEqualTo(at(objects, "Service", "spec", "selector"));
-    assertThat(at(objects, "PodMonitor", "metadata", "labels", "release"))
-        .isEqualTo("prometheus");
+    assertThat(at(objects, "PodMonitor", "metadata", "labels", "release")).isEqualTo("prometheus");
   }
 
   private static final String LINE = "0a1b2c3d lab ops:run sha256:" + "0123456789abcdef".repeat(4);
@@ -319,7 +318,8 @@ class ChartTest {
         .containsEntry("MANAGEMENT_SERVER_PORT", "9000")
         .doesNotContainKey(boot + "JWKSETURI");
     assertThat(jwt).doesNotContainKey("Secret");
-    assertThat(at(jwt, "NetworkPolicy", "spec", "egress", "0", "ports", "2", "port")).isEqualTo(443);
+    assertThat(at(jwt, "NetworkPolicy", "spec", "egress", "0", "ports", "2", "port"))
+        .isEqualTo(443);
 
     Map<String, Object> mtls = render("security: {mode: mtls, tls: {existingSecret: pki}}");
 

@@ -8,8 +8,11 @@ import dev.athanor.service.security.Listeners;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.SecurityMisconfigured;
 import dev.athanor.service.security.SecuritySettings;
+import java.net.InetAddress;
 import java.nio.file.Path;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.actuate.autoconfigure.web.server.ManagementServerProperties;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -74,6 +77,23 @@ class SecurityConfiguration {
           "athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need");
     }
     return new CertificateCallers(security.mtls());
+  }
+
+  /** Management listens where REST does; Spring Boot would let it listen everywhere. */
+  @Bean
+  static BeanPostProcessor managementAddress(Environment environment) {
+    return new BeanPostProcessor() {
+      @Override
+      public Object postProcessAfterInitialization(Object bean, String name) {
+        if (bean instanceof ManagementServerProperties management
+            && management.getAddress() == null) {
+          Binder.get(environment)
+              .bind("server.address", InetAddress.class)
+              .ifBound(management::setAddress);
+        }
+        return bean;
+      }
+    };
   }
 
   /** Takes up files that have changed. */

@@ -26,6 +26,7 @@ import org.springframework.security.authorization.AuthorizationDecision;
 import org.springframework.security.config.ObjectPostProcessor;
 import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.config.annotation.web.configurers.AbstractHttpConfigurer;
+import org.springframework.security.config.annotation.web.configurers.HeadersConfigurer;
 import org.springframework.security.config.http.SessionCreationPolicy;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.AuthenticationException;
@@ -45,6 +46,9 @@ import org.springframework.security.web.header.writers.StaticHeadersWriter;
 @Configuration(proxyBeanMethods = false)
 class AccessConfiguration {
 
+  /** The attribute that keeps what was found for a request. */
+  private static final String MATCH = Match.class.getName();
+
   private static final String CERTIFICATES = "jakarta.servlet.request.X509Certificate";
 
   private final Callers callers;
@@ -56,7 +60,7 @@ class AccessConfiguration {
   }
 
   @Bean
-  SecurityFilterChain access(HttpSecurity http) {
+  SecurityFilterChain access(HttpSecurity http, AuthenticationManager manager) {
     return http.authorizeHttpRequests(requests ->
             requests
                 .dispatcherTypeMatchers(DispatcherType.ERROR, DispatcherType.ASYNC)
@@ -64,14 +68,15 @@ class AccessConfiguration {
                 .anyRequest()
                 .access((authentication, context) ->
                     new AuthorizationDecision(admits(context.getRequest(), authentication.get()))))
-        .addFilterBefore(authentication(), AnonymousAuthenticationFilter.class)
+        .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
         .exceptionHandling(handling ->
             handling
-                .authenticationEntryPoint((request, response, e) ->
-                    unauthenticated(request, response, e))
+                .authenticationEntryPoint(
+                    (request, response, e) -> unauthenticated(request, response, e))
                 .accessDeniedHandler((request, response, _) -> denied(request, response)))
         .headers(AccessConfiguration::headers)
-        .sessionManagement(session -> session.sessionCreationPolicy(SessionCreationPolicy.STATELESS))
+        .sessionManagement(
+            session -> session.sessionCreationPolicy(SessionCreationPolicy.STATELESS))
         .csrf(AbstractHttpConfigurer::disable)
         .logout(AbstractHttpConfigurer::disable)
         .requestCache(AbstractHttpConfigurer::disable)
@@ -79,15 +84,13 @@ class AccessConfiguration {
         .build();
   }
 
-  /** Its request is not known here: answers of a tenant's tensors are for nobody else to keep. */
-  private static void headers(
-      org.springframework.security.config.annotation.web.configurers.HeadersConfigurer<HttpSecurity>
-          headers) {
+  private static void headers(HeadersConfigurer<HttpSecurity> headers) {
     headers
+        // answers are one tenant's, even those to X-API-Key, of which shared caches know nothing
         .cacheControl(cache -> cache.disable())
         .addHeaderWriter(new StaticHeadersWriter(HttpHeaders.CACHE_CONTROL, "private, no-cache"))
-        .contentSecurityPolicy(policy ->
-            policy.policyDirectives("default-src 'none'; frame-ancestors 'none'"))
+        .contentSecurityPolicy(
+            policy -> policy.policyDirectives("default-src 'none'; frame-ancestors 'none'"))
         .referrerPolicy(policy -> {})
         .withObjectPostProcessor(
             new ObjectPostProcessor<HeaderWriterFilter>() {
@@ -106,7 +109,7 @@ class AccessConfiguration {
     return (request, response, _) -> Problems.write(request, response, Problems.of(400));
   }
 
-  /** Nobody asks it; that it is there keeps Spring Boot from making up a user and a password. */
+  /** A bean, so that Spring Boot makes up no user and password. */
   @Bean
   AuthenticationManager authenticationManager() {
     return authentication -> {
@@ -118,11 +121,10 @@ class AccessConfiguration {
     };
   }
 
-  private AuthenticationFilter authentication() {
-    var filter =
-        new AuthenticationFilter(
-            authenticationManager(), request -> new Unknown(credentials(request)));
-    filter.setRequestMatcher(request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
+  private AuthenticationFilter authentication(AuthenticationManager manager) {
+    var filter = new AuthenticationFilter(manager, request -> new Unknown(credentials(request)));
+    filter.setRequestMatcher(
+        request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
     filter.setSuccessHandler((request, _, authentication) ->
         request.setAttribute(Requests.TENANT, ((Known) authentication).caller.tenant()));
     filter.setFailureHandler(this::unauthenticated);
@@ -130,7 +132,12 @@ class AccessConfiguration {
   }
 
   private Match match(HttpServletRequest request) {
-    return rules.route(request.getMethod(), request.getRequestURI());
+    if (request.getAttribute(MATCH) instanceof Match known) {
+      return known;
+    }
+    var match = rules.route(request.getMethod(), request.getRequestURI());
+    request.setAttribute(MATCH, match);
+    return match;
   }
 
   private boolean admits(HttpServletRequest request, @Nullable Authentication authentication) {
@@ -162,8 +169,7 @@ class AccessConfiguration {
             : new Failure.Refused(Code.UNAUTHENTICATED, "this needs credentials"));
   }
 
-  private void denied(HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
+  private void denied(HttpServletRequest request, HttpServletResponse response) throws IOException {
     switch (match(request)) {
       case Match.Unknown() -> Problems.write(request, response, Problems.of(404));
       case Match.OtherMethod(var allowed) -> {
@@ -179,7 +185,8 @@ class AccessConfiguration {
             request,
             response,
             new Failure.Refused(
-                Code.FORBIDDEN, "this needs the scope %s, which the caller lacks".formatted(scope)));
+                Code.FORBIDDEN,
+                "this needs the scope %s, which the caller lacks".formatted(scope)));
       }
     }
   }

@@ -111,8 +111,7 @@ public record ApiKey(Caller caller, String hash) {
     if (!hash.matches()) {
       throw new IllegalArgumentException("a hash is sha256: and 64 hexadecimal digits");
     }
-    var caller =
-        new Caller(fields.get(0), new Tenant(fields.get(1)), Scope.list(fields.get(2)));
+    var caller = new Caller(fields.get(0), new Tenant(fields.get(1)), Scope.list(fields.get(2)));
     return new ApiKey(caller, hash.group(1));
   }
 }

@@ -13,8 +13,7 @@ import java.util.Set;
 public record Caller(String id, Tenant tenant, Set<Scope> scopes) {
 
   /** Whoever can reach the service, where nobody has to say who they are. */
-  public static final Caller LOCAL =
-      new Caller("local", Tenant.LOCAL, EnumSet.allOf(Scope.class));
+  public static final Caller LOCAL = new Caller("local", Tenant.LOCAL, EnumSet.allOf(Scope.class));
 
   public Caller {
     scopes = Set.copyOf(scopes);

@@ -68,8 +68,7 @@ public final class CertificateCallers implements Callers {
       throws CertificateParsingException {
     var names = new ArrayList<String>();
     for (var name :
-        Objects.requireNonNullElse(
-            certificate.getSubjectAlternativeNames(), List.<List<?>>of())) {
+        Objects.requireNonNullElse(certificate.getSubjectAlternativeNames(), List.<List<?>>of())) {
       if (name.get(0) instanceof Integer tag && tag == kind) {
         names.add(String.valueOf(name.get(1)));
       }

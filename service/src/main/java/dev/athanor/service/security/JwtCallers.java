@@ -39,8 +39,8 @@ public final class JwtCallers implements Callers {
     var token =
         credentials
             .bearer()
-            .orElseThrow(() ->
-                Callers.unauthenticated("this needs a token, as Authorization: Bearer …"));
+            .orElseThrow(
+                () -> Callers.unauthenticated("this needs a token, as Authorization: Bearer …"));
     var jwt = decode(token);
     if (jwt.getExpiresAt() == null) {
       throw Callers.unauthenticated("the token has no exp; only those that expire are taken");
@@ -51,8 +51,7 @@ public final class JwtCallers implements Callers {
           "the token's claim %s names no tenant".formatted(settings.tenantClaim()));
     }
     var scopes = scopes(jwt.getClaims().get(settings.scopesClaim()));
-    return new Caller(
-        Objects.requireNonNullElse(jwt.getSubject(), ""), new Tenant(name), scopes);
+    return new Caller(Objects.requireNonNullElse(jwt.getSubject(), ""), new Tenant(name), scopes);
   }
 
   private Jwt decode(String token) {

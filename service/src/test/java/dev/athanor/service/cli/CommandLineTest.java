@@ -41,7 +41,18 @@ class CommandLineTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "", "serve", "api-key", "api-key create", "ops", "ptx", "profile", "emulate", "verify", "bench", "tune", "version"
+        "",
+        "serve",
+        "api-key",
+        "api-key create",
+        "ops",
+        "ptx",
+        "profile",
+        "emulate",
+        "verify",
+        "bench",
+        "tune",
+        "version"
       })
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor((command + " --help").split(" "));
@@ -102,7 +113,8 @@ class CommandLineTest {
   void whereNoCommandIsTheCommandsAreNamed(String line, String sentence) {
     var run = line.isEmpty() ? athanor() : athanor(line);
     assertThat(run.err())
-        .matches("athanor: " + sentence + "; commands are api-key, bench, [a-z, ]+, verify, version\\R");
+        .matches(
+            "athanor: " + sentence + "; commands are api-key, bench, [a-z, ]+, verify, version\\R");
     assertThat(run.status()).isEqualTo(2);
   }
 
@@ -133,8 +145,7 @@ class CommandLineTest {
     for (int i = 0; i < 2; i++) {
       var added =
           athanor(
-              Stream.of(
-                      List.of("api-key", "create"), scopes, List.of("--file", file.toString()))
+              Stream.of(List.of("api-key", "create"), scopes, List.of("--file", file.toString()))
                   .flatMap(List::stream)
                   .toArray(String[]::new));
       assertThat(added.out()).matches("ath_[0-9a-f]{8}_[A-Za-z0-9_-]{43}\\R");

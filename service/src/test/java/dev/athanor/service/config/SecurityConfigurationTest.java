@@ -21,8 +21,7 @@ class SecurityConfigurationTest {
   private static final ApplicationContextRunner RUNNER =
       new ApplicationContextRunner()
           .withUserConfiguration(SecurityConfiguration.class, Properties.class)
-          .withPropertyValues(
-              "server.address=127.0.0.1", "spring.grpc.server.address=127.0.0.1");
+          .withPropertyValues("server.address=127.0.0.1", "spring.grpc.server.address=127.0.0.1");
 
   @Configuration(proxyBeanMethods = false)
   @EnableConfigurationProperties(AthanorProperties.class)

@@ -85,21 +85,30 @@ class ApiKeyTest extends RestTest {
   }
 
   private String tensor(ApiKey.Made caller, String query) {
-    return as(caller, X)
-        .post("/tensors" + query)
-        .then()
-        .statusCode(201)
-        .extract()
-        .path("handle");
+    return as(caller, X).post("/tensors" + query).then().statusCode(201).extract().path("handle");
   }
 
   @ParameterizedTest
   @CsvSource({
-    "GET, /ops", "GET, /ops/identity", "GET, /ops/nothing", "POST, /ops/identity",
-    "POST, /ops/nothing", "GET, /tensors", "POST, /tensors", "DELETE, /tensors?scope=a",
-    "GET, /tensors/" + MADE_UP, "GET, /tensors/" + MADE_UP + "/data", "PATCH, /ops",
-    "PUT, /tensors/" + MADE_UP + "/data", "DELETE, /tensors/" + MADE_UP, "GET, /openapi.yaml",
-    "GET, /nothing", "OPTIONS, /ops", "GET, /error", "GET, /invocations", "GET, /ping"
+    "GET, /ops",
+    "GET, /ops/identity",
+    "GET, /ops/nothing",
+    "POST, /ops/identity",
+    "POST, /ops/nothing",
+    "GET, /tensors",
+    "POST, /tensors",
+    "DELETE, /tensors?scope=a",
+    "GET, /tensors/" + MADE_UP,
+    "GET, /tensors/" + MADE_UP + "/data",
+    "PATCH, /ops",
+    "PUT, /tensors/" + MADE_UP + "/data",
+    "DELETE, /tensors/" + MADE_UP,
+    "GET, /openapi.yaml",
+    "GET, /nothing",
+    "OPTIONS, /ops",
+    "GET, /error",
+    "GET, /invocations",
+    "GET, /ping"
   })
   void withoutAKeyEverythingIsAnsweredAlike(String method, String path) {
     problem(
@@ -141,8 +150,7 @@ class ApiKeyTest extends RestTest {
     refused(given().header("X-API-Key", own.substring(0, own.length() - 1)), unknown);
     refused(given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
     // the name of one key and the secret of another
-    refused(
-        given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
+    refused(given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
     refused(given().header("X-API-Key", key("alice", "admin").key()), unknown);
     // what the file has is no key
     refused(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
@@ -194,7 +202,8 @@ class ApiKeyTest extends RestTest {
             "this needs the scope %s, which the caller lacks".formatted(scope))
         .header(
             "WWW-Authenticate",
-            "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\"".formatted(scope));
+            "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\""
+                .formatted(scope));
   }
 
   @Test
@@ -265,7 +274,8 @@ class ApiKeyTest extends RestTest {
   @Test
   void keysOfCreationBelongToTheirTenants() {
     var mine = as(ALICE, X).header("Idempotency-Key", "same").post("/tensors");
-    var theirs = as(BOB, X.replace("2]}", "3]}")).header("Idempotency-Key", "same").post("/tensors");
+    var theirs =
+        as(BOB, X.replace("2]}", "3]}")).header("Idempotency-Key", "same").post("/tensors");
     assertThat(mine.statusCode()).isEqualTo(201);
     assertThat(theirs.statusCode()).isEqualTo(201);
     String handle = mine.path("handle");
@@ -324,12 +334,34 @@ class ApiKeyTest extends RestTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "GET //ops", "GET /./ops", "GET /livez/../ops", "GET /livez/..;/ops", "GET /livez;/../ops",
-        "GET /ops;jsessionid=1", "GET /ops/", "GET /OPS", "GET /%6fps", "GET /%2e/ops",
-        "GET /livez%2f..%2fops", "GET /livez/%2e%2e/ops", "GET /livez%00/ops", "GET /livez/ops",
-        "GET /ops%20", "GET /ops.json", "GET /livez%3f/ops", "GET /livez/..%5cops", "HEAD /ops",
-        "OPTIONS /ops", "TRACE /ops", "CONNECT /ops", "GETS /ops", "get /ops",
-        "GET http://127.0.0.1/ops", "GET /actuator/../ops", "POST /livez", "GET /readyz/tensors"
+        "GET //ops",
+        "GET /./ops",
+        "GET /livez/../ops",
+        "GET /livez/..;/ops",
+        "GET /livez;/../ops",
+        "GET /ops;jsessionid=1",
+        "GET /ops/",
+        "GET /OPS",
+        "GET /%6fps",
+        "GET /%2e/ops",
+        "GET /livez%2f..%2fops",
+        "GET /livez/%2e%2e/ops",
+        "GET /livez%00/ops",
+        "GET /livez/ops",
+        "GET /ops%20",
+        "GET /ops.json",
+        "GET /livez%3f/ops",
+        "GET /livez/..%5cops",
+        "HEAD /ops",
+        "OPTIONS /ops",
+        "TRACE /ops",
+        "CONNECT /ops",
+        "GETS /ops",
+        "get /ops",
+        "GET http://127.0.0.1/ops",
+        "GET /actuator/../ops",
+        "POST /livez",
+        "GET /readyz/tensors"
       })
   void noTrickLeadsAroundTheRules(String line) throws IOException {
     assertThat(raw(line + " HTTP/1.1"))
@@ -341,7 +373,8 @@ class ApiKeyTest extends RestTest {
   @Test
   void theBodyOfAStrangerIsNotRead() throws IOException {
     for (var type : List.of("application/json", "application/x-www-form-urlencoded")) {
-      for (var line : List.of("POST /tensors", "PUT /tensors/" + MADE_UP + "/data", "DELETE /tensors")) {
+      for (var line :
+          List.of("POST /tensors", "PUT /tensors/" + MADE_UP + "/data", "DELETE /tensors")) {
         // were the body waited for, there would be no answer
         var answer = raw(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000");
         assertThat(answer).startsWith("HTTP/1.1 401 ").contains("Connection: close");

@@ -235,7 +235,8 @@ class HostileTest extends RestTest {
   void formsAreNotRead(String type) throws IOException {
     // were they, there would be no answer before the body has come
     for (var line : List.of("POST /tensors", "POST /ops/identity", "PATCH /tensors/x")) {
-      assertThat(raw(head(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000")))
+      assertThat(
+              raw(head(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000")))
           .as(line)
           .startsWith("HTTP/1.1 415 ");
     }
@@ -255,11 +256,7 @@ class HostileTest extends RestTest {
   void lengthAndChunksTogetherAreRefused() throws IOException {
     var answer =
         raw(
-            head(
-                    "POST /tensors HTTP/1.1",
-                    JSON,
-                    "Content-Length: 3",
-                    "Transfer-Encoding: chunked")
+            head("POST /tensors HTTP/1.1", JSON, "Content-Length: 3", "Transfer-Encoding: chunked")
                 + "0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: x\r\n\r\n");
     assertThat(answer).startsWith("HTTP/1.1 400 ").containsOnlyOnce("HTTP/1.1 ");
   }

@@ -71,8 +71,7 @@ class JwtTest extends RestTest {
 
   private static HttpServer server() {
     try {
-      var server =
-          HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+      var server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
       var keys =
           new JWKSet(List.of(KEY.toPublicJWK(), CURVE.toPublicJWK()))
               .toString()

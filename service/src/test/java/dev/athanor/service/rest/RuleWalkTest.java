@@ -30,8 +30,8 @@ class RuleWalkTest extends RestTest {
             var methods = info.getMethodsCondition().getMethods();
             for (var method : methods.isEmpty() ? Set.of(RequestMethod.values()) : methods) {
               info.getPatternValues()
-                  .forEach(path ->
-                      routes.add(method + " " + path.replaceAll("\\{[^}]*}|\\*\\*", "x")));
+                  .forEach(
+                      path -> routes.add(method + " " + path.replaceAll("\\{[^}]*}|\\*\\*", "x")));
             }
           });
     }

@@ -35,14 +35,28 @@ class RulesTest {
   void aRouteHasItsRule(String method, String path, String operation) {
     assertThat(RULES.route(method, path))
         .isInstanceOfSatisfying(
-            Match.Ruled.class,
-            match -> assertThat(match.rule().operation()).isEqualTo(operation));
+            Match.Ruled.class, match -> assertThat(match.rule().operation()).isEqualTo(operation));
   }
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"/", "", "/ops/", "/OPS", "/ops/a/b", "/ops%2fa/b", "/tensors/a/data/", "/livez/",
-        "/tensors//data", "/actuator", "/actuator/env", "/error", "*", "/ops.json", "/v2/"})
+      strings = {
+        "/",
+        "",
+        "/ops/",
+        "/OPS",
+        "/ops/a/b",
+        "/ops%2fa/b",
+        "/tensors/a/data/",
+        "/livez/",
+        "/tensors//data",
+        "/actuator",
+        "/actuator/env",
+        "/error",
+        "*",
+        "/ops.json",
+        "/v2/"
+      })
   void whatIsNotThereHasNone(String path) {
     assertThat(RULES.route("GET", path)).isEqualTo(new Match.Unknown());
   }
@@ -53,8 +67,7 @@ class RulesTest {
         .isEqualTo(new Match.OtherMethod(Set.of("GET", "HEAD", "OPTIONS", "POST")));
     assertThat(RULES.route("TRACE", "/livez"))
         .isEqualTo(new Match.OtherMethod(Set.of("GET", "HEAD", "OPTIONS")));
-    assertThat(RULES.route("OPTIONS", "/livez"))
-        .isEqualTo(new Match.Ruled(Rule.open("/livez")));
+    assertThat(RULES.route("OPTIONS", "/livez")).isEqualTo(new Match.Ruled(Rule.open("/livez")));
     assertThat(RULES.route("OPTIONS", "/tensors"))
         .isEqualTo(new Match.Ruled(Rule.anyCaller("/tensors")));
   }
@@ -91,7 +104,9 @@ class RulesTest {
                         rule.operation(),
                         rule.open()
                             ? "nothing"
-                            : rule.scope() == null ? "any caller" : "`" + rule.scope().text() + "`"))
+                            : rule.scope() == null
+                                ? "any caller"
+                                : "`" + rule.scope().text() + "`"))
             .toList();
     assertThat(Files.readAllLines(Path.of("../docs/security.md")))
         .filteredOn(line -> line.matches("\\| `([A-Z]+ /|[a-z0-9.]+\\.[A-Z]\\w*/).*"))
@@ -106,8 +121,8 @@ class RulesTest {
               throw new JwtException("http://inside.example is down");
             },
             new SecuritySettings.Jwt("tenant", "scope"));
-    assertThatThrownBy(() ->
-            callers.identify(new Credentials(List.of("Bearer x"), List.of(), List.of())))
+    assertThatThrownBy(
+            () -> callers.identify(new Credentials(List.of("Bearer x"), List.of(), List.of())))
         .isInstanceOf(Failure.Busy.class)
         .hasMessage("the token cannot be checked now; try again");
   }
