@@ -76,9 +76,7 @@ public final class Athanor {
   int serve(
       @Option(names = "--port", description = "where it listens (8080); 0 takes a free port")
           @Nullable Integer port,
-      @Option(
-              names = "--grpc-port",
-              description = "where gRPC listens (9090); 0 takes a free port")
+      @Option(names = "--grpc-port", description = "where gRPC listens (9090); 0 takes a free port")
           @Nullable Integer grpcPort,
       @Option(names = "--bind", description = "the address both listen on (127.0.0.1)")
           @Nullable String address,

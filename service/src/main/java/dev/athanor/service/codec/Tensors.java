@@ -164,9 +164,7 @@ public final class Tensors {
    *     has control characters
    */
   public static String label(String text, String field) {
-    if (text.isBlank()
-        || text.length() > 128
-        || text.chars().anyMatch(Character::isISOControl)) {
+    if (text.isBlank() || text.length() > 128 || text.chars().anyMatch(Character::isISOControl)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           field,

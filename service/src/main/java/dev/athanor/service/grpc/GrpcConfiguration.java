@@ -106,8 +106,7 @@ class GrpcConfiguration {
       NettyGrpcServerFactory factory,
       GrpcServerProperties properties,
       ApplicationEventPublisher publisher) {
-    return new GrpcServerLifecycle(
-        factory, properties.getShutdown().getGracePeriod(), publisher) {
+    return new GrpcServerLifecycle(factory, properties.getShutdown().getGracePeriod(), publisher) {
       @Override
       public int getPhase() {
         return DEFAULT_PHASE - 1024;

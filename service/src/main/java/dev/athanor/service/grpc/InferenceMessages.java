@@ -110,8 +110,7 @@ final class InferenceMessages {
       String name, InferInputTensor input, boolean isRaw, Iterator<ByteString> raw) {
     var field = "inputs." + name;
     var handle =
-        InferenceRequest.handle(
-            parameters(input.getParametersMap(), field + ".parameters"), field);
+        InferenceRequest.handle(parameters(input.getParametersMap(), field + ".parameters"), field);
     if (handle != null) {
       if (input.hasContents()) {
         throw InferenceRequest.handleAndData(field);
@@ -180,8 +179,7 @@ final class InferenceMessages {
                 out.put(value.byteValue());
               });
       case U32 ->
-          numbers(
-              type, contents.getUintContentsList(), "uint_contents", field, ByteBuffer::putInt);
+          numbers(type, contents.getUintContentsList(), "uint_contents", field, ByteBuffer::putInt);
       case F32 ->
           numbers(
               type, contents.getFp32ContentsList(), "fp32_contents", field, ByteBuffer::putFloat);
@@ -250,9 +248,7 @@ final class InferenceMessages {
             .setModelName(request.getModelName())
             .setModelVersion(Model.VERSION)
             .setId(request.getId());
-    inference
-        .parameters()
-        .forEach((name, value) -> response.putParameters(name, parameter(value)));
+    inference.parameters().forEach((name, value) -> response.putParameters(name, parameter(value)));
     inference
         .result()
         .outputs()
@@ -271,8 +267,7 @@ final class InferenceMessages {
     return response.build();
   }
 
-  private static ModelInferResponse.InferOutputTensor.Builder output(
-      String name, TensorType type) {
+  private static ModelInferResponse.InferOutputTensor.Builder output(String name, TensorType type) {
     return ModelInferResponse.InferOutputTensor.newBuilder()
         .setName(name)
         .setDatatype(Datatypes.name(type.dtype()))

@@ -15,8 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class Requests {
 
   /** Whose call it is. */
-  static final Context.Key<Tenant> TENANT =
-      Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
+  static final Context.Key<Tenant> TENANT = Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
 
   /** How urgent it is; see {@link Terms#priority}. */
   static final Context.Key<Integer> PRIORITY =

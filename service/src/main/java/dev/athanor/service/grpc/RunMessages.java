@@ -118,8 +118,8 @@ final class RunMessages {
 
   private static Map<String, Call.Input> inputs(Map<String, InputTensor> given) {
     var inputs = new LinkedHashMap<String, Call.Input>();
-    given.forEach((name, input) ->
-        inputs.put(name, input(input, "inputs." + Tensors.excerpt(name))));
+    given.forEach(
+        (name, input) -> inputs.put(name, input(input, "inputs." + Tensors.excerpt(name))));
     return inputs;
   }
 
@@ -137,8 +137,8 @@ final class RunMessages {
 
   private static Map<String, Object> attributes(Map<String, AttributeValue> given, String path) {
     var attributes = new LinkedHashMap<String, Object>();
-    given.forEach((name, value) ->
-        attributes.put(name, attribute(value, path + Tensors.excerpt(name))));
+    given.forEach(
+        (name, value) -> attributes.put(name, attribute(value, path + Tensors.excerpt(name))));
     return attributes;
   }
 
@@ -158,8 +158,8 @@ final class RunMessages {
 
   private static Map<String, Call.Target> outputs(Map<String, OutputTarget> given) {
     var outputs = new LinkedHashMap<String, Call.Target>();
-    given.forEach((name, target) ->
-        outputs.put(name, target(target, "outputs." + Tensors.excerpt(name))));
+    given.forEach(
+        (name, target) -> outputs.put(name, target(target, "outputs." + Tensors.excerpt(name))));
     return outputs;
   }
 

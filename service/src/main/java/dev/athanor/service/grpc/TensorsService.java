@@ -104,8 +104,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     }
   }
 
-  private TensorInfo replace(
-      Replacement replaced, TensorType type, InputStream upload, Terms terms) throws IOException {
+  private TensorInfo replace(Replacement replaced, TensorType type, InputStream upload, Terms terms)
+      throws IOException {
     var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
     if (!present.equals(type)) {
       throw new Failure.Refused(
@@ -154,8 +154,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   /** The share of the quota is taken before the elements are read. */
-  private TensorInfo create(
-      TensorType type, TensorOptions options, InputStream upload, Terms terms) throws IOException {
+  private TensorInfo create(TensorType type, TensorOptions options, InputStream upload, Terms terms)
+      throws IOException {
     // not a resource of a try: it belongs to the tensor in the end
     var charge = store.of(terms.tenant()).charge(type.bytes());
     try {

@@ -127,8 +127,7 @@ class AccessTest {
   }
 
   private void connect(Server to, ChannelCredentials credentials) {
-    channel =
-        Grpc.newChannelBuilderForAddress("127.0.0.1", to.getPort(), credentials).build();
+    channel = Grpc.newChannelBuilderForAddress("127.0.0.1", to.getPort(), credentials).build();
   }
 
   @AfterEach
@@ -140,8 +139,7 @@ class AccessTest {
   private OpsGrpc.OpsBlockingStub ops(String... metadata) {
     var headers = new Metadata();
     for (int i = 0; i < metadata.length; i += 2) {
-      headers.put(
-          Metadata.Key.of(metadata[i], Metadata.ASCII_STRING_MARSHALLER), metadata[i + 1]);
+      headers.put(Metadata.Key.of(metadata[i], Metadata.ASCII_STRING_MARSHALLER), metadata[i + 1]);
     }
     return OpsGrpc.newBlockingStub(requireNonNull(channel))
         .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers));
@@ -153,7 +151,10 @@ class AccessTest {
     assertThat(ops("x-api-key", "writer").run(run).getOp()).isEqualTo("alpha");
     assertThat(ops("authorization", "Bearer writer").run(run).getOp()).isEqualTo("alpha");
     assertThat(
-            ops("x-api-key", "reader").list(ListOpsRequest.getDefaultInstance()).getOps(0).getName())
+            ops("x-api-key", "reader")
+                .list(ListOpsRequest.getDefaultInstance())
+                .getOps(0)
+                .getName())
         .isEqualTo("beta");
   }
 

@@ -93,10 +93,11 @@ abstract class GrpcTest {
 
   /** Lets work go that was left at the gate. */
   void letAllThrough() {
-    await().until(() -> {
-      TestOps.Identity.GATE.release(TestOps.Identity.AT_GATE.getAndSet(0));
-      return streams.busy() + streams.waiting() == 0;
-    });
+    await()
+        .until(() -> {
+          TestOps.Identity.GATE.release(TestOps.Identity.AT_GATE.getAndSet(0));
+          return streams.busy() + streams.waiting() == 0;
+        });
     TestOps.Identity.GATE.drainPermits();
   }
 

@@ -1,10 +1,10 @@
 package dev.athanor.service.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.awaitility.Awaitility.await;
 
 import com.google.protobuf.ByteString;
 import dev.athanor.api.inference.DataType;
+import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.inference.InferParameter;
 import dev.athanor.api.inference.InferTensorContents;
 import dev.athanor.api.inference.ModelConfigRequest;
@@ -19,7 +19,6 @@ import dev.athanor.api.inference.ModelStreamInferResponse;
 import dev.athanor.api.inference.ServerLiveRequest;
 import dev.athanor.api.inference.ServerMetadataRequest;
 import dev.athanor.api.inference.ServerReadyRequest;
-import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.service.run.TestOps;
 import io.grpc.CallOptions;
 import io.grpc.Metadata;
@@ -93,8 +92,8 @@ class InferenceServiceTest extends GrpcTest {
                 .getReady())
         .isTrue();
     var missing =
-        refusal(() ->
-            inference().modelReady(ModelReadyRequest.newBuilder().setName("sing").build()));
+        refusal(
+            () -> inference().modelReady(ModelReadyRequest.newBuilder().setName("sing").build()));
     assertThat(missing.status()).isEqualTo(Status.Code.NOT_FOUND);
     assertThat(missing.reason()).isEqualTo("unknown-op");
     assertThat(
@@ -239,7 +238,11 @@ class InferenceServiceTest extends GrpcTest {
             "invalid-tensor",
             "raw_input_contents",
             "raw_input_contents has 2 members, but 1 of the inputs take one");
-    refused(identity(1).setModelName("concat").setInputs(0, tensor("a", "FP32", 1)).addInputs(tensor("b", "FP32", 1)))
+    refused(
+            identity(1)
+                .setModelName("concat")
+                .setInputs(0, tensor("a", "FP32", 1))
+                .addInputs(tensor("b", "FP32", 1)))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "invalid-tensor",
@@ -289,8 +292,7 @@ class InferenceServiceTest extends GrpcTest {
     var request =
         ModelInferRequest.newBuilder()
             .setModelName("concat")
-            .addInputs(
-                tensor("a", "FP32", 2).putParameters("tensor_handle", text(handle)))
+            .addInputs(tensor("a", "FP32", 2).putParameters("tensor_handle", text(handle)))
             .addInputs(tensor("b", "FP32", 1))
             .addRawInputContents(bytes(3))
             .addOutputs(
@@ -318,7 +320,10 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(back.getOutputsCount()).isEqualTo(1);
     assertThat(back.getRawOutputContentsList()).containsExactly(bytes(1, 2, 3));
 
-    refused(request.clone().setInputs(0, tensor("a", "FP32", 3).putParameters("tensor_handle", text(handle))))
+    refused(
+            request
+                .clone()
+                .setInputs(0, tensor("a", "FP32", 3).putParameters("tensor_handle", text(handle))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
@@ -337,7 +342,11 @@ class InferenceServiceTest extends GrpcTest {
             "invalid-tensor",
             "inputs.a",
             "inputs.a has a tensor_handle and data; it must have one of them");
-    refused(request.clone().setInputs(0, tensor("a", "FP32", 2).putParameters("shared_memory_region", text("r"))))
+    refused(
+            request
+                .clone()
+                .setInputs(
+                    0, tensor("a", "FP32", 2).putParameters("shared_memory_region", text("r"))))
         .is(
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
@@ -359,7 +368,10 @@ class InferenceServiceTest extends GrpcTest {
     assertThat(answer.getOutputsCount()).isEqualTo(1);
     TestOps.Identity.AT_GATE.set(0);
     var late =
-        refused(identity(1).putParameters("gate", flag(true)).putParameters("deadline_ms", number(200)));
+        refused(
+            identity(1)
+                .putParameters("gate", flag(true))
+                .putParameters("deadline_ms", number(200)));
     late.is(
         Status.Code.DEADLINE_EXCEEDED,
         "deadline-exceeded",

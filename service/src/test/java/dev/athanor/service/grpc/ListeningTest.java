@@ -30,7 +30,8 @@ class ListeningTest {
     var set = listening().getAddress();
     assertThat(set).isEqualTo(wanted);
     // as Spring hands it on
-    var host = java.net.URI.create("http://" + (set == null ? "" : set.getHostName()) + ":9").getHost();
+    var host =
+        java.net.URI.create("http://" + (set == null ? "" : set.getHostName()) + ":9").getHost();
     assertThat(new InetSocketAddress(host, 9).getAddress()).isEqualTo(wanted);
   }
 

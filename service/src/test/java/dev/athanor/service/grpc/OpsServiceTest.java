@@ -50,8 +50,7 @@ class OpsServiceTest extends GrpcTest {
   void theCatalogueIsTold() {
     var all = ops().list(ListOpsRequest.getDefaultInstance()).getOpsList();
     assertThat(all.stream().map(OpDescription::getName)).containsExactly("concat", "identity");
-    var op =
-        ops().describe(DescribeOpRequest.newBuilder().setOp("identity").build()).getOp();
+    var op = ops().describe(DescribeOpRequest.newBuilder().setOp("identity").build()).getOp();
     assertThat(all).contains(op);
     assertThat(op.getFormula()).isEqualTo("y = x");
     assertThat(op.getInputs(0).getDtypesList()).contains("f32", "bf16", "q4_0");
@@ -95,11 +94,10 @@ class OpsServiceTest extends GrpcTest {
   void tensorsStayOnTheDeviceBetweenCalls() {
     var x = put(1, 2, 3);
     var kept =
-        run(
-                RunRequest.newBuilder()
-                    .setOp("identity")
-                    .putInputs("x", resident(x))
-                    .putOutputs("y", OutputTarget.newBuilder().setKeep(true).build()))
+        run(RunRequest.newBuilder()
+                .setOp("identity")
+                .putInputs("x", resident(x))
+                .putOutputs("y", OutputTarget.newBuilder().setKeep(true).build()))
             .getOutputsOrThrow("y")
             .getResident();
     assertThat(kept.getDtype()).isEqualTo("f32");
@@ -108,14 +106,10 @@ class OpsServiceTest extends GrpcTest {
     assertThat(kept.getVersion()).isEqualTo(1);
     assertThat(kept.hasExpiresAt()).isTrue();
     var into =
-        run(
-                identity(7, 8, 9)
-                    .putOutputs(
-                        "y",
-                        OutputTarget.newBuilder()
-                            .setInto(kept.getHandle())
-                            .setDtype("f32")
-                            .build()))
+        run(identity(7, 8, 9)
+                .putOutputs(
+                    "y",
+                    OutputTarget.newBuilder().setInto(kept.getHandle()).setDtype("f32").build()))
             .getOutputsOrThrow("y")
             .getResident();
     assertThat(into.getHandle()).isEqualTo(kept.getHandle());
@@ -222,7 +216,10 @@ class OpsServiceTest extends GrpcTest {
             "outputs.y.dtype",
             "output \"y\" is f32, got f16");
     var wide =
-        TensorData.newBuilder().setDtype("f64").addShape(1).setData(ByteString.copyFrom(new byte[8]));
+        TensorData.newBuilder()
+            .setDtype("f64")
+            .addShape(1)
+            .setData(ByteString.copyFrom(new byte[8]));
     refused(
             RunRequest.newBuilder()
                 .setOp("concat")
@@ -274,7 +271,9 @@ class OpsServiceTest extends GrpcTest {
             Status.Code.NOT_FOUND,
             "expired-handle",
             "inputs.x.handle",
-            "the lease of " + handle + " has ended and its contents are gone; create the tensor again");
+            "the lease of "
+                + handle
+                + " has ended and its contents are gone; create the tensor again");
   }
 
   @Test
@@ -299,9 +298,7 @@ class OpsServiceTest extends GrpcTest {
     var kept =
         ops()
             .runPipeline(
-                request
-                    .putOutputs("all", OutputTarget.newBuilder().setKeep(true).build())
-                    .build());
+                request.putOutputs("all", OutputTarget.newBuilder().setKeep(true).build()).build());
     assertThat(kept.getOutputsCount()).isEqualTo(1);
     assertThat(kept.getOutputsOrThrow("all").getResident().getBytes()).isEqualTo(16);
   }
@@ -331,8 +328,7 @@ class OpsServiceTest extends GrpcTest {
     assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
     var unknown =
         refusal(() ->
-            ops()
-                .runPipeline(request.clone().addSteps(step("sing", "x", "in", "y", "z")).build()));
+            ops().runPipeline(request.clone().addSteps(step("sing", "x", "in", "y", "z")).build()));
     unknown.is(
         Status.Code.NOT_FOUND,
         "unknown-op",

@@ -145,7 +145,12 @@ class ServerTest extends GrpcTest {
 
   @ParameterizedTest
   @ValueSource(
-      strings = {"athanor.v1.Ops/Sing", "nobody/Run", "athanor.v1.Ops/run", "athanor.v1.Ops/Run/.."})
+      strings = {
+        "athanor.v1.Ops/Sing",
+        "nobody/Run",
+        "athanor.v1.Ops/run",
+        "athanor.v1.Ops/Run/.."
+      })
   void unknownMethodsAreSaidToBeSo(String method) {
     assertThat(refusal(() -> call(method, new byte[0])).status())
         .isEqualTo(Status.Code.UNIMPLEMENTED);
@@ -174,8 +179,7 @@ class ServerTest extends GrpcTest {
     for (int i = 0; i < message.length; i += 2) {
       message[i] = 0x78; // field 15, a varint
     }
-    assertThat(refusal(() -> call("athanor.v1.Ops/Run", message)).reason())
-        .isEqualTo("unknown-op");
+    assertThat(refusal(() -> call("athanor.v1.Ops/Run", message)).reason()).isEqualTo("unknown-op");
   }
 
   private static RunRequest zeros(int bytes) {
@@ -225,9 +229,7 @@ class ServerTest extends GrpcTest {
     var metadata = new Metadata();
     metadata.put(Metadata.Key.of("grpc-timeout", Metadata.ASCII_STRING_MARSHALLER), timeout);
     try {
-      ops()
-          .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
-          .run(zeros(8));
+      ops().withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata)).run(zeros(8));
     } catch (io.grpc.StatusRuntimeException e) {
       assertThat(e.getStatus().getCode())
           .isIn(

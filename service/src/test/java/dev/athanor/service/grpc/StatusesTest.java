@@ -77,8 +77,7 @@ class StatusesTest {
 
   @Test
   void aFaultOfOursShowsItsIdOnly() {
-    var refusal =
-        GrpcTest.refusal(Statuses.of(new IllegalStateException("secret of /etc/passwd")));
+    var refusal = GrpcTest.refusal(Statuses.of(new IllegalStateException("secret of /etc/passwd")));
     assertThat(refusal.status()).isEqualTo(Status.Code.INTERNAL);
     assertThat(refusal.reason()).isEqualTo("internal");
     assertThat(refusal.message())

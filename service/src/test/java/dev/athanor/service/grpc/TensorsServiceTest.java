@@ -234,9 +234,7 @@ class TensorsServiceTest extends GrpcTest {
     refusal(() ->
             put(
                 header(
-                    NewTensor.newBuilder()
-                        .setLease(Duration.newBuilder().setSeconds(-1))
-                        .build(),
+                    NewTensor.newBuilder().setLease(Duration.newBuilder().setSeconds(-1)).build(),
                     "f32",
                     1)))
         .is(
@@ -287,13 +285,11 @@ class TensorsServiceTest extends GrpcTest {
   @Test
   void contentsAreReplacedInPlace() {
     var tensor = put(header("f32", 2), chunk(bytes(1, 2)));
-    var replaced =
-        put(replacement(tensor, 1, "f32", 2), chunk(bytes(3)), chunk(bytes(4)));
+    var replaced = put(replacement(tensor, 1, "f32", 2), chunk(bytes(3)), chunk(bytes(4)));
     assertThat(replaced.getHandle()).isEqualTo(tensor.getHandle());
     assertThat(replaced.getVersion()).isEqualTo(2);
     assertThat(contents(from(tensor).setVersion(2))).isEqualTo(bytes(3, 4));
-    assertThat(
-            refusal(() -> put(replacement(tensor, 1, "f32", 2), chunk(bytes(5, 6)))).reason())
+    assertThat(refusal(() -> put(replacement(tensor, 1, "f32", 2), chunk(bytes(5, 6)))).reason())
         .isEqualTo("version-mismatch");
     refusal(() -> put(replacement(tensor, 2, "f32", 3), chunk(bytes(5, 6, 7))))
         .is(
@@ -333,7 +329,8 @@ class TensorsServiceTest extends GrpcTest {
     var b = put(header(scope, "f32", 1), chunk(bytes(2)));
     var c = put(header("f32", 1), chunk(bytes(3)));
     var page = tensors().list(ListRequest.newBuilder().setLimit(2).build());
-    assertThat(page.getTensorsList()).extracting(Tensor::getHandle)
+    assertThat(page.getTensorsList())
+        .extracting(Tensor::getHandle)
         .containsExactly(c.getHandle(), b.getHandle());
     var rest = tensors().list(ListRequest.newBuilder().setAfter(page.getNext()).build());
     assertThat(rest.getTensorsList()).extracting(Tensor::getHandle).containsExactly(a.getHandle());
