@@ -269,11 +269,30 @@ class ChartTest {
                 Map.of(
                     "port", "management",
                     "path", "/actuator/prometheus",
+                    "scheme", "http",
                     "interval", "15s",
                     "scrapeTimeout", "10s")));
     assertThat(at(objects, "PodMonitor", "spec", "selector", "matchLabels"))
         .isEqualTo(at(objects, "Service", "spec", "selector"));
     assertThat(at(objects, "PodMonitor", "metadata", "labels", "release")).isEqualTo("prometheus");
+
+    Object told =
+        at(
+            render(
+                """
+                security: {tls: {existingSecret: pki}}
+                podMonitor:
+                  enabled: true
+                  authorization: {credentials: {name: scraper, key: token}}
+                  tlsConfig: {insecureSkipVerify: true}
+                """),
+            "PodMonitor",
+            "spec",
+            "podMetricsEndpoints",
+            "0");
+    assertThat(at(told, "scheme")).isEqualTo("https");
+    assertThat(at(told, "authorization", "credentials", "name")).isEqualTo("scraper");
+    assertThat(at(told, "tlsConfig", "insecureSkipVerify")).isEqualTo(true);
   }
 
   private static final String LINE = "0a1b2c3d lab ops:run sha256:" + "0123456789abcdef".repeat(4);

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
@@ -53,7 +54,7 @@ public final class ApiKeyCommand {
             checked("--tenant", () -> new Tenant(tenant)),
             checked("--scopes", () -> Scope.list(scopes)),
             new SecureRandom());
-    var out = spec.commandLine().getSubcommands().get("create").getOut();
+    var out = command().getOut();
     if (file == null) {
       out.printf("key:  %s%nline: %s%n", made.key(), made.line());
     } else {
@@ -78,7 +79,10 @@ public final class ApiKeyCommand {
   }
 
   private CommandLine.ParameterException misuse(String message) {
-    return new CommandLine.ParameterException(
-        spec.commandLine().getSubcommands().get("create"), message);
+    return new CommandLine.ParameterException(command(), message);
+  }
+
+  private CommandLine command() {
+    return Objects.requireNonNull(spec.commandLine().getSubcommands().get("create"));
   }
 }

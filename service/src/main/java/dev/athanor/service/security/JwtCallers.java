@@ -62,7 +62,7 @@ public final class JwtCallers implements Callers {
       throw Callers.unauthenticated(
           "the token is not accepted; it must be signed by the issuer, for this audience, and be in time");
     } catch (JwtException e) {
-      LOG.warn("tokens cannot be checked now", e);
+      LOG.warn("tokens cannot be checked now: {}", e.getMessage());
       throw new Failure.Busy(
           Code.UNAUTHENTICATED, "the token cannot be checked now; try again", RETRY);
     }

@@ -176,7 +176,10 @@ class HostileTest extends RestTest {
     "'GET /error HTTP/1.1', 404",
     "'POST /livez2 HTTP/1.1', 404",
     "'PATCH /ops HTTP/1.1', 405",
-    "'GET /ops/%00 HTTP/1.1', 400"
+    "'GET /ops/%00 HTTP/1.1', 400",
+    "'GET /ops?%zz=%zz HTTP/1.1', 400",
+    "'GET //ops HTTP/1.1', 400",
+    "'GET /ops;x=1 HTTP/1.1', 400"
   })
   void whatTheContainerRefusesIsAProblemToo(String line, int status) throws IOException {
     var answer = raw(head(line));

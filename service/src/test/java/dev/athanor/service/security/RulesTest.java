@@ -28,6 +28,8 @@ class RulesTest {
     "HEAD, /tensors/t_1/data, GET /tensors/{handle}/data",
     "POST, /ops/mat%6dul, POST /ops/{op}",
     "GET, /%6fps, GET /ops",
+    "GET, /v2/models/stats, GET /v2/models/stats",
+    "GET, /v2/models/stat, GET /v2/models/{op}",
     "GET, /actuator/health/liveness, GET /actuator/health/liveness",
     "GET, /actuator/health/device, GET /actuator/health/{*path}",
     "GET, /actuator/health/a/b, GET /actuator/health/{*path}"
