@@ -61,14 +61,13 @@ final class ByteSink extends OutputStream {
   }
 
   /**
-   * Takes in what one read gives.
+   * Reads some bytes, straight to where they stay.
    *
-   * @param most how many bytes that may be
-   * @return how many it was; negative at the end
+   * @return how many; -1 at the end
    */
-  int readFrom(InputStream in, int most) throws IOException {
-    reserve(most);
-    int got = in.read(bytes, size, most);
+  int read(InputStream in) throws IOException {
+    reserve(1);
+    int got = in.read(bytes, size, bytes.length - size);
     size += Math.max(got, 0);
     return got;
   }

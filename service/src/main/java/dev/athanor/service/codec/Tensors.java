@@ -123,7 +123,7 @@ public final class Tensors {
     }
     var sink = new ByteSink(bytes, bytes, () -> {});
     while (sink.size() < bytes) {
-      if (sink.readFrom(in, (int) Math.min(1 << 16, bytes - sink.size())) < 0) {
+      if (sink.read(in) < 0) {
         throw invalid(
             field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
       }

@@ -87,6 +87,7 @@ final class Problems {
           out.writeNumberProperty("requestedBytes", e.requestedBytes());
           out.writeNumberProperty("freeBytes", e.freeBytes());
         }
+        case Failure.WrongReplica e -> out.writeStringProperty("replica", e.replica());
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
       }

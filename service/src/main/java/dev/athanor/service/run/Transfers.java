@@ -215,8 +215,19 @@ public final class Transfers {
      *     reader was opened
      */
     public MemorySegment read(long offset, int length) {
+      return read(offset, MemorySegment.ofArray(new byte[length]));
+    }
+
+    /**
+     * Reads as many bytes as {@code target} has, which belongs to the read until this returns, and
+     * for good when it fails.
+     *
+     * @return the target
+     * @throws Failure.Refused as for {@link #read(long, int)}
+     */
+    public MemorySegment read(long offset, MemorySegment target) {
       // a pin of its own: the read may outlive its client
-      var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
+      var job = new Read(pin.again(), offset, target);
       try {
         job.pin.lock(Access.READ, terms.deadline());
         if (job.pin.version() != info.version()) {
