@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -353,7 +354,8 @@ class ChartTest {
       assertThat(at(container(mtls), probe, "httpGet", "scheme")).isEqualTo("HTTPS");
     }
     assertThat(at(mtls, "Service", "spec", "ports", "0", "appProtocol")).isEqualTo("https");
-    assertThat((Map<?, ?>) at(mtls, "Service", "spec", "ports", "1"))
+    assertThat(at(mtls, "Service", "spec", "ports", "1"))
+        .asInstanceOf(InstanceOfAssertFactories.MAP)
         .doesNotContainKey("appProtocol");
   }
 
