@@ -26,7 +26,7 @@ public record Attributes(Map<String, Object> values) {
     for (var name : given.keySet()) {
       if (op.attribute(name).isEmpty()) {
         throw new OpException.UnknownField(
-            name,
+            "attributes." + name,
             "%s has no attribute \"%s\"; its attributes are %s"
                 .formatted(
                     op.name(),

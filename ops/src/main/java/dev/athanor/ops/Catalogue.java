@@ -60,7 +60,8 @@ public final class Catalogue {
     for (var name : inputs.keySet()) {
       if (op.input(name).isEmpty()) {
         throw new OpException.UnknownField(
-            name, "%s has no input \"%s\"; its inputs are %s".formatted(op.name(), name, names));
+            "inputs." + name,
+            "%s has no input \"%s\"; its inputs are %s".formatted(op.name(), name, names));
       }
     }
     for (var input : op.inputs()) {

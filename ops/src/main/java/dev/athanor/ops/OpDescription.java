@@ -1,8 +1,11 @@
 package dev.athanor.ops;
 
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * What an op is called, takes and gives. The catalogue, the command line and the documents are made
@@ -23,21 +26,54 @@ public record OpDescription(
     String formula,
     String flops) {
 
+  /**
+   * Checks the names.
+   *
+   * @throws IllegalArgumentException when two inputs have one name
+   */
   public OpDescription {
     inputs = List.copyOf(inputs);
     attributes = List.copyOf(attributes);
     outputs = List.copyOf(outputs);
+    var names = inputs.stream().flatMap(Input::names).toList();
+    if (Set.copyOf(names).size() < names.size()) {
+      throw new IllegalArgumentException(
+          "two inputs of %s have one name: %s".formatted(name, names));
+    }
   }
 
   /**
    * A tensor that an op takes.
    *
+   * @param aliases other names that callers may give it by, since other libraries call it so
    * @param shape with letters for extents: {@code […, M, K]}
    */
   public record Input(
-      String name, String shape, Set<DType> dtypes, boolean optional, String meaning) {
+      String name,
+      List<String> aliases,
+      String shape,
+      Set<DType> dtypes,
+      boolean optional,
+      String meaning) {
     public Input {
+      aliases = List.copyOf(aliases);
       dtypes = Set.copyOf(dtypes);
+    }
+
+    /** An input of one name. */
+    public Input(String name, String shape, Set<DType> dtypes, boolean optional, String meaning) {
+      this(name, List.of(), shape, dtypes, optional, meaning);
+    }
+
+    /** This input, which may be given by another name too. */
+    public Input or(String alias) {
+      var all = Stream.concat(aliases.stream(), Stream.of(alias)).toList();
+      return new Input(name, all, shape, dtypes, optional, meaning);
+    }
+
+    /** The name, and the aliases after it. */
+    public Stream<String> names() {
+      return Stream.concat(Stream.of(name), aliases.stream());
     }
   }
 
@@ -150,8 +186,30 @@ public record OpDescription(
     CHOICE
   }
 
+  /** The input of this name or alias. */
   public Optional<Input> input(String input) {
-    return inputs.stream().filter(i -> i.name().equals(input)).findFirst();
+    return inputs.stream().filter(i -> i.names().anyMatch(input::equals)).findFirst();
+  }
+
+  /**
+   * What was given for inputs, under the inputs' own names. Names that the op does not know stay.
+   *
+   * @throws OpException.UnknownField when one input is given by two names
+   */
+  public <T> Map<String, T> byName(Map<String, T> given) {
+    var named = new LinkedHashMap<String, T>();
+    given.forEach((name, value) -> {
+      var own = input(name).map(Input::name).orElse(name);
+      if (named.putIfAbsent(own, value) != null) {
+        var alias = input(own).stream().flatMap(i -> i.aliases().stream());
+        var other = alias.filter(given::containsKey).findFirst().orElse(name);
+        throw new OpException.UnknownField(
+            "inputs." + other,
+            "%s is another name of the input \"%s\", which is given as well; give one of them"
+                .formatted(other, own));
+      }
+    });
+    return named;
   }
 
   public Optional<Attribute> attribute(String attribute) {

@@ -46,7 +46,7 @@ public abstract sealed class OpException extends RuntimeException {
     }
   }
 
-  /** A name that the op does not know. */
+  /** A name that the op does not know; the field is a path such as {@code inputs.z}. */
   public static final class UnknownField extends OpException {
     public UnknownField(String field, String message) {
       super(field, message);

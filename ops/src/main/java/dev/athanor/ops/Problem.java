@@ -42,8 +42,9 @@ public record Problem(Op op, Map<String, TensorType> inputs, Attributes attribut
       }
     }
     var description = op.description();
-    Catalogue.checkInputs(description, inputs);
-    return new Problem(op, inputs, Attributes.of(description, attributes));
+    var named = description.byName(inputs);
+    Catalogue.checkInputs(description, named);
+    return new Problem(op, named, Attributes.of(description, attributes));
   }
 
   /** The ways in which a device can compute it, the one that should be fastest first. */

@@ -48,7 +48,7 @@ class CatalogueDocumentTest {
     for (var input : op.inputs()) {
       row(
           lines,
-          input.name() + (input.optional() ? " (optional)" : ""),
+          String.join(" or ", input.names().toList()) + (input.optional() ? " (optional)" : ""),
           input.shape(),
           String.join(" ", input.dtypes().stream().sorted().map(DType::text).toList()),
           input.meaning());

@@ -43,6 +43,34 @@ class CatalogueTest {
         Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [0, 2]; every extent must be at least 1");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 0), "b", TensorType.of(DType.F32, 0, 2)),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [2, 0]; every extent must be at least 1");
+    refused(
+        Map.of("a", MATRIX, "b", TensorType.of(DType.F32, 2, 0)),
+        OpException.ShapeMismatch.class,
+        "input \"b\" has shape [2, 0]; every extent must be at least 1");
+  }
+
+  @Test
+  void anInputMayBeGivenByAnotherName() {
+    var norm = Catalogue.load().find("rms-norm").orElseThrow();
+    var rows = TensorType.of(DType.F32, 2, 4);
+    var vector = TensorType.of(DType.F32, 4);
+    assertThat(norm.description().byName(Map.of("x", rows, "weight", vector)))
+        .isEqualTo(Map.of("x", rows, "gamma", vector));
+    assertThat(Problem.parse(norm, "x=f32[2,4] weight=f32[4]").text())
+        .isEqualTo("x=f32[2,4] gamma=f32[4]");
+    assertThatThrownBy(() -> Problem.parse(norm, "x=f32[2,4] gamma=f32[4] weight=f32[4]"))
+        .isInstanceOf(OpException.UnknownField.class)
+        .hasMessage(
+            "weight is another name of the input \"gamma\", which is given as well; give one of them");
+    var input = norm.description().inputs().getFirst();
+    assertThatThrownBy(() ->
+            new OpDescription(
+                "twice", "", List.of(input, input.or("y")), List.of(), List.of(), "", ""))
+        .hasMessage("two inputs of twice have one name: [x, x, y]");
   }
 
   private static void refused(

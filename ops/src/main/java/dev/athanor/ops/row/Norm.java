@@ -46,8 +46,14 @@ enum Norm {
   List<Input> weights() {
     var gamma =
         new Input(
-            "gamma", "[N]", RowShape.DTYPES, false, "what is multiplied: of the dtype of x or f32");
-    var beta = new Input("beta", "[N]", RowShape.DTYPES, false, "what is added: as gamma");
+                "gamma",
+                "[N]",
+                RowShape.DTYPES,
+                false,
+                "what is multiplied: of the dtype of x or f32")
+            .or("weight");
+    var beta =
+        new Input("beta", "[N]", RowShape.DTYPES, false, "what is added: as gamma").or("bias");
     return shifts() ? List.of(gamma, beta) : List.of(gamma);
   }
 

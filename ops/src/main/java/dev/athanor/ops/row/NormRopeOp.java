@@ -34,11 +34,12 @@ public final class NormRopeOp implements Op {
           List.of(
               new Input("x", "[…, S, heads · headDim]", RowShape.DTYPES, false, "S positions"),
               new Input(
-                  "weight",
-                  "[heads · headDim]",
-                  RowShape.DTYPES,
-                  false,
-                  "what is multiplied after the norm: of the dtype of x or f32"),
+                      "weight",
+                      "[heads · headDim]",
+                      RowShape.DTYPES,
+                      false,
+                      "what is multiplied after the norm: of the dtype of x or f32")
+                  .or("gamma"),
               new Input(
                   "cos",
                   "[P, headDim / 2]",
@@ -109,7 +110,7 @@ public final class NormRopeOp implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = RopeProblem.types(inputs);
+    var types = HostTensor.types(inputs);
     var shape = RowShape.of(types, "x");
     var problem = problem(shape, types, attributes);
     var x = Objects.requireNonNull(inputs.get("x")).toDoubles();

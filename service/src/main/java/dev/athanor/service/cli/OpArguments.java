@@ -90,8 +90,8 @@ final class OpArguments {
             "--dtype %s=%s: there is no --shape %s=…".formatted(input, dtypes.get(input), input));
       }
     }
-    var types = types();
     try {
+      var types = op.description().byName(types());
       Catalogue.checkInputs(op.description(), types);
       return new Problem(op, types, Attributes.of(op.description(), attributes));
     } catch (OpException e) {

@@ -80,7 +80,7 @@ public final class OpsCommand implements Callable<Integer> {
     var inputs = new Table("input", "shape", "dtypes", "meaning");
     for (var input : op.inputs()) {
       inputs.add(
-          input.name(),
+          String.join(" or ", input.names().toList()),
           input.shape(),
           String.join(", ", dtypes(input.dtypes())),
           input.optional() ? input.meaning() + " (optional)" : input.meaning());

@@ -96,13 +96,13 @@ public final class RunCommand implements Callable<Integer> {
         throw refused("--out %s: %s".formatted(output.getKey(), e.getMessage()));
       }
     }
-    var given = new LinkedHashMap<String, HostTensor>();
+    var tensors = new LinkedHashMap<String, HostTensor>();
     for (var input : inputs.entrySet()) {
-      given.put(input.getKey(), read(input.getKey(), input.getValue()));
+      tensors.put(input.getKey(), read(input.getKey(), input.getValue()));
     }
-    var types = new LinkedHashMap<String, TensorType>();
-    given.forEach((input, tensor) -> types.put(input, tensor.type()));
     try {
+      var given = op.description().byName(tensors);
+      var types = HostTensor.types(given);
       Catalogue.checkInputs(op.description(), types);
       var problem = new Problem(op, types, Attributes.of(op.description(), attributes));
       var opened = device.open();

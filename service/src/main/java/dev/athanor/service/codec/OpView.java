@@ -27,7 +27,13 @@ public record OpView(
     }
   }
 
-  record Input(String name, String shape, List<String> dtypes, boolean optional, String meaning) {}
+  record Input(
+      String name,
+      @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> aliases,
+      String shape,
+      List<String> dtypes,
+      boolean optional,
+      String meaning) {}
 
   record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
 
@@ -49,6 +55,7 @@ public record OpView(
             .map(i ->
                 new Input(
                     i.name(),
+                    i.aliases(),
                     i.shape(),
                     i.dtypes().stream().sorted().map(DType::text).toList(),
                     i.optional(),

@@ -177,8 +177,8 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Drain drain(DeviceHealth health, StreamPool streams) {
-    return new Drain(health, streams);
+  Drain drain(StreamPool streams) {
+    return new Drain(streams);
   }
 
   @Bean

@@ -40,6 +40,7 @@ public abstract sealed class Failure extends RuntimeException {
     DRAINING,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
+    CANCELLED,
     OUT_OF_DEVICE_MEMORY,
     INTERNAL;
 
@@ -49,8 +50,17 @@ public abstract sealed class Failure extends RuntimeException {
     }
   }
 
+  /**
+   * The step of a pipeline that failed.
+   *
+   * @param index from 0
+   * @param op null where it is not known yet
+   */
+  public record Step(int index, @Nullable String op) {}
+
   private final Code code;
   private final @Nullable String field;
+  private @Nullable Step step;
 
   private Failure(
       Code code, @Nullable String field, String message, @Nullable RuntimeException cause) {
@@ -68,14 +78,45 @@ public abstract sealed class Failure extends RuntimeException {
     return field;
   }
 
+  /** The step of a pipeline that failed; null where that is none's fault. */
+  public @Nullable Step step() {
+    return step;
+  }
+
+  /** This failure, as that of a step; of the first that says so. */
+  public Failure in(Step failed) {
+    if (step == null) {
+      step = failed;
+    }
+    return this;
+  }
+
   /** A request that is wrong, or that cannot be served whenever it is sent again. */
-  public static final class Refused extends Failure {
+  public static sealed class Refused extends Failure permits WrongReplica {
     public Refused(Code code, @Nullable String field, String message) {
       super(code, field, message, null);
     }
 
     public Refused(Code code, String message) {
       super(code, null, message, null);
+    }
+  }
+
+  /** A request that another replica can serve, since it has the tensor. */
+  public static final class WrongReplica extends Refused {
+    private final String replica;
+
+    public WrongReplica(String field, String handle, String replica) {
+      super(
+          Code.WRONG_REPLICA,
+          field,
+          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica));
+      this.replica = replica;
+    }
+
+    /** The mark of the replica. */
+    public String replica() {
+      return replica;
     }
   }
 

@@ -2,6 +2,7 @@ package dev.athanor.service.metrics;
 
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
@@ -55,6 +56,8 @@ public final class Metrics {
           .mapToObj(micros -> Duration.ofNanos(micros * 1_000))
           .toArray(Duration[]::new);
 
+  private static final double[] BATCHES = {1, 2, 4, 8, 16, 32, 64};
+
   private final MeterRegistry registry;
   private final String device;
 
@@ -71,6 +74,16 @@ public final class Metrics {
         .serviceLevelObjectives(BUCKETS)
         .register(registry)
         .record((long) (micros * 1_000), TimeUnit.NANOSECONDS);
+  }
+
+  /** A launch of an op did so many calls. */
+  public void launch(String op, int calls) {
+    DistributionSummary.builder(Meters.BATCH_SIZE.id())
+        .description(Meters.BATCH_SIZE.description())
+        .tags(tags(Meters.BATCH_SIZE, op))
+        .serviceLevelObjectives(BATCHES)
+        .register(registry)
+        .record(calls);
   }
 
   /** An op was asked for, with this outcome. */

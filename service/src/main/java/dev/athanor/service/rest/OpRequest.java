@@ -3,7 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.TensorJson;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -12,25 +12,25 @@ import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Terms;
+import dev.athanor.service.tensor.Handles;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * A request to run an op, as JSON has it.
+ * A request to run an op, as JSON has it, or a safetensors file and query parameters.
  *
  * @param encodings how outputs are to be written
  */
 record OpRequest(Call call, Map<String, Encoding> encodings) {
 
   private static final List<String> KEYS = List.of("inputs", "attributes", "outputs");
-  private static final List<String> OUTPUT_KEYS = List.of("as", "into", "dtype", "encoding");
 
   /**
    * Reads the body of {@code POST /ops/{op}}.
@@ -39,6 +39,77 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    */
   static OpRequest read(Op op, InputStream body, long limit, Terms terms) throws IOException {
     return Json.read(body, parser -> new Reader(op.description(), parser, limit).read(op, terms));
+  }
+
+  /**
+   * Reads a body whose tensors are called as inputs are. Query parameters are attributes, inputs
+   * that are resident ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
+   *
+   * @param limit how many bytes of data the file may have
+   */
+  static OpRequest ofSafetensors(
+      Op op, HttpServletRequest request, InputStream body, long limit, Terms terms)
+      throws IOException {
+    var description = op.description();
+    var inputs = new HashMap<String, Call.Input>();
+    var attributes = new HashMap<String, Object>();
+    var outputs = new HashMap<String, Target>();
+    Requests.checkQuery(request, names(description));
+    request
+        .getParameterMap()
+        .forEach((name, values) -> {
+          if (description.attribute(name).isPresent()) {
+            attributes.put(name, values[0]);
+          } else if (description.input(name).isPresent()) {
+            inputs.put(name, new Call.Input.Resident(values[0]));
+          } else {
+            outputs.put(name, new Target(destination(name, values[0]), null));
+          }
+        });
+    var file = Safetensors.open(body, limit, "body");
+    for (var name : file.types().keySet()) {
+      if (description.input(name).isEmpty()) {
+        throw Json.unknown("inputs", name, inputNames(description));
+      }
+      if (inputs.containsKey(name)) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            "inputs." + name,
+            "inputs.%1$s is in the body, and a handle too as ?%1$s=; it may be one of them"
+                .formatted(name));
+      }
+    }
+    file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
+    return new OpRequest(new Call(op, inputs, attributes, outputs, terms), Map.of());
+  }
+
+  private static List<String> names(OpDescription op) {
+    return Stream.of(
+            op.inputs().stream().flatMap(OpDescription.Input::names),
+            op.attributes().stream().map(OpDescription.Attribute::name),
+            op.outputs().stream().map(OpDescription.Output::name))
+        .flatMap(names -> names)
+        .toList();
+  }
+
+  private static Destination destination(String output, String text) {
+    if (Handles.isHandle(text)) {
+      return new Destination.Into(text);
+    }
+    return switch (text) {
+      case "inline" -> new Destination.Inline();
+      case "handle" -> new Destination.Keep();
+      default ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              "outputs." + output,
+              "%s is \"%s\"; an output is inline, handle, or the handle t_… of a tensor to write to"
+                  .formatted(output, Tensors.excerpt(text)));
+    };
+  }
+
+  private static List<String> inputNames(OpDescription op) {
+    return op.inputs().stream().map(OpDescription.Input::name).toList();
   }
 
   private static final class Reader {
@@ -61,35 +132,22 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         var key = parser.currentName();
         parser.nextToken();
         switch (key) {
-          case "inputs" -> members("inputs", Code.INVALID_TENSOR, this::input);
-          case "attributes" -> members("attributes", Code.INVALID_ATTRIBUTE, this::attribute);
-          case "outputs" -> members("outputs", Code.INVALID_ATTRIBUTE, this::output);
+          case "inputs" -> RequestJson.members(parser, "inputs", Code.INVALID_TENSOR, this::input);
+          case "attributes" ->
+              RequestJson.members(parser, "attributes", Code.INVALID_ATTRIBUTE, this::attribute);
+          case "outputs" ->
+              RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
           default -> throw Json.unknown("", key, KEYS);
         }
       }
       return new OpRequest(new Call(runnable, inputs, attributes, outputs, terms), encodings);
     }
 
-    private void members(String path, Code code, Consumer<String> member) {
-      Json.expectObject(parser, path, code);
-      while (parser.nextToken() != JsonToken.END_OBJECT) {
-        var name = parser.currentName();
-        parser.nextToken();
-        member.accept(name);
-      }
-    }
-
     private void input(String name) {
       if (op.input(name).isEmpty()) {
-        throw Json.unknown(
-            "inputs", name, op.inputs().stream().map(OpDescription.Input::name).toList());
+        throw Json.unknown("inputs", name, inputNames(op));
       }
-      inputs.put(
-          name,
-          switch (TensorJson.read(parser, "inputs." + name, limit)) {
-            case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
-            case TensorJson.Source.Handle(var handle) -> new Call.Input.Resident(handle);
-          });
+      inputs.put(name, RequestJson.input(parser, "inputs." + name, limit));
     }
 
     private void attribute(String name) {
@@ -99,20 +157,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
             name,
             op.attributes().stream().map(OpDescription.Attribute::name).toList());
       }
-      attributes.put(
-          name,
-          switch (parser.currentToken()) {
-            case VALUE_TRUE -> true;
-            case VALUE_FALSE -> false;
-            case VALUE_STRING -> Tensors.excerpt(parser.getString());
-            case VALUE_NUMBER_INT -> parser.getNumberValue();
-            case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
-            default ->
-                throw new Failure.Refused(
-                    Code.INVALID_ATTRIBUTE,
-                    "attributes." + name,
-                    "attributes.%s must be true, false, a number or a string".formatted(name));
-          });
+      attributes.put(name, RequestJson.attribute(parser, "attributes." + name));
     }
 
     private void output(String name) {
@@ -120,52 +165,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
         throw Json.unknown(
             "outputs", name, op.outputs().stream().map(OpDescription.Output::name).toList());
       }
-      var path = "outputs." + name;
-      var fields = new HashMap<String, String>();
-      members(
-          path,
-          Code.INVALID_ATTRIBUTE,
-          key -> {
-            if (!OUTPUT_KEYS.contains(key)) {
-              throw Json.unknown(path, key, OUTPUT_KEYS);
-            }
-            fields.put(key, Json.string(parser, path + "." + key, Code.INVALID_ATTRIBUTE));
-          });
-      var dtype = fields.get("dtype");
-      outputs.put(
-          name,
-          new Target(
-              destination(path, fields.get("as"), fields.get("into")),
-              dtype == null ? null : Tensors.dtype(dtype, path + ".dtype")));
-      encodings.put(
-          name,
-          switch (fields.getOrDefault("encoding", "json")) {
-            case "json" -> Encoding.JSON;
-            case "base64" -> Encoding.BASE64;
-            default -> throw choice(path + ".encoding", fields.get("encoding"), "json or base64");
-          });
-    }
-
-    private static Destination destination(
-        String path, @Nullable String as, @Nullable String into) {
-      if (as != null && !as.equals("inline") && !as.equals("handle")) {
-        throw choice(path + ".as", as, "inline or handle");
-      }
-      if (into != null) {
-        if ("inline".equals(as)) {
-          throw choice(path + ".as", as, "handle, or left out, where into is given");
-        }
-        return new Destination.Into(into);
-      }
-      return "handle".equals(as) ? new Destination.Keep() : new Destination.Inline();
-    }
-
-    private static Failure choice(String path, @Nullable String got, String right) {
-      return new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          path,
-          "%s is \"%s\"; it must be %s"
-              .formatted(path, Tensors.excerpt(String.valueOf(got)), right));
+      var output = RequestJson.output(parser, "outputs." + name);
+      outputs.put(name, output.target());
+      encodings.put(name, output.encoding());
     }
   }
 }

@@ -81,9 +81,50 @@ final class OpenApiDocument {
   private static Map<String, Object> path(OpDescription op, Map<String, Object> any) {
     var item = new LinkedHashMap<String, Object>();
     item.put("get", operation(map(any.get("get")), "describe", op, Map.of()));
-    var body = Map.of("required", true, "content", Map.of("application/json", media(op)));
-    item.put("post", operation(map(any.get("post")), "run", op, Map.of("requestBody", body)));
+    var content = new LinkedHashMap<String, Object>();
+    content.put("application/json", media(op));
+    content.put(Media.SAFETENSORS.text(), Map.of());
+    var changes =
+        Map.of(
+            "requestBody",
+            Map.of("required", true, "content", content),
+            "parameters",
+            parameters(op));
+    item.put("post", operation(map(any.get("post")), "run", op, changes));
     return item;
+  }
+
+  /** What the query of a safetensors request may have. */
+  private static List<Object> parameters(OpDescription op) {
+    var parameters = new ArrayList<Object>();
+    parameters.add(Map.of("$ref", "#/components/parameters/Deadline"));
+    op.attributes().forEach(each -> parameters.add(parameter(each.name(), schema(each))));
+    for (var input : op.inputs()) {
+      parameters.add(
+          parameter(
+              input.name(), described("The handle of this input.", Map.of("type", "string"))));
+    }
+    for (var output : op.outputs()) {
+      parameters.add(
+          parameter(
+              output.name(),
+              described(
+                  "inline, handle, or the handle of a tensor to write to.",
+                  Map.of("type", "string"))));
+    }
+    return parameters;
+  }
+
+  private static Map<String, Object> parameter(String name, Map<String, Object> schema) {
+    var parameter = new LinkedHashMap<String, Object>();
+    parameter.put("name", name);
+    parameter.put("in", "query");
+    parameter.put(
+        "description",
+        "With %s only. %s".formatted(Media.SAFETENSORS.text(), schema.get("description")));
+    schema.remove("description");
+    parameter.put("schema", schema);
+    return parameter;
   }
 
   private static Map<String, Object> operation(
@@ -122,7 +163,7 @@ final class OpenApiDocument {
           output.name(),
           described(
               "%s, %s: %s".formatted(output.shape(), output.dtype(), output.meaning()),
-              Map.of("allOf", List.of(ref("OpRequest/properties/outputs/additionalProperties")))));
+              Map.of("allOf", List.of(ref("OutputRequest")))));
     }
     var tensors = object(inputs);
     tensors.put("required", required);

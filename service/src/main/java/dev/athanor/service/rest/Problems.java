@@ -41,7 +41,8 @@ final class Problems {
       case UNSUPPORTED_ON_DEVICE, IDEMPOTENCY_KEY_REUSED -> HttpStatus.UNPROCESSABLE_CONTENT;
       case QUEUE_FULL, QUOTA_EXCEEDED -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
-      case DRAINING, DEVICE_LOST -> HttpStatus.SERVICE_UNAVAILABLE;
+      // nobody is there to read it
+      case DRAINING, DEVICE_LOST, CANCELLED -> HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
       case OUT_OF_DEVICE_MEMORY -> HttpStatus.INSUFFICIENT_STORAGE;
     };
@@ -70,8 +71,13 @@ final class Problems {
       out.writeNumberProperty("status", status);
       out.writeStringProperty("detail", failure.getMessage());
       out.writeStringProperty("error", failure.getMessage());
-      if (request.getAttribute(OP) instanceof String op) {
-        out.writeStringProperty("op", op);
+      var step = failure.step();
+      var op = step == null ? request.getAttribute(OP) : step.op();
+      if (op instanceof String name) {
+        out.writeStringProperty("op", name);
+      }
+      if (step != null) {
+        out.writeNumberProperty("step", step.index());
       }
       if (failure.field() != null) {
         out.writeStringProperty("field", failure.field());
@@ -81,6 +87,7 @@ final class Problems {
           out.writeNumberProperty("requestedBytes", e.requestedBytes());
           out.writeNumberProperty("freeBytes", e.freeBytes());
         }
+        case Failure.WrongReplica e -> out.writeStringProperty("replica", e.replica());
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
       }

@@ -45,6 +45,12 @@ public final class DeviceMemory implements AutoCloseable {
     }
   }
 
+  /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
+  void free(Buffer buffer, Stream after) {
+    after.fill(buffer, 0, buffer.bytes(), (byte) 0);
+    buffer.close();
+  }
+
   /** Zeroes memory that no work uses any more and gives it back. */
   public void free(Buffer buffer) {
     oneAtATime.lock();

@@ -10,7 +10,13 @@ final class OpFailures {
 
   private OpFailures() {}
 
-  static Failure explain(OpDescription op, OpException refusal) {
+  /**
+   * Explains a refusal.
+   *
+   * @param at the path of the op's call in the request, with a dot at its end; empty where that is
+   *     the request itself
+   */
+  static Failure explain(OpDescription op, OpException refusal, String at) {
     var code =
         switch (refusal) {
           case OpException.ShapeMismatch _ -> Code.SHAPE_MISMATCH;
@@ -22,7 +28,7 @@ final class OpFailures {
           case OpException.TooLarge _ -> Code.SHAPE_MISMATCH;
           case OpException.UnsupportedOnDevice _ -> Code.UNSUPPORTED_ON_DEVICE;
         };
-    return new Failure.Refused(code, path(op, refusal), String.valueOf(refusal.getMessage()));
+    return new Failure.Refused(code, at + path(op, refusal), String.valueOf(refusal.getMessage()));
   }
 
   private static String path(OpDescription op, OpException refusal) {

@@ -4,6 +4,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.AttributeType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
@@ -15,21 +16,28 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.TensorStore;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * The one way to run an op: resolves its inputs, plans, takes what it needs, waits its turn, runs,
+ * The one way to run ops: resolves inputs, plans, takes what is needed, waits for its turn, runs,
  * and gives back all that is not kept, whatever happens.
  */
 public final class OpRunner {
 
   /** Host memory that the inline outputs of one call may take. */
   static final long MOST_INLINE = Integer.MAX_VALUE - 16;
+
+  /** The label of metrics in place of an op's name. */
+  public static final String PIPELINE = "pipeline";
 
   private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
 
@@ -86,75 +94,201 @@ public final class OpRunner {
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    call.terms().deadline().check();
-    var op = call.op().description();
+    return run(prepare(call), asked, call.terms());
+  }
+
+  /**
+   * Runs a pipeline and waits for it.
+   *
+   * @throws Failure as for a call; it names the step that it concerns
+   */
+  public Result run(Pipeline pipeline) {
+    long asked = System.nanoTime();
+    var job = prepare(pipeline);
     try {
-      var job = prepare(call);
-      var ran = streams.run(job, call.terms().deadline());
-      var timing =
-          new Result.Timing(
-              (ran.started() - asked) / 1e3,
-              ran.uploadMicros(),
-              ran.kernelMicros(),
-              ran.downloadMicros(),
-              (System.nanoTime() - asked) / 1e3);
-      record(call.op(), job.plan(), job.dtype(), timing);
-      return new Result(job.plan().kernel(), job.outputs(), timing);
-    } catch (OpException e) {
-      throw OpFailures.explain(op, e);
+      return run(job, asked, pipeline.terms());
+    } catch (Failure e) {
+      throw job.current().map(e::in).orElse(e);
+    } catch (RuntimeException e) {
+      var failure = DeviceHealth.internal(e);
+      throw job.current().map(failure::in).orElse(failure);
     }
   }
 
+  private Result run(StepsJob job, long asked, Terms terms) {
+    streams.run(job, terms);
+    var ran = job.ran();
+    var timing =
+        new Result.Timing(
+            (ran.started() - asked) / 1e3,
+            ran.uploadMicros(),
+            ran.kernelMicros(),
+            ran.downloadMicros(),
+            (System.nanoTime() - asked) / 1e3);
+    var steps = new ArrayList<Result.Step>();
+    for (int i = 0; i < job.steps().size(); i++) {
+      var step = job.steps().get(i);
+      steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
+    }
+    if (ran.company() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
+    }
+    record(job.steps(), steps, timing);
+    return new Result(steps, job.outputs(), timing);
+  }
+
   /** All that can be refused is refused here, before the device has any work of it. */
-  private OpJob prepare(Call call) {
-    var op = call.op().description();
-    var job = new OpJob(memory, kernels, store.of(call.terms().tenant()), call.terms().deadline());
+  private StepsJob prepare(Call call) {
+    var job = job(call.terms());
     try {
-      var types = new HashMap<String, TensorType>();
-      call.inputs().forEach((name, input) -> types.put(name, job.input(name, input)));
-      Catalogue.checkInputs(op, types);
-      for (var name : call.outputs().keySet()) {
-        if (op.output(name).isEmpty()) {
-          throw new OpException.UnknownField(
-              "outputs." + name,
-              "%s has no output \"%s\"; its outputs are %s"
-                  .formatted(
-                      op.name(),
-                      name,
-                      String.join(", ", op.outputs().stream().map(o -> o.name()).toList())));
-        }
-      }
+      var op = call.op().description();
+      var inputs = new HashMap<String, Value>();
+      op.byName(call.inputs())
+          .forEach((name, input) -> inputs.put(name, job.input(input, "inputs." + name)));
+      call.outputs().keySet().forEach(name -> requireOutput(op, name));
       var attributes = attributes(call);
-      var plan =
-          plans.computeIfAbsent(
-              new PlanKey(op.name(), Map.copyOf(types), attributes),
-              _ -> {
-                var problem = new Problem(call.op(), types, attributes);
-                var chosen = planner.plan(problem);
-                onPlan.accept(problem);
-                return chosen;
-              });
-      job.plan(plan, types.get(op.inputs().getFirst().name()));
+      var given = step(job, call.op(), inputs, attributes);
       for (var output : op.outputs()) {
-        var type = plan.outputs().get(output.name());
-        if (type != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
-          checkDType(op.name(), output.name(), target, type);
-          job.output(output.name(), type, target.destination());
+        var value = given.get(output.name());
+        if (value != null) {
+          var target = call.outputs().getOrDefault(output.name(), call.others());
+          if (target != null) {
+            output(job, output.name(), value, target);
+          }
         } else if (call.outputs().containsKey(output.name())) {
-          throw new Failure.Refused(
-              Code.INVALID_ATTRIBUTE,
-              "outputs." + output.name(),
-              "with these attributes %s does not compute output \"%s\""
-                  .formatted(op.name(), output.name()));
+          throw notComputed(op, output.name(), "outputs." + output.name());
         }
       }
+      var handles = new HashMap<String, String>();
+      op.byName(call.inputs())
+          .forEach((name, input) -> {
+            if (input instanceof Call.Input.Resident(var handle)) {
+              handles.put(name, handle);
+            }
+          });
+      Together.of(call.op(), attributes, job.onlyStep(), handles, kernels, this::sameKernel)
+          .ifPresent(job::share);
+      job.lock();
+      return job;
+    } catch (OpException e) {
+      job.close();
+      throw OpFailures.explain(call.op().description(), e, "");
+    } catch (RuntimeException e) {
+      job.close();
+      throw e;
+    }
+  }
+
+  /** The same of a pipeline: the shapes of all steps are known before the first of them runs. */
+  private StepsJob prepare(Pipeline pipeline) {
+    if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MOST_STEPS) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "steps",
+          "there are %d steps; a pipeline has 1 to %d"
+              .formatted(pipeline.steps().size(), Pipeline.MOST_STEPS));
+    }
+    var job = job(pipeline.terms());
+    try {
+      var values = new PipelineValues(job, pipeline.inputs());
+      for (int i = 0; i < pipeline.steps().size(); i++) {
+        add(job, values, i, pipeline.steps().get(i));
+      }
+      values
+          .outputs(pipeline.outputs())
+          .forEach((name, target) -> output(job, name, values.made(name), target));
       job.lock();
       return job;
     } catch (RuntimeException e) {
       job.close();
       throw e;
     }
+  }
+
+  private void add(StepsJob job, PipelineValues values, int index, Pipeline.Step step) {
+    var op = step.op().description();
+    var at = "steps[" + index + "].";
+    try {
+      var inputs = new HashMap<String, Value>();
+      op.byName(step.inputs())
+          .forEach((name, source) -> inputs.put(name, values.read(source, at + "inputs." + name)));
+      step.outputs().keySet().forEach(name -> requireOutput(op, name));
+      var given = step(job, step.op(), inputs, Attributes.of(op, step.attributes()));
+      step.outputs()
+          .forEach((output, name) -> {
+            var field = at + "outputs." + output;
+            var value = given.get(output);
+            if (value == null) {
+              throw notComputed(op, output, field);
+            }
+            values.make(name, value, field);
+          });
+    } catch (OpException e) {
+      throw OpFailures.explain(op, e, at).in(new Failure.Step(index, op.name()));
+    } catch (Failure e) {
+      throw e.in(new Failure.Step(index, op.name()));
+    }
+  }
+
+  private StepsJob job(Terms terms) {
+    terms.deadline().check();
+    return new StepsJob(memory, kernels, store.of(terms.tenant()), terms.deadline());
+  }
+
+  private Map<String, Value> step(
+      StepsJob job, Op op, Map<String, Value> inputs, Attributes attributes) {
+    var description = op.description();
+    var types = new HashMap<String, TensorType>();
+    inputs.forEach((name, value) -> types.put(name, value.type()));
+    Catalogue.checkInputs(description, types);
+    var plan =
+        plans.computeIfAbsent(
+            new PlanKey(description.name(), Map.copyOf(types), attributes),
+            _ -> {
+              var problem = new Problem(op, types, attributes);
+              var chosen = planner.plan(problem);
+              onPlan.accept(problem);
+              return chosen;
+            });
+    plan.load(kernels); // so that no stream waits for a compiler
+    var first = types.get(description.inputs().getFirst().name());
+    var dtype = first == null ? "none" : first.dtype().text();
+    return job.step(description.name(), plan, dtype, inputs);
+  }
+
+  /** The plan of a problem that has the kernel of this name. */
+  private Optional<Plan> sameKernel(Problem problem, String kernel) {
+    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
+  }
+
+  private static void output(StepsJob job, String name, Value value, Target target) {
+    var dtype = value.type().dtype();
+    if (target.dtype() != null && target.dtype() != dtype) {
+      throw new Failure.Refused(
+          Code.UNSUPPORTED_DTYPE,
+          "outputs." + name + ".dtype",
+          "output \"%s\" is %s, got %s".formatted(name, dtype.text(), target.dtype().text()));
+    }
+    job.output(name, value, target.destination());
+  }
+
+  private static void requireOutput(OpDescription op, String name) {
+    if (op.output(name).isEmpty()) {
+      throw new OpException.UnknownField(
+          "outputs." + name,
+          "%s has no output \"%s\"; its outputs are %s"
+              .formatted(
+                  op.name(),
+                  name,
+                  String.join(", ", op.outputs().stream().map(o -> o.name()).toList())));
+    }
+  }
+
+  private static Failure notComputed(OpDescription op, String output, String field) {
+    return new Failure.Refused(
+        Code.INVALID_ATTRIBUTE,
+        field,
+        "with these attributes %s does not compute output \"%s\"".formatted(op.name(), output));
   }
 
   /** An output's dtype is the attribute {@code outDtype} by another name, where an op has it. */
@@ -171,23 +305,19 @@ public final class OpRunner {
     return Attributes.of(op, given);
   }
 
-  private static void checkDType(String op, String output, Target target, TensorType type) {
-    if (target.dtype() != null && target.dtype() != type.dtype()) {
-      throw new Failure.Refused(
-          Code.UNSUPPORTED_DTYPE,
-          "outputs." + output + ".dtype",
-          "output \"%s\" of this %s is %s, got %s"
-              .formatted(output, op, type.dtype().text(), target.dtype().text()));
-    }
-  }
-
-  private void record(Op op, Plan plan, String dtype, Result.Timing timing) {
-    var name = op.description().name();
+  /** What all steps share is the op's where there is one, and else the pipeline's. */
+  private void record(List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
+    boolean one = jobs.size() == 1;
+    var name = one ? jobs.getFirst().op() : PIPELINE;
+    var dtype = one ? jobs.getFirst().dtype() : "none";
     metrics.time(name, dtype, Phase.QUEUE, timing.queue());
     metrics.time(name, dtype, Phase.UPLOAD, timing.upload());
-    metrics.time(name, dtype, Phase.KERNEL, timing.kernel());
     metrics.time(name, dtype, Phase.DOWNLOAD, timing.download());
     metrics.time(name, dtype, Phase.TOTAL, timing.total());
-    metrics.work(name, plan.cost().flops(), plan.cost().bytes());
+    for (int i = 0; i < jobs.size(); i++) {
+      var step = jobs.get(i);
+      metrics.time(step.op(), step.dtype(), Phase.KERNEL, ran.get(i).micros());
+      metrics.work(step.op(), step.plan().cost().flops(), step.plan().cost().bytes());
+    }
   }
 }

@@ -2,15 +2,29 @@ package dev.athanor.service.run;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.tensor.TensorInfo;
+import java.util.List;
 import java.util.Map;
 
 /**
- * What a call gave.
+ * What a call or a pipeline gave.
  *
- * @param kernel the variant that ran
- * @param outputs in the order of the description
+ * @param steps what ran; one of a call
+ * @param outputs in the order of the op's description, or of the pipeline's
  */
-public record Result(String kernel, Map<String, Output> outputs, Timing timing) {
+public record Result(List<Step> steps, Map<String, Output> outputs, Timing timing) {
+
+  /**
+   * A run of an op.
+   *
+   * @param kernel the variant that ran
+   * @param micros how long it took on the device
+   */
+  public record Step(String op, String kernel, double micros) {}
+
+  /** The variant that ran last: that of a call. */
+  public String kernel() {
+    return steps.getLast().kernel();
+  }
 
   /** An output. */
   public sealed interface Output {

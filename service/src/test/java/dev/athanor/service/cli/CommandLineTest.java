@@ -183,7 +183,9 @@ class CommandLineTest {
     assertThat(help).singleElement().asString().contains("athanor ptx matmul --shape a=64,64");
     var run = athanor(example.split(" "));
     assertThat(run.status()).isZero();
-    assertThat(run.out()).contains("ldmatrix").contains("registers live");
+    assertThat(run.out())
+        .contains("ldmatrix")
+        .containsPattern("registers live and \\d+ predicates,");
   }
 
   @Test
@@ -191,6 +193,8 @@ class CommandLineTest {
     var json = JSON.readTree(ptx("--json", "--assemble", "sm_80").out());
     var kernel = json.get("kernels").get(0);
     assertThat(kernel.get("mix").get("fma").asInt()).isGreaterThanOrEqualTo(256);
+    assertThat(kernel.get("predicatesLive").asInt()).isBetween(1, 7);
+    assertThat(kernel.get("warnings")).isEmpty();
     assertThat(kernel.get("assembled").get(0).get("spillStoreBytes").asInt()).isZero();
     assertThat(kernel.get("assembled").get(0).get("blocksPerMultiprocessor").get("A100").asInt())
         .isPositive();

@@ -90,6 +90,49 @@ class HostileTest extends RestTest {
   }
 
   @Test
+  void halvesOfSurrogatePairsAreNoNames() {
+    json("{\"inputs\": {\"\\ud800\": 1}}")
+        .post("/ops/identity")
+        .then()
+        .statusCode(400)
+        .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
+    problem(
+        json("{\"steps\": [{\"op\": \"identity\", \"inputs\": {\"x\": \"x\"}, \"outputs\": {\"y\": \"\\udc00\"}}],"
+                + " \"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}}}")
+            .post("/pipelines/run"),
+        400,
+        "invalid-attribute",
+        "steps[0].outputs.y",
+        "steps[0].outputs.y has the name \"\udc00\"; a name has 1 to 128 printable characters and is no handle");
+  }
+
+  @Test
+  void textThatIsNoUtf8IsRefused() {
+    var body = "{\"dtype\": \"f32\", \"x\u00ff\": 1}".getBytes(ISO_8859_1);
+    given()
+        .contentType("application/json")
+        .body(body)
+        .post("/tensors")
+        .then()
+        .statusCode(400)
+        .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
+  }
+
+  @Test
+  void manyKeysAreRefusedAtTheFirst() {
+    var keys = new StringBuilder("{\"inputs\": {");
+    for (int i = 0; i < 100_000; i++) {
+      keys.append("\"k").append(i).append("\": 1, ");
+    }
+    problem(
+        json(keys + "\"x\": 1}}").post("/ops/identity"),
+        400,
+        "unknown-field",
+        "inputs.k0",
+        "inputs.k0 is not known; keys here are x");
+  }
+
+  @Test
   void depthIsBounded() {
     var deep = "[".repeat(100_000);
     problem(

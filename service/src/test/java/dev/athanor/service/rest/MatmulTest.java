@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.closeTo;
 import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
@@ -119,6 +120,44 @@ class MatmulTest {
         .then()
         .body(containsString("athanor_kernel_loads_total{device=\"emulator:0\",result=\"hit\"}"))
         .body(containsString("athanor_op_requests_total{device=\"emulator:0\",op=\"matmul\""));
+  }
+
+  @Test
+  void aPipelineNormalizesAndMultiplies() {
+    json("""
+    {"inputs": {"x": {"dtype": "f32", "shape": [1, 2], "data": [3, 4]},
+                "g": {"dtype": "f32", "shape": [2], "data": [1, 2]},
+                "w": {"dtype": "f32", "shape": [2, 2], "data": [1, 0, 1, 1]}},
+     "steps": [{"op": "rms-norm", "inputs": {"x": "x", "weight": "g"}, "attributes": {}, "outputs": {"y": "h"}},
+               {"op": "matmul", "inputs": {"a": "h", "b": "w"}, "outputs": {"c": "z"}}],
+     "outputs": {"h": {"as": "inline"}, "z": {"as": "inline"}}}
+    """)
+        .post("/pipelines/run")
+        .then()
+        .statusCode(200)
+        .body("steps.op", contains("rms-norm", "matmul"))
+        .body("outputs.h.data[0].toDouble()", closeTo(3 / Math.sqrt(12.5), 1e-6))
+        .body("outputs.z.data[0].toDouble()", closeTo(11 / Math.sqrt(12.5), 1e-5))
+        .body("outputs.z.data[1].toDouble()", closeTo(8 / Math.sqrt(12.5), 1e-5));
+  }
+
+  @Test
+  void oneInputIsNotTakenUnderTwoNames() {
+    json("""
+    {"inputs": {"x": {"dtype": "f32", "shape": [1, 1], "data": [3]},
+                "gamma": {"dtype": "f32", "shape": [1], "data": [1]},
+                "weight": {"dtype": "f32", "shape": [1], "data": [1]}}}
+    """)
+        .post("/ops/rms-norm")
+        .then()
+        .statusCode(400)
+        .body("type", equalTo("urn:athanor:problem:unknown-field"))
+        .body("field", equalTo("inputs.weight"))
+        .body(
+            "detail",
+            equalTo(
+                "weight is another name of the input \"gamma\", which is given as well; give one of them"));
+    given().get("/ops/rms-norm").then().body("inputs[1].aliases", contains("weight"));
   }
 
   @Test

@@ -142,7 +142,7 @@ class OpsTest extends RestTest {
           identity | {"inputs": {"x": X}, "outputs": {"z": {}}}| unknown-field     | outputs.z            | outputs.z is not known; keys here are y
           identity | {"inputs": {"x": X}, "outputs": {"y": {"a": "b"}}} | unknown-field | outputs.y.a     | outputs.y.a is not known; keys here are as, into, dtype, encoding
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "x"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "x"; it must be inline or handle
-          identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" of this identity is f32, got f16
+          identity | {"inputs": {"x": X}, "outputs": {"y": {"dtype": "f16"}}} | unsupported-dtype | outputs.y.dtype | output "y" is f32, got f16
           identity | {"inputs": {"x": X}, "outputs": {"y": {"as": "inline", "into": "t_1"}}} | invalid-attribute | outputs.y.as | outputs.y.as is "inline"; it must be handle, or left out, where into is given
           identity | {"inputs": {"x": X}, "attributes": {"gate": 1}} | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
           identity | {"inputs": {"x": X}, "attributes": {"factor": 1e400}} | invalid-attribute | attributes.factor | attribute "factor" must be a finite number, got Infinity
@@ -195,13 +195,13 @@ class OpsTest extends RestTest {
         415,
         "unsupported-media-type",
         "Content-Type",
-        "Content-Type is application/octet-stream; it must be application/json");
+        "Content-Type is application/octet-stream; it may be application/json, application/x-safetensors");
     problem(
         json("{}").accept("image/png").post("/ops/identity"),
         406,
         "not-acceptable",
         "Accept",
-        "Accept is image/png; it must be application/json");
+        "Accept is image/png; it may be application/json, application/x-safetensors");
     problem(
         json("{}").header("Content-Encoding", "gzip").post("/ops/identity"),
         415,
@@ -247,7 +247,7 @@ class OpsTest extends RestTest {
             429,
             "queue-full",
             null,
-            "2 jobs wait for the device already, which is the most; try again")
+            "2 jobs wait for the device already, as much work as may; try again")
         .header("Retry-After", "1");
     given()
         .get("/actuator/prometheus")

@@ -36,8 +36,8 @@ public final class FakeDevice implements Device {
         "fake:0", "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MEMORY);
   }
 
-  /** The next work of any stream fails. */
-  public void failWith(DeviceException next) {
+  /** The next work of any stream fails; null takes that back. */
+  public void failWith(@Nullable DeviceException next) {
     fault = next;
   }
 

@@ -1,0 +1,80 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.util.List;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+import tools.jackson.core.JsonGenerator;
+
+/** Several ops in one request. */
+@RestController
+class PipelineController {
+
+  private final Catalogue catalogue;
+  private final OpRunner runner;
+  private final Metrics metrics;
+  private final RestSettings settings;
+  private final String device;
+
+  PipelineController(
+      Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings, Device device) {
+    this.catalogue = catalogue;
+    this.runner = runner;
+    this.metrics = metrics;
+    this.settings = settings;
+    this.device = device.capability().id();
+  }
+
+  @PostMapping("/pipelines/run")
+  void run(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    try {
+      answer(request, response);
+      metrics.request(OpRunner.PIPELINE, "ok");
+    } catch (Failure e) {
+      metrics.request(OpRunner.PIPELINE, e.code().text());
+      throw e;
+    }
+  }
+
+  private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    Media.ofBody(request, Media.JSON);
+    Media.ofAnswer(request, Media.JSON);
+    Requests.checkQuery(request, List.of());
+    var terms = Requests.terms(request);
+    long limit = settings.maxBodyBytes();
+    var asked = PipelineRequest.read(catalogue, Requests.body(request, limit), limit, terms);
+    var result = runner.run(asked.pipeline());
+    RunAnswers.timing(response, result.timing());
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(response.getOutputStream())) {
+      out.writeStartObject();
+      out.writeStringProperty("device", device);
+      steps(out, result.steps());
+      RunAnswers.outputs(out, result.outputs(), asked.encodings());
+      RunAnswers.timing(out, result.timing());
+      out.writeEndObject();
+    }
+  }
+
+  private static void steps(JsonGenerator out, List<Result.Step> steps) {
+    out.writeName("steps");
+    out.writeStartArray();
+    for (var step : steps) {
+      out.writeStartObject();
+      out.writeStringProperty("op", step.op());
+      out.writeStringProperty("kernel", step.kernel());
+      out.writeNumberProperty("kernelMicros", RunAnswers.tenths(step.micros()));
+      out.writeEndObject();
+    }
+    out.writeEndArray();
+  }
+}

@@ -1,0 +1,145 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorWriter.Encoding;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.Pipeline;
+import dev.athanor.service.run.Terms;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+
+/**
+ * A request to run a pipeline, as JSON has it.
+ *
+ * @param encodings how outputs are to be written
+ */
+record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
+
+  private static final List<String> KEYS = List.of("inputs", "steps", "outputs");
+  private static final List<String> STEP_KEYS = List.of("op", "inputs", "attributes", "outputs");
+
+  /**
+   * Reads the body of {@code POST /pipelines/run}.
+   *
+   * @param limit how many bytes a tensor may have
+   */
+  static PipelineRequest read(Catalogue catalogue, InputStream body, long limit, Terms terms)
+      throws IOException {
+    return Json.read(body, parser -> new Reader(catalogue, parser, limit).read(terms));
+  }
+
+  private static final class Reader {
+    private final Catalogue catalogue;
+    private final JsonParser parser;
+    private final long limit;
+    private final Map<String, Call.Input> inputs = new LinkedHashMap<>();
+    private final List<Pipeline.Step> steps = new ArrayList<>();
+    private final Map<String, Target> outputs = new LinkedHashMap<>();
+    private final Map<String, Encoding> encodings = new HashMap<>();
+
+    Reader(Catalogue catalogue, JsonParser parser, long limit) {
+      this.catalogue = catalogue;
+      this.parser = parser;
+      this.limit = limit;
+    }
+
+    PipelineRequest read(Terms terms) {
+      while (parser.nextToken() != JsonToken.END_OBJECT) {
+        var key = parser.currentName();
+        parser.nextToken();
+        switch (key) {
+          case "inputs" ->
+              RequestJson.members(
+                  parser,
+                  "inputs",
+                  Code.INVALID_TENSOR,
+                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, limit)));
+          case "steps" -> steps();
+          case "outputs" ->
+              RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);
+          default -> throw Json.unknown("", key, KEYS);
+        }
+      }
+      return new PipelineRequest(new Pipeline(inputs, steps, outputs, terms), encodings);
+    }
+
+    private void output(String name) {
+      var output = RequestJson.output(parser, "outputs." + name);
+      outputs.put(name, output.target());
+      encodings.put(name, output.encoding());
+    }
+
+    private void steps() {
+      if (parser.currentToken() != JsonToken.START_ARRAY) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            "steps",
+            "steps must be a list of objects, got " + Json.name(parser.currentToken()));
+      }
+      while (parser.nextToken() != JsonToken.END_ARRAY) {
+        if (steps.size() == Pipeline.MOST_STEPS) {
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              "steps",
+              "steps has more than %d members, which are the most".formatted(Pipeline.MOST_STEPS));
+        }
+        try {
+          steps.add(step("steps[" + steps.size() + "]"));
+        } catch (Failure e) {
+          throw e.in(new Failure.Step(steps.size(), null));
+        }
+      }
+    }
+
+    private Pipeline.Step step(String path) {
+      var op = new String[1];
+      var from = new LinkedHashMap<String, String>();
+      var attributes = new LinkedHashMap<String, Object>();
+      var to = new LinkedHashMap<String, String>();
+      RequestJson.members(
+          parser,
+          path,
+          Code.INVALID_ATTRIBUTE,
+          key -> {
+            var at = path + "." + key;
+            switch (key) {
+              case "op" -> op[0] = Json.string(parser, at, Code.UNKNOWN_OP);
+              case "inputs" -> names(at, Code.INVALID_TENSOR, from);
+              case "attributes" ->
+                  RequestJson.members(
+                      parser,
+                      at,
+                      Code.INVALID_ATTRIBUTE,
+                      name -> attributes.put(name, RequestJson.attribute(parser, at + "." + name)));
+              case "outputs" -> names(at, Code.INVALID_ATTRIBUTE, to);
+              default -> throw Json.unknown(path, key, STEP_KEYS);
+            }
+          });
+      if (op[0] == null) {
+        throw new Failure.Refused(
+            Code.UNKNOWN_OP, path + ".op", "%s has no op; it says what runs".formatted(path));
+      }
+      var found = OpController.find(catalogue, op[0], path + ".op");
+      return new Pipeline.Step(found, from, attributes, to);
+    }
+
+    private void names(String path, Code code, Map<String, String> names) {
+      RequestJson.members(
+          parser,
+          path,
+          code,
+          name -> names.put(name, Json.string(parser, path + "." + name, code)));
+    }
+  }
+}

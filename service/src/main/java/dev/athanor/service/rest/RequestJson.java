@@ -1,0 +1,107 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorJson;
+import dev.athanor.service.codec.TensorWriter.Encoding;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.Target;
+import java.util.HashMap;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+
+/** The parts that requests to run something have in common. */
+final class RequestJson {
+
+  private static final List<String> OUTPUT_KEYS = List.of("as", "into", "dtype", "encoding");
+
+  private RequestJson() {}
+
+  /** Reads an object; {@code member} is given each key with the parser at its value. */
+  static void members(JsonParser parser, String path, Code code, Consumer<String> member) {
+    Json.expectObject(parser, path, code);
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      var name = parser.currentName();
+      parser.nextToken();
+      member.accept(name);
+    }
+  }
+
+  /** Reads a tensor; {@code limit} is how many bytes it may have. */
+  static Call.Input input(JsonParser parser, String path, long limit) {
+    return switch (TensorJson.read(parser, path, limit)) {
+      case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
+      case TensorJson.Source.Handle(var handle) -> new Call.Input.Resident(handle);
+    };
+  }
+
+  /** Reads the value of an attribute. */
+  static Object attribute(JsonParser parser, String path) {
+    return switch (parser.currentToken()) {
+      case VALUE_TRUE -> true;
+      case VALUE_FALSE -> false;
+      case VALUE_STRING -> Tensors.excerpt(parser.getString());
+      case VALUE_NUMBER_INT -> parser.getNumberValue();
+      case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
+      default ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              path,
+              "%s must be true, false, a number or a string".formatted(path));
+    };
+  }
+
+  /** Where an output goes, and how it is written there. */
+  record Output(Target target, Encoding encoding) {}
+
+  /** Reads what is to be done with an output. */
+  static Output output(JsonParser parser, String path) {
+    var fields = new HashMap<String, String>();
+    members(
+        parser,
+        path,
+        Code.INVALID_ATTRIBUTE,
+        key -> {
+          if (!OUTPUT_KEYS.contains(key)) {
+            throw Json.unknown(path, key, OUTPUT_KEYS);
+          }
+          fields.put(key, Json.string(parser, path + "." + key, Code.INVALID_ATTRIBUTE));
+        });
+    var dtype = fields.get("dtype");
+    return new Output(
+        new Target(
+            destination(path, fields.get("as"), fields.get("into")),
+            dtype == null ? null : Tensors.dtype(dtype, path + ".dtype")),
+        switch (fields.getOrDefault("encoding", "json")) {
+          case "json" -> Encoding.JSON;
+          case "base64" -> Encoding.BASE64;
+          default -> throw choice(path + ".encoding", fields.get("encoding"), "json or base64");
+        });
+  }
+
+  private static Destination destination(String path, @Nullable String as, @Nullable String into) {
+    if (as != null && !as.equals("inline") && !as.equals("handle")) {
+      throw choice(path + ".as", as, "inline or handle");
+    }
+    if (into != null) {
+      if ("inline".equals(as)) {
+        throw choice(path + ".as", as, "handle, or left out, where into is given");
+      }
+      return new Destination.Into(into);
+    }
+    return "handle".equals(as) ? new Destination.Keep() : new Destination.Inline();
+  }
+
+  private static Failure choice(String path, @Nullable String got, String right) {
+    return new Failure.Refused(
+        Code.INVALID_ATTRIBUTE,
+        path,
+        "%s is \"%s\"; it must be %s".formatted(path, Tensors.excerpt(String.valueOf(got)), right));
+  }
+}

@@ -1,0 +1,133 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Safetensors;
+import dev.athanor.service.codec.TensorWriter;
+import dev.athanor.service.codec.TensorWriter.Encoding;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.run.Result;
+import jakarta.servlet.ServletOutputStream;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.StringJoiner;
+import tools.jackson.core.JsonGenerator;
+
+/** The parts that answers to a run have in common. */
+final class RunAnswers {
+
+  private static final long PIECE = 1 << 20;
+
+  private RunAnswers() {}
+
+  /** Writes the member {@code outputs}. */
+  static void outputs(
+      JsonGenerator out, Map<String, Result.Output> outputs, Map<String, Encoding> encodings) {
+    out.writeName("outputs");
+    out.writeStartObject();
+    outputs.forEach((name, output) -> {
+      out.writeName(name);
+      out.writeStartObject();
+      switch (output) {
+        case Result.Output.Inline(var tensor) ->
+            TensorWriter.writeMembers(out, tensor, encodings.getOrDefault(name, Encoding.JSON));
+        case Result.Output.Resident(var info) -> {
+          out.writeStringProperty("handle", info.handle());
+          TensorWriter.writeType(out, info.type());
+          out.writeNumberProperty("bytes", info.type().bytes());
+          out.writeNumberProperty("version", info.version());
+        }
+      }
+      out.writeEndObject();
+    });
+    out.writeEndObject();
+  }
+
+  /**
+   * Answers with the outputs that are not kept. The metadata have the op, the device and the
+   * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
+   *
+   * @throws Failure.Refused with {@code not-acceptable} when safetensors have no dtype for one
+   */
+  static void safetensors(HttpServletResponse response, Result result, String device)
+      throws IOException {
+    var types = new LinkedHashMap<String, TensorType>();
+    var metadata = new LinkedHashMap<String, String>();
+    var data = new ArrayList<MemorySegment>();
+    metadata.put("op", result.steps().getLast().op());
+    metadata.put("device", device);
+    metadata.put("kernel", result.kernel());
+    long bytes = 0;
+    for (var output : result.outputs().entrySet()) {
+      switch (output.getValue()) {
+        case Result.Output.Inline(var tensor) -> {
+          types.put(output.getKey(), tensor.type());
+          data.add(tensor.data());
+          bytes += tensor.type().bytes();
+        }
+        case Result.Output.Resident(var info) ->
+            metadata.put("handle." + output.getKey(), info.handle());
+      }
+    }
+    var header =
+        Safetensors.header(types, metadata)
+            .orElseThrow(() ->
+                new Failure.Refused(
+                    Code.NOT_ACCEPTABLE,
+                    "Accept",
+                    "safetensors have no dtype for one of %s; application/json has them, and handles"
+                        .formatted(types.values())));
+    response.setContentType(Media.SAFETENSORS.text());
+    response.setContentLengthLong(header.length + bytes);
+    var out = response.getOutputStream();
+    out.write(header);
+    for (var segment : data) {
+      write(out, segment);
+    }
+  }
+
+  private static void write(ServletOutputStream out, MemorySegment data) throws IOException {
+    for (long at = 0; at < data.byteSize(); at += PIECE) {
+      out.write(data.asSlice(at, Math.min(PIECE, data.byteSize() - at)).asByteBuffer());
+    }
+  }
+
+  /** Writes the member {@code timing}. */
+  static void timing(JsonGenerator out, Result.Timing timing) {
+    out.writeName("timing");
+    out.writeStartObject();
+    out.writeNumberProperty("queueMicros", tenths(timing.queue()));
+    out.writeNumberProperty("uploadMicros", tenths(timing.upload()));
+    out.writeNumberProperty("kernelMicros", tenths(timing.kernel()));
+    out.writeNumberProperty("downloadMicros", tenths(timing.download()));
+    out.writeNumberProperty("totalMicros", tenths(timing.total()));
+    out.writeEndObject();
+  }
+
+  static double tenths(double micros) {
+    return Math.round(micros * 10) / 10.0;
+  }
+
+  /** Sets the header {@code Server-Timing}, which is in milliseconds. */
+  static void timing(HttpServletResponse response, Result.Timing timing) {
+    var text = new StringJoiner(", ");
+    for (var phase : Phase.values()) {
+      double micros =
+          switch (phase) {
+            case QUEUE -> timing.queue();
+            case UPLOAD -> timing.upload();
+            case KERNEL -> timing.kernel();
+            case DOWNLOAD -> timing.download();
+            case TOTAL -> timing.total();
+          };
+      text.add(String.format(Locale.ROOT, "%s;dur=%.4f", phase.text(), micros / 1e3));
+    }
+    response.setHeader("Server-Timing", text.toString());
+  }
+}
