@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.BeansException;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
 import org.springframework.boot.web.server.WebServerException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -74,7 +76,9 @@ public final class Athanor {
   int serve(
       @Option(names = "--port", description = "where it listens (8080); 0 takes a free port")
           @Nullable Integer port,
-      @Option(names = "--bind", description = "the address it listens on (127.0.0.1)")
+      @Option(names = "--grpc-port", description = "where gRPC listens (9090); 0 takes a free port")
+          @Nullable Integer grpcPort,
+      @Option(names = "--bind", description = "the address both listen on (127.0.0.1)")
           @Nullable String address,
       @Option(names = "--device", description = "auto, emulator, cuda or cuda:N (auto)")
           @Nullable String device,
@@ -95,14 +99,14 @@ public final class Athanor {
     if (plugins != null && !Files.isDirectory(plugins)) {
       throw misuse("--plugins: there is no folder " + plugins);
     }
-    if (port != null && (port < 0 || port > 65_535)) {
-      throw misuse("--port: " + port + " is no port; ports are 0 to 65535");
-    }
+    checkPort("--port", port);
+    checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches("auto|emulator|cuda(:\\d{1,2})?")) {
       throw misuse(
           "--device: " + device + " is no device; it may be auto, emulator, cuda or cuda:N");
     }
     add(arguments, "server.port", port);
+    add(arguments, "spring.grpc.server.port", grpcPort);
     add(arguments, "server.address", address);
     add(arguments, "athanor.device", device);
     add(arguments, "athanor.plugins", plugins);
@@ -127,6 +131,12 @@ public final class Athanor {
     }
   }
 
+  private void checkPort(String option, @Nullable Integer port) {
+    if (port != null && (port < 0 || port > 65_535)) {
+      throw misuse(option + ": " + port + " is no port; ports are 0 to 65535");
+    }
+  }
+
   @Spec private @Nullable CommandSpec spec;
 
   private CommandLine.ParameterException misuse(String message) {
@@ -140,7 +150,12 @@ public final class Athanor {
     }
   }
 
-  /** The Spring application that {@code serve} starts. */
-  @SpringBootApplication(proxyBeanMethods = false)
+  /** The Spring application that {@code serve} starts; who may call over gRPC is ours to decide. */
+  @SpringBootApplication(
+      proxyBeanMethods = false,
+      exclude = {
+        GrpcServerOAuth2ResourceServerAutoConfiguration.class,
+        GrpcServerSecurityAutoConfiguration.class
+      })
   static class Service {}
 }

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -98,7 +99,17 @@ class ChartTest {
     assertThat(at(container(objects), "resources", "limits"))
         .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/gpu", 1));
     assertThat(at(container(objects), "args"))
-        .isEqualTo(List.of("serve", "--bind", "0.0.0.0", "--port", "8080", "--device", "cuda"));
+        .isEqualTo(
+            List.of(
+                "serve",
+                "--bind",
+                "0.0.0.0",
+                "--port",
+                "8080",
+                "--grpc-port",
+                "9090",
+                "--device",
+                "cuda"));
     assertThat(at(pod(objects), "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
     assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
     // The device plugin says which GPUs a pod sees; a value here would overrule it.
@@ -197,6 +208,21 @@ class ChartTest {
         .isEqualTo(Map.of("path", "/livez", "port", "http", "scheme", "HTTP"));
     assertThat(at(objects, "Service", "spec", "ports", "0", "port")).isEqualTo(80);
     assertThat(at(objects, "Service", "spec", "ports", "0", "targetPort")).isEqualTo("http");
+    assertThat(at(container(objects), "ports", "1"))
+        .isEqualTo(Map.of("name", "grpc", "containerPort", 9090, "protocol", "TCP"));
+    assertThat(at(objects, "Service", "spec", "ports", "1"))
+        .isEqualTo(
+            Map.of(
+                "name",
+                "grpc",
+                "port",
+                9090,
+                "targetPort",
+                "grpc",
+                "protocol",
+                "TCP",
+                "appProtocol",
+                "kubernetes.io/h2c"));
     Map<?, ?> selector = (Map<?, ?>) at(objects, "Service", "spec", "selector");
     assertThat(at(objects, "Deployment", "spec", "selector", "matchLabels")).isEqualTo(selector);
     Map<?, ?> labels =
@@ -283,8 +309,8 @@ class ChartTest {
         .doesNotContainKeys("ATHANOR_SECURITY_ALLOWOPEN", "ATHANOR_SECURITY_OPENMANAGEMENT");
     assertThat(at(objects, "Secret", "stringData", "api-keys")).isEqualTo(LINE + "\n");
     assertThat(at(objects, "Secret", "metadata", "name")).isEqualTo("kiln-athanor-api-keys");
-    assertThat(at(container(objects), "ports", "1", "containerPort")).isEqualTo(8081);
-    assertThat(at(objects, "Service", "spec", "ports")).asInstanceOf(LIST).hasSize(1);
+    assertThat(at(container(objects), "ports", "2", "containerPort")).isEqualTo(8081);
+    assertThat(at(objects, "Service", "spec", "ports")).asInstanceOf(LIST).hasSize(2);
 
     Map<String, Object> own = render("security: {apiKeys: {existingSecret: mine}}");
 
@@ -328,6 +354,9 @@ class ChartTest {
       assertThat(at(container(mtls), probe, "httpGet", "scheme")).isEqualTo("HTTPS");
     }
     assertThat(at(mtls, "Service", "spec", "ports", "0", "appProtocol")).isEqualTo("https");
+    assertThat(at(mtls, "Service", "spec", "ports", "1"))
+        .asInstanceOf(InstanceOfAssertFactories.MAP)
+        .doesNotContainKey("appProtocol");
   }
 
   @ParameterizedTest
@@ -338,6 +367,8 @@ class ChartTest {
         "security: {mode: jwt} | security.jwt.audiences and security.jwt.issuerUri or jwkSetUri",
         "security: {mode: mtls} | needs security.tls.existingSecret",
         "management: {port: 8080} | port and management.port are both 8080",
+        "grpcPort: 8080 | port and grpcPort are both 8080",
+        "grpcPort: 8081 | management.port and grpcPort are both 8081",
       })
   void whatWouldBeOpenOrWithoutAWayInIsRefused(String values, String reason) {
     assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
@@ -360,6 +391,7 @@ class ChartTest {
     assertThat(at(spec, "egress")).isEqualTo(List.of());
     Map<?, ?> api = (Map<?, ?>) at(spec, "ingress", "0");
     assertThat(at(api, "ports", "0", "port")).isEqualTo("http");
+    assertThat(at(api, "ports", "1", "port")).isEqualTo("grpc");
     assertThat(api.containsKey("from")).isFalse();
     assertThat(at(spec, "ingress", "1", "ports", "0", "port")).isEqualTo("management");
     assertThat(at(spec, "ingress", "1", "from"))

@@ -1,5 +1,6 @@
 package dev.athanor.service.config;
 
+import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.RunSettings;
 import dev.athanor.service.security.SecuritySettings;
@@ -34,4 +35,5 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
     @Valid @NotNull @DefaultValue RestSettings rest,
+    @Valid @NotNull @DefaultValue GrpcSettings grpc,
     @Valid @NotNull @DefaultValue SecuritySettings security) {}

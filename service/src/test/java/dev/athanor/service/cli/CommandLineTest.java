@@ -68,6 +68,7 @@ class CommandLineTest {
           """
           serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
+          serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
           api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
           api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: the scopes must be some of ops:run,tensors:read,tensors:write,metrics,admin, with commas between them
@@ -123,7 +124,7 @@ class CommandLineTest {
     var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
     assertThat(run.err())
         .isEqualTo(
-            "athanor serve: server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
+            "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
                 + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
                 + " set athanor.security.allow-open"
                 + System.lineSeparator());
