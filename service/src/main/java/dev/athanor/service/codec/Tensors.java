@@ -20,6 +20,9 @@ public final class Tensors {
   /** More dimensions than any op takes; a bound for hostile input. */
   public static final int MAX_RANK = 16;
 
+  /** Ten years; longer leases are zero, which means for ever. */
+  public static final long LONGEST_LEASE_SECONDS = 315_360_000;
+
   private Tensors() {}
 
   /**
@@ -151,6 +154,24 @@ public final class Tensors {
       }
     }
     return new HostTensor(type, data);
+  }
+
+  /**
+   * Checks a name or a scope, which are short texts for people.
+   *
+   * @param field where it stands in the request
+   * @throws Failure with {@code invalid-attribute} when it is empty, longer than 128 characters or
+   *     has control characters
+   */
+  public static String label(String text, String field) {
+    if (text.isBlank() || text.length() > 128 || text.chars().anyMatch(Character::isISOControl)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s is \"%s\"; it must have 1 to 128 printable characters"
+              .formatted(field, excerpt(text)));
+    }
+    return text;
   }
 
   /**

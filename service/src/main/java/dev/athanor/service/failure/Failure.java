@@ -19,6 +19,8 @@ public abstract sealed class Failure extends RuntimeException {
     INVALID_ATTRIBUTE,
     MISSING_INPUT,
     UNKNOWN_FIELD,
+    UNAUTHENTICATED,
+    FORBIDDEN,
     NOT_FOUND,
     UNKNOWN_OP,
     UNKNOWN_HANDLE,

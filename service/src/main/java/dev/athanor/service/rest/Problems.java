@@ -26,6 +26,8 @@ final class Problems {
           MISSING_INPUT,
           UNKNOWN_FIELD ->
           HttpStatus.BAD_REQUEST;
+      case UNAUTHENTICATED -> HttpStatus.UNAUTHORIZED;
+      case FORBIDDEN -> HttpStatus.FORBIDDEN;
       case NOT_FOUND, UNKNOWN_OP, UNKNOWN_HANDLE -> HttpStatus.NOT_FOUND;
       case METHOD_NOT_ALLOWED -> HttpStatus.METHOD_NOT_ALLOWED;
       case NOT_ACCEPTABLE -> HttpStatus.NOT_ACCEPTABLE;

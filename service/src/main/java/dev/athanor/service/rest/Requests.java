@@ -25,9 +25,6 @@ import org.jspecify.annotations.Nullable;
 /** What all requests have in common: deadline, query parameters, a body of bounded size. */
 final class Requests {
 
-  /** Ten years; longer leases are zero, which means for ever. */
-  static final long LONGEST_LEASE = 315_360_000;
-
   /** The attribute that has the {@link Tenant} of a request, where the caller had to say. */
   static final String TENANT = Requests.class.getName() + ".tenant";
 
@@ -166,29 +163,14 @@ final class Requests {
 
   /** The lease in {@code ?ttlSeconds=}; null when the client says nothing. */
   static @Nullable Duration lease(HttpServletRequest request) {
-    long seconds = number(request, "ttlSeconds", 0, LONGEST_LEASE, -1);
+    long seconds = number(request, "ttlSeconds", 0, Tensors.LONGEST_LEASE_SECONDS, -1);
     return seconds < 0 ? null : Duration.ofSeconds(seconds);
   }
 
-  /**
-   * A short text for people among the query parameters.
-   *
-   * @throws Failure.Refused with {@code invalid-attribute} when it is empty, longer than 128
-   *     characters or has control characters
-   */
+  /** A name or a scope among the query parameters; null when the client says nothing. */
   static @Nullable String label(HttpServletRequest request, String name) {
     var text = request.getParameter(name);
-    if (text != null
-        && (text.isBlank()
-            || text.length() > 128
-            || text.chars().anyMatch(Character::isISOControl))) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          name,
-          "%s is \"%s\"; it must have 1 to 128 printable characters"
-              .formatted(name, Tensors.excerpt(text)));
-    }
-    return text;
+    return text == null ? null : Tensors.label(text, name);
   }
 
   /**

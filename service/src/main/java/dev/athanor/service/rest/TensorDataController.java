@@ -182,6 +182,7 @@ class TensorDataController {
           reader.close(); // a client that is slow to take the rest holds nothing
         }
       }
+      return piece;
     }
 
     void writeAll(MemorySegment first, HttpServletResponse response) throws IOException {
