@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,18 +13,31 @@ import org.jspecify.annotations.Nullable;
  * @param inputs by the names of the description
  * @param attributes as they were given
  * @param outputs what to do with outputs; those that are not named come back inline
+ * @param sayable the dtypes that an inline output may have, which are those of the answer's form
  */
 public record Call(
     Op op,
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
+    Set<DType> sayable,
     Terms terms) {
+
+  /** A call whose answer can say all dtypes. */
+  public Call(
+      Op op,
+      Map<String, Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Terms terms) {
+    this(op, inputs, attributes, outputs, Set.of(DType.values()), terms);
+  }
 
   public Call {
     inputs = Map.copyOf(inputs);
     attributes = Map.copyOf(attributes);
     outputs = Map.copyOf(outputs);
+    sayable = Set.copyOf(sayable);
   }
 
   /** Where an input comes from. */

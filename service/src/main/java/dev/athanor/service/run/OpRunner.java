@@ -15,6 +15,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.TensorStore;
@@ -146,6 +147,14 @@ public final class OpRunner {
         var value = given.get(output.name());
         if (value != null) {
           var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
+          if (target.destination() instanceof Destination.Inline
+              && !call.sayable().contains(value.type().dtype())) {
+            throw new Failure.Refused(
+                Code.NOT_ACCEPTABLE,
+                "outputs." + output.name(),
+                "output \"%s\" is %s, for which the form of the answer has no dtype; keep it as a handle"
+                    .formatted(output.name(), value.type()));
+          }
           output(job, output.name(), value, target);
         } else if (call.outputs().containsKey(output.name())) {
           throw notComputed(op, output.name(), "outputs." + output.name());
