@@ -13,6 +13,8 @@ import dev.athanor.engine.ptx.Verifier;
 import java.util.Locale;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class AuthoringTest {
 
@@ -82,6 +84,154 @@ class AuthoringTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageMatching(
             "AuthoringTest.java:\\d+: %f\\d+ was made in a loop or condition that has ended; keep it in a variable");
+  }
+
+  @Test
+  void whatAConditionMadeStaysInIt() {
+    var message =
+        "AuthoringTest.java:\\d+: %f\\d+ was made in a loop or condition that has ended; keep it in a variable";
+    var kept = new Value[1];
+    assertThatThrownBy(() ->
+            build(k -> {
+              var x = k.pointer("x", Type.F32);
+              k.when(k.thread().lt(1), () -> kept[0] = x.load(k.thread()));
+              x.store(k.integer(0), kept[0]);
+            }))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(message);
+    assertThatThrownBy(() ->
+            build(k -> {
+              var x = k.pointer("x", Type.F32);
+              k.when(
+                  k.thread().lt(1),
+                  () -> kept[0] = x.load(k.thread()),
+                  () -> x.store(k.integer(0), kept[0]));
+            }))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(message);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "-1, 1, -1",
+    "0, 1, 0",
+    "1025, 1, 1025",
+    "2048, 1, 2048",
+    "0, 8, 0x8",
+    "64, 32, 64x32",
+    "65536, 65536, 65536x65536"
+  })
+  void blocksHaveOneThreadToAThousand(int width, int height, String block) {
+    assertThatThrownBy(
+            () -> {
+              if (height == 1) {
+                KernelBuilder.build("test", width, _ -> {});
+              } else {
+                KernelBuilder.build("test", width, height, _ -> {});
+              }
+            })
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("a block has 1 to 1024 threads, got " + block);
+  }
+
+  /** A block need be no power of two; only exchanges between lanes ask for whole warps. */
+  @Test
+  void aBlockMayHaveAHundredThreads() {
+    var kernel =
+        KernelBuilder.build(
+            "test", 100, k -> k.pointer("x", Type.S32).store(k.thread(), k.thread().value()));
+    Verifier.verify(Module.of(kernel));
+    assertThat(kernel.maxThreads()).isEqualTo(100);
+  }
+
+  @Test
+  void unknownInstructionsAreRefusedWithThoseThatThereAre() {
+    refuses(
+        k -> k.compute(Type.F32, "sinh.f32", k.real(Type.F32, 1)),
+        "AuthoringTest.java:\\d+: no instruction \"sinh\"; the table has .*, sin, .*, tanh, .*");
+    refuses(
+        k -> k.compute(Type.F32, "sin.f32", k.real(Type.F32, 1)),
+        "AuthoringTest.java:\\d+: no instruction \"sin.f32\"; sin is written sin.approx.*");
+    refuses(
+        k -> k.compute(Type.F32, "tanh.approx.f32"),
+        "AuthoringTest.java:\\d+: tanh.approx.f32 takes \\(d = .*, a = .*\\), not \\(%f0\\)");
+  }
+
+  @Test
+  void integersAreNotMultipliedAsFloats() {
+    refuses(
+        k -> {
+          var x = k.thread().value();
+          k.compute(Type.S32, "fma.rn.s32", x, x, x);
+        },
+        "AuthoringTest.java:\\d+: no instruction \"fma.rn.s32\"; fma is written fma.*f32.*");
+    refuses(
+        k -> {
+          var x = k.thread().value();
+          k.compute(Type.F32, "fma.rn.f32", x, x, x);
+        },
+        "AuthoringTest.java:\\d+: operand a of fma.rn.f32 is .f32, got an integer, .s32; convert it, or say with as\\(\\) that its bits are meant");
+    build(k -> {
+      var x = k.thread().value().as(Type.F32);
+      k.pointer("x", Type.F32).store(k.thread(), k.compute(Type.F32, "fma.rn.f32", x, x, x));
+    });
+  }
+
+  @Test
+  void loopsGoForward() {
+    for (int step : new int[] {0, -1}) {
+      refuses(
+          k -> k.loop(k.integer(0), k.integer("n"), step, _ -> {}),
+          "a loop's step must be positive, got " + step);
+    }
+  }
+
+  private static void refuses(Consumer<KernelBuilder> author, String message) {
+    assertThatThrownBy(() -> build(author))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(message);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 4, 4", "4, 0, 4", "-1, 4, 4", "2, 8, 7", "65536, 65536, 65536"})
+  void sharedMemoryHasElements(int rows, int columns, int pitch) {
+    refuses(
+        k -> k.shared(Type.F32, rows, columns, pitch),
+        "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .f32, %d elements apart"
+            .formatted(rows, columns, pitch));
+  }
+
+  @Test
+  void moreStaticSharedMemoryThanEveryKernelMayHaveIsRefused() {
+    build(k -> k.shared(Type.F32, 64, 192, 192));
+    refuses(
+        k -> k.shared(Type.F32, 64, 192, 193),
+        ".*: kernel test has 49408 bytes of static shared memory, 49152 are the most; make an array dynamic");
+    // together beyond an int, which is no way around the limit
+    refuses(
+        k -> {
+          k.shared(Type.F32, 16384, 32767, 32767);
+          k.shared(Type.F32, 16384, 32767, 32767);
+        },
+        ".*: kernel test has 2147483647 bytes of static shared memory, 49152 are the most; make an array dynamic");
+  }
+
+  @Test
+  void parametersAndConstantsAreOfKindsThatThereAre() {
+    refuses(
+        k -> k.real("x", Type.S32),
+        "a real number is .f32 or .f64, got .s32; smaller ones are loaded and widened");
+    refuses(
+        k -> k.real(Type.F16, 1),
+        "a real number is .f32 or .f64, got .f16; smaller ones are loaded and widened");
+    refuses(k -> k.pointer("x", Type.PRED), "elements in memory have whole bytes, got .pred");
+    refuses(k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory have whole bytes, got .pred");
+    refuses(
+        k -> {
+          k.integer("n");
+          k.wide("n");
+        },
+        ".*kernel test has a parameter n, a name that is already taken");
   }
 
   @Test

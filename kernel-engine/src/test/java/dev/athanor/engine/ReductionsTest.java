@@ -10,6 +10,8 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Type;
@@ -18,8 +20,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the threads of a warp and of a block get when they combine their values. */
@@ -30,25 +34,36 @@ class ReductionsTest {
 
   /** What each thread gets, one array for each result; the values are {@code x}. */
   private static float[][] run(float[] x, int results, Body body) {
-    int threads = x.length;
+    return run(x, x.length, 1, results, body);
+  }
+
+  /** The same in a block of two dimensions, whose threads are numbered row by row. */
+  private static float[][] run(float[] x, int width, int height, int results, Body body) {
     var kernel =
-        KernelBuilder.build(
-            "test",
-            threads,
+        build(
+            width,
+            height,
             k -> {
               var in = k.pointer("in", Type.F32);
               var out = k.pointer("out", Type.F32);
-              var values = body.apply(k, in.load(k.thread()).widen());
+              var thread = k.threadY().times(width).plus(k.thread());
+              var values = body.apply(k, in.load(thread).widen());
               for (int i = 0; i < results; i++) {
-                out.store(k.thread().plus(i * threads), values.get(i));
+                out.store(thread.plus(i * x.length), values.get(i));
               }
             });
-    return launch(kernel, x, results);
+    return launch(kernel, Dim3.of(width, height), x, results);
   }
 
-  private static float[][] launch(Kernel kernel, float[] x, int results) {
+  private static Kernel build(int width, int height, Consumer<KernelBuilder> author) {
+    return height == 1
+        ? KernelBuilder.build("test", width, author)
+        : KernelBuilder.build("test", width, height, author);
+  }
+
+  private static float[][] launch(Kernel kernel, Dim3 block, float[] x, int results) {
     var flat = new float[results * x.length];
-    try (var device = new EmulatedDevice();
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
         var stream = device.openStream();
         Buffer in = device.allocate(4L * x.length);
         Buffer out = device.allocate(4L * flat.length)) {
@@ -57,7 +72,7 @@ class ReductionsTest {
           new Launch(
               device.load(Module.of(kernel), kernel.name()),
               Dim3.of(1),
-              Dim3.of(x.length),
+              block,
               0,
               List.of(new Argument.Pointer(in, 0), new Argument.Pointer(out, 0))));
       stream.download(out, 0, MemorySegment.ofArray(flat));
@@ -84,9 +99,24 @@ class ReductionsTest {
     }
   }
 
+  /** Whole warps exchange, and others of which no lane may be named that is not there. */
   @ParameterizedTest
-  @ValueSource(ints = {32, 64, 96, 128, 160, 256, 288, 512, 544, 1024})
+  @ValueSource(
+      ints = {
+        1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 33, 48, 64, 96, 100, 128, 160, 256, 288, 512, 544, 1024
+      })
   void everyThreadOfABlockGetsTheSumTheMaximumAndTheMinimum(int threads) {
+    reducesBlocks(threads, 1);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"16, 16", "32, 8", "8, 4", "4, 2", "10, 10", "3, 11", "1, 5", "64, 16"})
+  void blocksOfTwoDimensionsAreReducedToo(int width, int height) {
+    reducesBlocks(width, height);
+  }
+
+  private static void reducesBlocks(int width, int height) {
+    int threads = width * height;
     var random = new Random(threads);
     var x = new float[threads];
     double sum = 0;
@@ -100,6 +130,8 @@ class ReductionsTest {
     var results =
         run(
             x,
+            width,
+            height,
             4,
             (k, v) ->
                 List.of(
@@ -143,13 +175,14 @@ class ReductionsTest {
     }
   }
 
-  @Test
-  void twoWarpsKeepToThemselves() {
+  @ParameterizedTest
+  @CsvSource({"64, 1", "16, 4", "32, 2"})
+  void twoWarpsKeepToThemselves(int width, int height) {
     var x = numbers(64);
     for (int i = 32; i < 64; i++) {
       x[i] = 2 * i;
     }
-    var sums = run(x, 1, (k, v) -> List.of(k.reduceLanes(v, 32, Real::plus)))[0];
+    var sums = run(x, width, height, 1, (k, v) -> List.of(k.reduceLanes(v, 32, Real::plus)))[0];
     allAre(Arrays.copyOf(sums, 32), 496);
     allAre(Arrays.copyOfRange(sums, 32, 64), 3040);
   }
@@ -204,17 +237,46 @@ class ReductionsTest {
     allAre(results[0], 8128 - 128 * 8128);
   }
 
-  /** Blocks of 1 to 16 threads, or of 10 by 10, have lanes that no shuffle may name. */
   @ParameterizedTest
-  @ValueSource(ints = {0, 1, 2, 8, 16, 31, 33, 48, 100, 1056})
-  void partsOfWarpsAreRefused(int threads) {
+  @ValueSource(ints = {-1, 0, 1025, 1056})
+  void otherBlocksAreRefused(int threads) {
     assertThatThrownBy(() ->
             KernelBuilder.build(
                 "test",
                 1024,
                 k -> k.reduceBlock(List.of(k.real(Type.F32, 1)), threads, 0, Real::plus)))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("a block is reduced by 1 to 32 whole warps, got %d threads", threads);
+        .hasMessage(
+            "a block of %d threads is reduced, but the kernel's blocks have 1 to 1024", threads);
+  }
+
+  @Test
+  void aBlockOfTwoDimensionsIsReducedAsAWhole() {
+    assertThatThrownBy(() ->
+            KernelBuilder.build(
+                "test",
+                16,
+                16,
+                k -> k.reduceBlock(List.of(k.real(Type.F32, 1)), 128, 0, Real::plus)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("a block of 128 threads is reduced, but the kernel's blocks have 16x16");
+  }
+
+  /** A shuffle of a warp that is not full would name lanes that are not there. */
+  @ParameterizedTest
+  @CsvSource({"16, 1, 16", "48, 1, 48", "4, 4, 4x4", "16, 3, 16x3", "24, 2, 24x2", "10, 10, 10x10"})
+  void lanesOfPartsOfWarpsExchangeNothing(int width, int height, String block) {
+    var message =
+        "ReductionsTest.java:%s among the 32 lanes of whole warps, but blocks have "
+            + block
+            + " threads; make them a multiple of 32, or use reduceBlock";
+    assertThatThrownBy(
+            () -> build(width, height, k -> k.reduceLanes(k.real(Type.F32, 1), 32, Real::plus)))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(message.formatted("\\d+: values are combined"));
+    assertThatThrownBy(() -> build(width, height, k -> k.real(Type.F32, 1).fromLaneXor(1)))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(message.formatted("\\d+: values are exchanged"));
   }
 
   @ParameterizedTest

@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
 
@@ -28,6 +29,16 @@ public interface Op {
   /** The first of {@link #plans}. */
   default Plan plan(Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     return plans(inputs, attributes, capability).getFirst();
+  }
+
+  /**
+   * How runs of this problem can share a launch with runs that have another number of rows.
+   *
+   * @param inputs that go together, as {@link #plans} has found
+   * @return empty when each run needs its own
+   */
+  default Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return Optional.empty();
   }
 
   /**

@@ -8,7 +8,7 @@ import java.util.Map;
 /** How an op will be computed: everything that is decided before a device is touched. */
 public interface Plan {
 
-  /** The name of the kernel variant that will run. */
+  /** The name of the kernel variant that will run, all that decides the order of sums included. */
   String kernel();
 
   /** The types of the outputs, by name. */

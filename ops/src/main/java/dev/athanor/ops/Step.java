@@ -63,7 +63,10 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     }
   }
 
-  /** Why the device cannot launch this, in one sentence; empty when it can. */
+  /**
+   * Why the device cannot launch this, in one sentence; empty when it can. Looked at are shared
+   * memory, then the block, then the grid.
+   */
   Optional<String> refusal(Capability device) {
     if (sharedBytes > device.sharedBytesPerBlockOptIn()) {
       return Optional.of(
@@ -77,10 +80,14 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     }
     if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
       return Optional.of(
-          "it needs a grid of %s blocks, and %d are the most for y and z"
-              .formatted(grid, MOST_BLOCKS_YZ));
+          "it needs a grid of %s blocks, %s has at most %d along y and z"
+              .formatted(grid, device.name(), MOST_BLOCKS_YZ));
     }
     return Optional.empty();
+  }
+
+  private static Argument pointer(DeviceTensor tensor, long offset) {
+    return new Argument.Pointer(tensor.buffer(), tensor.offset() + offset);
   }
 
   Launch launch(KernelCache kernels, Bindings bindings) {
@@ -88,10 +95,8 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     for (var slot : slots) {
       arguments.add(
           switch (slot) {
-            case Slot.Input(var name, var offset) ->
-                new Argument.Pointer(bindings.input(name).buffer(), offset);
-            case Slot.Output(var name, var offset) ->
-                new Argument.Pointer(bindings.output(name).buffer(), offset);
+            case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
+            case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
             case Slot.Workspace(var offset) ->
                 new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
             case Slot.Scalar(var value) -> value;

@@ -56,8 +56,7 @@ class BatchedTest {
           for (var input : parts) {
             alone.put(input, part(inputs, input, part));
           }
-          var types = new HashMap<String, TensorType>();
-          alone.forEach((input, tensor) -> types.put(input, tensor.type()));
+          var types = HostTensor.types(alone);
           var same =
               op.plans(types, problem.attributes(), device.capability()).stream()
                   .filter(each -> each.kernel().equals(plan.kernel()))
@@ -79,6 +78,64 @@ class BatchedTest {
     assertThat(compared).isPositive();
   }
 
+  /** Two runs of different numbers of rows, and both as one. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "matmul | a=f32[21,20] b=f32[20,18]",
+        "matmul | a=f16[40,64] b=f16[64,24] bias=f16[24] activation=silu",
+        "matmul | a=f16[40,256] b=f16[256,24]",
+        "matmul | a=f32[5,3,20] b=f32[20,18]",
+        "softmax | x=f16[9,64]",
+        "softmax | x=f32[5,3,17] causal=true",
+        "rms-norm | x=f16[9,128] gamma=f16[128]",
+        "residual-layer-norm | x=f32[9,65] residual=f32[9,65] gamma=f32[65] beta=f32[65]",
+        "gelu | x=f16[9,33]",
+        "add | a=f32[9,33] b=f32[9,33]"
+      })
+  void runsThatShareALaunchAreWhatTheyAreAlone(String name, String text) {
+    var op = Catalogue.load().find(name).orElseThrow();
+    var problem = Problem.parse(op, text);
+    var own = op.rows(problem.inputs(), problem.attributes()).orElseThrow().inputs();
+    var inputs = problem.draw(new SplittableRandom(2));
+    long count = type(problem.inputs(), own.iterator().next()).shape().extent(0);
+    long cut = 2 * count / 3;
+    int compared = 0;
+    try (var device = new EmulatedDevice()) {
+      var kernels = new KernelCache(device);
+      for (var plan : problem.plans(device.capability())) {
+        var together = HostRun.of(device, kernels, plan, inputs).outputs();
+        for (long[] range : new long[][] {{0, cut}, {cut, count}}) {
+          var alone = new HashMap<>(inputs);
+          own.forEach(input -> alone.put(input, rows(inputs, input, range[0], range[1])));
+          var types = new HashMap<String, TensorType>();
+          alone.forEach((input, tensor) -> types.put(input, tensor.type()));
+          var same =
+              op.plans(types, problem.attributes(), device.capability()).stream()
+                  .filter(each -> each.kernel().equals(plan.kernel()))
+                  .findFirst();
+          if (same.isEmpty()) {
+            continue; // a kernel that pays for many only
+          }
+          compared++;
+          for (var output : HostRun.of(device, kernels, same.get(), alone).outputs().entrySet()) {
+            var whole = Objects.requireNonNull(together.get(output.getKey()));
+            long row = whole.type().bytes() / count;
+            assertThat(
+                    whole
+                        .data()
+                        .asSlice(range[0] * row, (range[1] - range[0]) * row)
+                        .mismatch(output.getValue().data()))
+                .as("%s of rows %d to %d by %s", output.getKey(), range[0], range[1], plan.kernel())
+                .isEqualTo(-1);
+          }
+        }
+      }
+    }
+    assertThat(compared).isPositive();
+  }
+
   private static TensorType type(Map<String, TensorType> types, String name) {
     var type = types.get(name);
     if (type == null) {
@@ -89,13 +146,19 @@ class BatchedTest {
 
   /** One part, which keeps a leading dimension of 1. */
   private static HostTensor part(Map<String, HostTensor> inputs, String name, long part) {
+    return rows(inputs, name, part, part + 1);
+  }
+
+  private static HostTensor rows(
+      Map<String, HostTensor> inputs, String name, long first, long end) {
     var whole = inputs.get(name);
     if (whole == null) {
       throw new IllegalArgumentException(name);
     }
     var extents = new ArrayList<>(whole.type().shape().extents());
-    extents.set(0, 1L);
+    long row = whole.type().bytes() / extents.getFirst();
+    extents.set(0, end - first);
     var type = new TensorType(whole.type().dtype(), new Shape(extents));
-    return new HostTensor(type, whole.data().asSlice(part * type.bytes(), type.bytes()));
+    return new HostTensor(type, whole.data().asSlice(first * row, type.bytes()));
   }
 }

@@ -1,6 +1,7 @@
 package dev.athanor.service;
 
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
@@ -15,6 +16,7 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
+import java.time.Duration;
 import java.util.TreeSet;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
@@ -24,6 +26,7 @@ class ArchitectureTest {
   private static final String ENGINE = "dev.athanor.engine..";
   private static final String OPS = "dev.athanor.ops..";
   private static final String SERVICE = "dev.athanor.service..";
+  private static final String SCHEDULE = "dev.athanor.service.schedule";
 
   /** A floor, so that no rule passes for want of classes; raise it as the modules grow. */
   private static final int FEWEST_CLASSES = 4;
@@ -65,6 +68,32 @@ class ArchitectureTest {
         .should()
         .onlyDependOnClassesThat()
         .resideInAnyPackage(OPS, ENGINE, "java..", "org.jspecify.annotations")
+        .check(CLASSES);
+  }
+
+  /** Neither threads nor clocks nor IO: what it decides depends on what it is told alone. */
+  @Test
+  void schedulingIsPure() {
+    classes()
+        .that()
+        .resideInAPackage(SCHEDULE)
+        .should()
+        .onlyDependOnClassesThat(
+            resideInAPackage(SCHEDULE)
+                .or(resideInAnyPackage("java.lang", "java.lang.invoke", "java.lang.runtime"))
+                .or(resideInAnyPackage("java.util", "java.util.function", "java.util.stream"))
+                .or(type(Duration.class))
+                .or(resideInAPackage("org.jspecify.annotations")))
+        .check(CLASSES);
+    noClasses()
+        .that()
+        .resideInAPackage(SCHEDULE)
+        .should()
+        .dependOnClassesThat(type(Thread.class))
+        .orShould()
+        .callMethod(System.class, "nanoTime")
+        .orShould()
+        .callMethod(System.class, "currentTimeMillis")
         .check(CLASSES);
   }
 

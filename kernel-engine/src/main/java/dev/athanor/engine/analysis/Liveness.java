@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * Which registers hold values that are still needed, by backward data flow. The assembler schedules
@@ -65,13 +66,23 @@ public final class Liveness {
     return before[statement].stream().map(i -> words(registers.get(i).registerClass())).sum();
   }
 
+  /** How many predicates are needed when a statement is reached. */
+  public int predicates(int statement) {
+    return (int)
+        before(statement).stream().filter(r -> r.registerClass() == RegisterClass.PRED).count();
+  }
+
   /** The most 32-bit registers that are needed anywhere. */
   public int mostWords() {
-    int most = 0;
-    for (int i = 0; i < before.length; i++) {
-      most = Math.max(most, words(i));
-    }
-    return most;
+    return IntStream.range(0, before.length).map(this::words).max().orElse(0);
+  }
+
+  /**
+   * The most predicates that are needed anywhere. A thread has seven; the assembler keeps what is
+   * beyond in registers.
+   */
+  public int mostPredicates() {
+    return IntStream.range(0, before.length).map(this::predicates).max().orElse(0);
   }
 
   private static int words(RegisterClass registerClass) {

@@ -130,6 +130,16 @@ public class Int {
     return shift("shr.u32", by.operand());
   }
 
+  /** This shifted right by so many bits, with copies of the sign from above. */
+  public Int shrSigned(int by) {
+    return by == 0 ? this : shift("shr.s32", Immediate.of(by));
+  }
+
+  /** This shifted right by so many bits, with copies of the sign from above. */
+  public Int shrSigned(Int by) {
+    return shift("shr.s32", by.operand());
+  }
+
   /** {@code count} bits from bit {@code from} on, as a number that is not negative. */
   public Int bits(int from, int count) {
     return new Int(

@@ -4,27 +4,20 @@ import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Opcodes;
+import dev.athanor.engine.ptx.Limits;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
-import dev.athanor.engine.ptx.RegisterClass;
-import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
-import java.util.EnumMap;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Set;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Writes a kernel. Values are typed ({@link Int}, {@link Real}, {@link Predicate}); what Java
@@ -36,42 +29,66 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Every instruction remembers the line of Java that wrote it; faults on a device name that line.
  */
-public final class KernelBuilder {
+public final class KernelBuilder extends BodyWriter {
 
   /** The threads of a warp. */
   public static final int WARP = 32;
 
-  private static final StackWalker WALKER = StackWalker.getInstance();
-  private static final String OWN_PACKAGE = KernelBuilder.class.getPackageName() + ".";
+  private static final int MOST_THREADS = 1024;
 
   private final List<Parameter> parameters = new ArrayList<>();
   private final List<SharedArray> shared = new ArrayList<>();
-  private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
-  private final Map<Register, Scope> homes = new HashMap<>();
-  private final Set<Register> variables = new HashSet<>();
+  private final int width;
+  private final int height;
   private int labels;
-  private Scope scope = new Scope(null);
 
-  private KernelBuilder() {}
+  private KernelBuilder(int width, int height) {
+    if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
+      throw new IllegalArgumentException(
+          "a block has 1 to %d threads, got %s".formatted(MOST_THREADS, shape(width, height)));
+    }
+    this.width = width;
+    this.height = height;
+  }
 
   /**
-   * Builds a kernel.
+   * Builds a kernel whose blocks have one dimension.
    *
    * @param maxThreads the greatest number of threads that a block will have
    * @param author writes the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
-    var k = new KernelBuilder();
-    author.accept(k);
-    k.emit("ret");
+    var k = new KernelBuilder(maxThreads, 1);
     // asking for one block only, the assembler spills nothing to make room for more
-    return new Kernel(name, k.parameters, k.shared, maxThreads, 1, k.scope.statements);
+    return k.build(name, new Limits(List.of(maxThreads, 1, 1), List.of(), 1, 0), author);
+  }
+
+  /**
+   * Builds a kernel whose blocks have two dimensions, always these.
+   *
+   * @param width threads along the first, whose numbers follow one another
+   * @param author writes the body
+   */
+  public static Kernel build(String name, int width, int height, Consumer<KernelBuilder> author) {
+    var k = new KernelBuilder(width, height);
+    return k.build(name, new Limits(List.of(), List.of(width, height, 1), 1, 0), author);
+  }
+
+  private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
+    author.accept(this);
+    emit("ret");
+    return new Kernel(name, parameters, shared, List.of(), limits, scope().statements);
+  }
+
+  private static String shape(int width, int height) {
+    return height == 1 ? String.valueOf(width) : width + "x" + height;
   }
 
   // what a kernel is given
 
   /** A parameter that points to elements of a type in global memory. */
   public GlobalPointer pointer(String name, Type element) {
+    requireBytes(element);
     return new GlobalPointer(this, element, parameter(name, Type.U64));
   }
 
@@ -85,9 +102,29 @@ public final class KernelBuilder {
     return new Wide(this, parameter(name, Type.S64));
   }
 
-  /** A floating-point parameter. */
+  /**
+   * A floating-point parameter.
+   *
+   * @param type f32 or f64
+   */
   public Real real(String name, Type type) {
+    requireReal(type);
     return new Real(this, type, parameter(name, type));
+  }
+
+  private static void requireReal(Type type) {
+    if (type != Type.F32 && type != Type.F64) {
+      throw new IllegalArgumentException(
+          "a real number is .f32 or .f64, got .%s; smaller ones are loaded and widened"
+              .formatted(type.word()));
+    }
+  }
+
+  private static void requireBytes(Type element) {
+    if (element.bytes() == 0) {
+      throw new IllegalArgumentException(
+          "elements in memory have whole bytes, got ." + element.word());
+    }
   }
 
   private Register parameter(String name, Type type) {
@@ -96,9 +133,19 @@ public final class KernelBuilder {
         type, "ld.param." + type.word(), new Operand.Address(new Operand.Symbol(name), 0));
   }
 
-  /** The number of this thread in its block. */
+  /** The number of this thread in its block, along the first dimension where it has two. */
   public Int thread() {
     return read(SpecialRegister.TID_X);
+  }
+
+  /** The number of this thread along the second dimension of its block. */
+  public Int threadY() {
+    return read(SpecialRegister.TID_Y);
+  }
+
+  /** The number of this thread among all of its block, of one dimension or two. */
+  Int threadOfAll() {
+    return height == 1 ? thread() : threadY().times(width).plus(thread());
   }
 
   /** The number of this block in its grid. */
@@ -116,14 +163,14 @@ public final class KernelBuilder {
     return read(SpecialRegister.CTAID_Z);
   }
 
-  /** The number of this thread in its warp, where blocks have one dimension. */
+  /** The number of this thread in its warp. */
   public Int lane() {
-    return thread().rem(WARP);
+    return threadOfAll().rem(WARP);
   }
 
-  /** The number of this thread's warp in its block, where blocks have one dimension. */
+  /** The number of this thread's warp in its block. */
   public Int warp() {
-    return thread().div(WARP);
+    return threadOfAll().div(WARP);
   }
 
   /** A register that the hardware sets. */
@@ -138,6 +185,7 @@ public final class KernelBuilder {
 
   /** A constant of f32 or f64. */
   public Real real(Type type, double value) {
+    requireReal(type);
     return new Real(
         this, type, type == Type.F32 ? Immediate.of((float) value) : Immediate.of(value));
   }
@@ -152,12 +200,21 @@ public final class KernelBuilder {
   /**
    * A matrix in shared memory, row-major.
    *
+   * @param rows at least 1
+   * @param columns at least 1
    * @param pitch elements from the start of one row to that of the next; more than the columns
    *     keeps rows out of each other's banks
    */
   public SharedTile shared(Type element, int rows, int columns, int pitch) {
+    requireBytes(element);
+    long bytes = (long) rows * pitch * element.bytes();
+    if (rows < 1 || columns < 1 || pitch < columns || bytes > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(
+          "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .%s, %d elements apart"
+              .formatted(rows, columns, element.word(), pitch));
+    }
     var name = "tile" + shared.size();
-    shared.add(new SharedArray(name, 16, rows * pitch * element.bytes()));
+    shared.add(new SharedArray(name, 16, (int) bytes));
     return new SharedTile(this, element, rows, columns, pitch, Swizzle.NONE, address(name));
   }
 
@@ -215,8 +272,8 @@ public final class KernelBuilder {
    */
   public void loop(Int from, Int to, Int step, Consumer<Int> body) {
     var i = register(Type.S32);
-    var inner = new Scope(scope);
-    homes.put(i, inner);
+    var inner = new Scope(scope());
+    moveTo(inner, i);
     var top = new Statement.Label("$loop" + labels, here());
     var end = new Statement.Label("$end" + labels++, here());
     var first = from.operand();
@@ -225,79 +282,61 @@ public final class KernelBuilder {
     boolean runs =
         first instanceof Immediate f && bound instanceof Immediate b && f.bits() < b.bits();
     within(inner, () -> body.accept(new Int(this, i, 0)));
-    homes.put(i, scope);
+    moveTo(scope(), i);
 
     emit("mov.s32", i, first);
     if (!runs) {
       var over = result(Type.PRED, "setp.ge.s32", i, bound);
       branch(new Guard(over, false), end);
     }
-    scope.statements.add(top);
-    scope.statements.addAll(inner.statements);
+    scope().statements.add(top);
+    scope().statements.addAll(inner.statements);
     emit("add.s32", i, i, by);
     var again = result(Type.PRED, "setp.lt.s32", i, bound);
     branch(new Guard(again, false), top);
-    scope.statements.add(end);
+    scope().statements.add(end);
   }
 
   /** Runs {@code then} on the device in the threads where the condition holds. */
   public void when(Predicate condition, Runnable then) {
-    var inner = new Scope(scope);
+    var inner = new Scope(scope());
     within(inner, then);
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), end);
-    scope.statements.addAll(inner.statements);
-    scope.statements.add(end);
+    scope().statements.addAll(inner.statements);
+    scope().statements.add(end);
   }
 
   /**
    * Runs {@code then} in the threads where the condition holds and {@code otherwise} in the others.
    */
   public void when(Predicate condition, Runnable then, Runnable otherwise) {
-    var holds = new Scope(scope);
-    var fails = new Scope(scope);
+    var holds = new Scope(scope());
+    var fails = new Scope(scope());
     within(holds, then);
     within(fails, otherwise);
     var other = new Statement.Label("$else" + labels, here());
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), other);
-    scope.statements.addAll(holds.statements);
-    scope.statements.add(
-        Opcodes.instruction("bra", List.of(new Operand.Symbol(end.name())), null, here()));
-    scope.statements.add(other);
-    scope.statements.addAll(fails.statements);
-    scope.statements.add(end);
-  }
-
-  private void within(Scope inner, Runnable author) {
-    var outer = scope;
-    scope = inner;
-    try {
-      author.run();
-    } finally {
-      scope = outer;
-    }
-  }
-
-  private void branch(Guard guard, Statement.Label target) {
-    scope.statements.add(
-        Opcodes.instruction("bra", List.of(new Operand.Symbol(target.name())), guard, here()));
+    scope().statements.addAll(holds.statements);
+    branch(null, end);
+    scope().statements.add(other);
+    scope().statements.addAll(fails.statements);
+    scope().statements.add(end);
   }
 
   // values
 
   /** A variable that starts as a value. */
   public Real.Variable variable(Real initial) {
-    var register = register(initial.type());
-    variables.add(register);
+    var register = variable(initial.type());
     emit("mov." + initial.type().word(), register, initial.operand());
     return new Real.Variable(this, initial.type(), register);
   }
 
   /** An integer variable that starts as a value. */
   public Int.Variable variable(Int initial) {
-    var register = register(Type.S32);
-    variables.add(register);
+    var register = variable(Type.S32);
     emit("mov.s32", register, initial.operand());
     return new Int.Variable(this, register);
   }
@@ -329,13 +368,37 @@ public final class KernelBuilder {
    *
    * @param type of the result
    * @param instruction its full name, {@code prmt.b32}
+   * @throws IllegalArgumentException when the table has no such instruction, or it takes floating
+   *     point where an integer is given
    */
   public Value compute(Type type, String instruction, Value... sources) {
-    var d =
-        result(type, instruction, Stream.of(sources).map(Value::operand).toArray(Operand[]::new));
+    var d = register(type);
+    var operands = Stream.concat(Stream.of(d), Stream.of(sources).map(Value::operand)).toList();
+    var written = emit(scope(), null, instruction, operands);
+    for (int i = 0; i < sources.length; i++) {
+      var slot = written.form().operands().get(i + 1);
+      requireNumber(written, slot, slot.type(written.modifiers()), sources[i]);
+    }
     return type == Type.F32 || type == Type.F64
         ? new Real(this, type, d)
         : new Value(this, type, d);
+  }
+
+  /** PTX itself takes the bits of an integer for a floating-point number. */
+  private static void requireNumber(
+      Statement.Instruction written, OperandSlot slot, Type taken, Value given) {
+    var kind = given.type().kind();
+    boolean integer = kind == Type.Kind.SIGNED || kind == Type.Kind.UNSIGNED;
+    if (slot.kind() == OperandSlot.Kind.SOURCE && taken.kind() == Type.Kind.FLOAT && integer) {
+      throw new IllegalArgumentException(
+          "%s: operand %s of %s is .%s, got an integer, .%s; convert it, or say with as() that its bits are meant"
+              .formatted(
+                  written.source(),
+                  slot.name(),
+                  written.opcode(),
+                  taken.word(),
+                  given.type().word()));
+    }
   }
 
   /**
@@ -348,6 +411,7 @@ public final class KernelBuilder {
       throw new IllegalArgumentException(
           "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d".formatted(width));
     }
+    requireWholeWarps("values are combined");
     var all = value;
     for (int distance = width / 2; distance > 0; distance /= 2) {
       all = combine.apply(all, all.fromLaneXor(distance));
@@ -359,135 +423,29 @@ public final class KernelBuilder {
    * Combines values of all threads of a block, each by itself; all threads receive the results. The
    * order of combination is always the same. All threads must come here.
    *
-   * @param threads of the block, a multiple of 32
+   * @param threads of the block; whole warps are combined by exchange, others thread by thread
    * @param neutral what combines with a value to that value
    */
   public List<Real> reduceBlock(
       List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
-    int warps = threads / WARP;
-    if (threads % WARP != 0 || warps < 1 || warps > WARP) {
+    if (threads < 1 || threads > width * height || (height > 1 && threads != width * height)) {
       throw new IllegalArgumentException(
-          "a block is reduced by 1 to 32 whole warps, got %d threads".formatted(threads));
+          "a block of %d threads is reduced, but the kernel's blocks have %s%s"
+              .formatted(threads, height == 1 ? "1 to " : "", shape(width, height)));
     }
-    var perWarp = values.stream().map(v -> reduceLanes(v, WARP, combine)).toList();
-    if (warps == 1) {
-      return perWarp;
+    return new BlockReduction(this, threads, neutral, combine).of(values);
+  }
+
+  /** Refuses an exchange between lanes where the last warp of a block is not full. */
+  void requireWholeWarps(String what) {
+    if (width * height % WARP != 0) {
+      throw new IllegalStateException(
+          "%s: %s among the %d lanes of whole warps, but blocks have %s threads; make them a multiple of %d, or use reduceBlock"
+              .formatted(here(), what, WARP, shape(width, height), WARP));
     }
-    var parts = shared(values.getFirst().type(), values.size(), warps, warps);
-    when(
-        lane().eq(0),
-        () -> {
-          for (int i = 0; i < values.size(); i++) {
-            parts.store(integer(i), warp(), perWarp.get(i));
-          }
-        });
-    barrier();
-    int width = Integer.highestOneBit(2 * warps - 1);
-    var all = new ArrayList<Real>();
-    for (int i = 0; i < values.size(); i++) {
-      var type = values.get(i).type();
-      var own = variable(real(type, neutral));
-      int row = i;
-      when(lane().lt(warps), () -> own.set(parts.load(integer(row), lane()).widen()));
-      // lanes beyond the width hold the neutral value, so the first group's result is everyone's
-      all.add(reduceLanes(own, width, combine).fromLane(integer(0)));
-    }
-    barrier();
-    return all;
   }
 
   static Operand.Vector vector(List<? extends Value> values) {
     return Operand.Vector.of(values.stream().map(Value::operand).toList());
-  }
-
-  // what values are made with
-
-  /** The register that an operand is, or a new one that holds the constant. */
-  Register register(Operand operand) {
-    return operand instanceof Register r ? r : result(Type.B32, "mov.b32", operand);
-  }
-
-  /** A new register of this scope. */
-  Register register(Type type) {
-    var registerClass = type.registerClass();
-    int number = counts.merge(registerClass, 1, Integer::sum) - 1;
-    var register = new Register(registerClass, registerClass.prefix() + number);
-    homes.put(register, scope);
-    return register;
-  }
-
-  /** A new register that an instruction writes here. */
-  Register result(Type type, String opcode, Operand... sources) {
-    var d = register(type);
-    emit(opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toArray(Operand[]::new));
-    return d;
-  }
-
-  /**
-   * A register with the result of an integer instruction, which is written in the outermost scope
-   * that knows its operands, unless it is known there already.
-   */
-  Register pure(Type type, String opcode, Operand... sources) {
-    var home = scope;
-    if (Stream.of(sources).flatMap(Operand::registers).noneMatch(variables::contains)) {
-      // a thread has seven predicates at most, so they are not kept over a loop
-      while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
-        home = home.parent;
-      }
-      var key = new ArrayList<Object>(List.of(opcode));
-      key.addAll(List.of(sources));
-      for (var s = scope; s != null; s = s.parent) {
-        var register = s.known.get(key);
-        if (register != null) {
-          return register;
-        }
-      }
-      var d = register(type);
-      homes.put(d, home);
-      home.known.put(key, d);
-      emit(home, null, opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toList());
-      return d;
-    }
-    return result(type, opcode, sources);
-  }
-
-  private boolean knows(Scope home, Operand[] operands) {
-    return Stream.of(operands)
-        .flatMap(Operand::registers)
-        .allMatch(r -> home.isIn(homes.getOrDefault(r, home)));
-  }
-
-  void emit(String opcode, Operand... operands) {
-    emit(scope, null, opcode, List.of(operands));
-  }
-
-  void emit(Predicate guard, String opcode, Operand... operands) {
-    emit(scope, new Guard(guard.register, false), opcode, List.of(operands));
-  }
-
-  private void emit(Scope home, @Nullable Guard guard, String opcode, List<Operand> operands) {
-    for (var operand : operands) {
-      operand
-          .registers()
-          .filter(r -> !scope.isIn(homes.getOrDefault(r, scope)))
-          .findFirst()
-          .ifPresent(r -> {
-            throw new IllegalStateException(
-                "%s: %s was made in a loop or condition that has ended; keep it in a variable"
-                    .formatted(here(), r));
-          });
-    }
-    home.statements.add(Opcodes.instruction(opcode, operands, guard, here()));
-  }
-
-  /** The line of Java that is being executed outside of this package. */
-  private static Source here() {
-    return WALKER.walk(frames ->
-        frames
-            .filter(f ->
-                !f.getClassName().startsWith(OWN_PACKAGE) && !f.getClassName().startsWith("java."))
-            .findFirst()
-            .map(f -> new Source(String.valueOf(f.getFileName()), f.getLineNumber(), 0))
-            .orElse(Source.UNKNOWN));
   }
 }

@@ -113,6 +113,7 @@ public class Value {
   }
 
   private Value shuffle(String mode, Operand lane, int clamp) {
+    k.requireWholeWarps("values are exchanged");
     if (type.registerClass() == RegisterClass.F64 || type.registerClass() == RegisterClass.B64) {
       var low = k.register(Type.B32);
       var high = k.register(Type.B32);

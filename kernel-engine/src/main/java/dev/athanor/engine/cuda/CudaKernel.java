@@ -62,7 +62,7 @@ public final class CudaKernel implements LoadedKernel {
     return origin;
   }
 
-  /** How many registers a thread has. */
+  @Override
   public int registers() {
     return code.registers;
   }

@@ -18,9 +18,10 @@ public record Dim3(int x, int y, int z) {
     return new Dim3(x, y, 1);
   }
 
-  /** How many blocks or threads it has. */
+  /** How many blocks or threads it has; the greatest long where there are more. */
   public long count() {
-    return (long) x * y * z;
+    long plane = (long) x * y;
+    return plane > Long.MAX_VALUE / z ? Long.MAX_VALUE : plane * z;
   }
 
   @Override

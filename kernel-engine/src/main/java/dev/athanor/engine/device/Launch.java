@@ -22,6 +22,16 @@ public record Launch(
     List<Argument> arguments) {
 
   private static final int MOST_CLUSTER_BLOCKS = 8;
+  private static final int MOST_DEPTH = 64;
+  private static final int MOST_BLOCKS_YZ = 65_535;
+
+  /** Of a block, on every GPU since sm_50 (CUDA programming guide 16.2). */
+  private static final int MOST_REGISTERS = 65_536;
+
+  /** A thread's registers come in units of this many. */
+  private static final int REGISTER_UNIT = 8;
+
+  private static final int WARP = 32;
 
   public Launch {
     arguments = List.copyOf(arguments);
@@ -45,25 +55,33 @@ public record Launch(
   }
 
   /**
-   * Checks a launch against its kernel and a device, as every device does before it runs one.
+   * Checks a launch against its kernel and a device, as every device does before it runs one: the
+   * block, the grid, clusters, shared memory, registers and in the end the arguments.
    *
    * @throws IllegalArgumentException saying what was given and what would be right
    */
   public void check(Capability capability) {
     var code = kernel.kernel();
-    int limit =
-        code.maxThreads() > 0
-            ? Math.min(code.maxThreads(), capability.maxThreadsPerBlock())
-            : capability.maxThreadsPerBlock();
-    if (block.count() > limit) {
-      throw refused("a block of %s threads, %d are the most".formatted(block, limit));
+    if (block.count() > capability.maxThreadsPerBlock()) {
+      throw refused(
+          "a block of %s threads, %s has %d for one"
+              .formatted(block, capability.name(), capability.maxThreadsPerBlock()));
+    }
+    if (code.maxThreads() > 0 && block.count() > code.maxThreads()) {
+      throw refused(
+          "a block of %s threads, the kernel is for %d at most"
+              .formatted(block, code.maxThreads()));
     }
     checkShape(code.limits());
-    if (block.z() > 64) {
-      throw refused("a block that is %d deep, 64 is the most".formatted(block.z()));
+    if (block.z() > MOST_DEPTH) {
+      throw refused(
+          "a block that is %d deep, %d is the most on %s"
+              .formatted(block.z(), MOST_DEPTH, capability.name()));
     }
-    if (grid.y() > 65_535 || grid.z() > 65_535) {
-      throw refused("a grid of %s blocks, 65535 is the most for y and z".formatted(grid));
+    if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
+      throw refused(
+          "a grid of %s blocks, %d is the most for y and z on %s"
+              .formatted(grid, MOST_BLOCKS_YZ, capability.name()));
     }
     checkCluster(code.limits());
     if (dynamicSharedBytes < 0) {
@@ -81,6 +99,16 @@ public record Launch(
       throw refused(
           "%d bytes of shared memory, %s has %d for a block"
               .formatted(shared, capability.name(), capability.sharedBytesPerBlockOptIn()));
+    }
+    long registers =
+        Math.ceilDiv(block.count(), WARP)
+            * WARP
+            * Math.ceilDiv(kernel.registers(), REGISTER_UNIT)
+            * REGISTER_UNIT;
+    if (registers > MOST_REGISTERS) {
+      throw refused(
+          "a block of %s threads of %d registers, %d with those of whole warps, %s has %d for one"
+              .formatted(block, kernel.registers(), registers, capability.name(), MOST_REGISTERS));
     }
     var parameters = code.parameters();
     if (arguments.size() != parameters.size()) {

@@ -7,6 +7,11 @@ public interface LoadedKernel {
 
   Kernel kernel();
 
+  /** How many registers a thread has; 0 where that is not known, as on the emulator. */
+  default int registers() {
+    return 0;
+  }
+
   /** Where the machine code came from, for the metrics. */
   Origin origin();
 

@@ -194,11 +194,11 @@ public record Kernel(
   }
 
   private static OptionalInt offset(List<Piece> pieces, String name) {
-    int at = 0;
+    long at = 0;
     for (var piece : pieces) {
       at = align(at, piece.alignment);
       if (piece.name.equals(name)) {
-        return OptionalInt.of(at);
+        return OptionalInt.of(saturated(at));
       }
       at += piece.bytes;
     }
@@ -206,14 +206,19 @@ public record Kernel(
   }
 
   private static int end(List<Piece> pieces) {
-    int at = 0;
+    long at = 0;
     for (var piece : pieces) {
       at = align(at, piece.alignment) + piece.bytes;
     }
-    return at;
+    return saturated(at);
   }
 
-  private static int align(int at, int alignment) {
+  private static long align(long at, int alignment) {
     return Math.ceilDiv(at, alignment) * alignment;
+  }
+
+  /** What is beyond an int is beyond every limit. */
+  private static int saturated(long bytes) {
+    return (int) Math.min(bytes, Integer.MAX_VALUE);
   }
 }

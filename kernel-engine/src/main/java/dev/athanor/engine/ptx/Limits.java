@@ -24,6 +24,11 @@ public record Limits(
 
   public static final Limits NONE = new Limits(List.of(), List.of(), 0, 0, List.of(), false, 0);
 
+  /** Of a kernel that says nothing of clusters. */
+  public Limits(List<Integer> mostThreads, List<Integer> threads, int minBlocks, int maxRegisters) {
+    this(mostThreads, threads, minBlocks, maxRegisters, List.of(), false, 0);
+  }
+
   public Limits {
     mostThreads = List.copyOf(mostThreads);
     threads = List.copyOf(threads);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
 
 /**
@@ -44,7 +45,9 @@ public final class Verifier {
   /**
    * What of a module may hang or be undefined, depending on its launch: instructions that a whole
    * warp has to execute together, where a branch before parts its lanes; and registers that are
-   * read where they are not written on every way, as after a loop that may not be entered.
+   * read where they are not written on every way, as after a loop that may not be entered. And what
+   * is allowed but odd: 64-bit addresses of shared memory, branches to where they stand, and loops
+   * that do nothing.
    */
   public static List<Fault> warnings(Module module) {
     var all = new ArrayList<Fault>();
@@ -56,8 +59,11 @@ public final class Verifier {
   }
 
   private static void warn(Definitions definitions, List<Fault> all) {
-    definitions.doubtful((statement, problem) ->
-        all.add(new Fault(statement.source(), statement.toString(), problem)));
+    BiConsumer<Statement, String> add =
+        (statement, problem) ->
+            all.add(new Fault(statement.source(), statement.toString(), problem));
+    definitions.doubtful(add);
+    new Lints(definitions.code()).check(add);
     all.addAll(Uniformity.of(definitions.code()).partedBarriers());
   }
 

@@ -6,8 +6,11 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Parser;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class LivenessTest {
 
@@ -78,6 +81,47 @@ class LivenessTest {
             ret;
             """);
     assertThat(IntStream.range(0, 4).map(Liveness.of(kernel)::words)).containsExactly(0, 2, 2, 0);
+  }
+
+  /** As many numbers as are asked for are made, and only then used. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 63, 64, 65, 300})
+  void pressureIsTheMostThatIsNeededAtOnce(int values) {
+    var makes =
+        IntStream.range(0, values)
+            .mapToObj("mov.u32 %%a%d, %%tid.x;\n"::formatted)
+            .collect(Collectors.joining());
+    var reads =
+        IntStream.range(0, values)
+            .mapToObj("st.shared.u32 [tile], %%a%d;\n"::formatted)
+            .collect(Collectors.joining());
+    var declared = ".reg .b32 %%a<%d>;\n".formatted(values);
+    assertThat(Liveness.of(kernel(declared + makes + reads + "ret;\n")).mostWords())
+        .isEqualTo(values);
+    // one after the other they share a register, however many there are
+    var each =
+        IntStream.range(0, values)
+            .mapToObj(
+                i -> "mov.u32 %%a%d, %%tid.x;\nst.shared.u32 [tile], %%a%d;\n".formatted(i, i))
+            .collect(Collectors.joining());
+    assertThat(Liveness.of(kernel(declared + each + "ret;\n")).mostWords()).isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 7, 8, 9})
+  void predicatesAreCountedByThemselves(int predicates) {
+    var makes =
+        IntStream.range(0, predicates)
+            .mapToObj("setp.eq.u32 %%q%d, %%r0, %1$d;\n"::formatted)
+            .collect(Collectors.joining());
+    var uses =
+        IntStream.range(0, predicates)
+            .mapToObj("@%%q%d st.shared.u32 [tile], %%r0;\n"::formatted)
+            .collect(Collectors.joining());
+    var start = ".reg .pred %%q<%d>;\nmov.u32 %%r0, %%tid.x;\n".formatted(predicates);
+    assertThat(Liveness.of(kernel(start + makes + uses + "ret;\n")).mostPredicates())
+        .isEqualTo(predicates);
+    assertThat(Liveness.of(kernel(start + makes + "ret;\n")).mostPredicates()).isZero();
   }
 
   private static List<List<String>> live(Kernel kernel) {

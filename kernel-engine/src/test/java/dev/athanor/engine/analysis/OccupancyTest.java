@@ -33,4 +33,14 @@ class OccupancyTest {
         .isEqualTo(new Occupancy(1, 4, 0.0625, Limit.SHARED_MEMORY));
     assertThat(Gpu.RTX_4090.occupancy(128, 32, 100 << 10).blocks()).isZero();
   }
+
+  /** Of 64 registers a block of 1024 threads takes all that there are; of more it does not run. */
+  @Test
+  void moreThanSixtyFourRegistersCostBlocks() {
+    assertThat(Gpu.H100.occupancy(1024, 64, 0))
+        .isEqualTo(new Occupancy(1, 32, 0.5, Limit.REGISTERS));
+    assertThat(Gpu.H100.occupancy(1024, 65, 0)).isEqualTo(new Occupancy(0, 0, 0, Limit.REGISTERS));
+    assertThat(Gpu.H100.occupancy(256, 64, 0).blocks()).isEqualTo(4);
+    assertThat(Gpu.H100.occupancy(256, 65, 0).blocks()).isEqualTo(3);
+  }
 }

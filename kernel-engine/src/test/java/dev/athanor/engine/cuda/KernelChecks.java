@@ -162,7 +162,7 @@ final class KernelChecks extends DriverChecks {
       assertThatIllegalArgumentException()
           .isThrownBy(
               () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(512), 0, List.of())))
-          .withMessageContaining("256 are the most");
+          .withMessageContaining("the kernel is for 256 at most");
       closed.close();
       var setter = load(device, kernel("set_one", 0, Type.U64));
       assertThatIllegalStateException()

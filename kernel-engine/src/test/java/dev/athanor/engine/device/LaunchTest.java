@@ -1,10 +1,14 @@
 package dev.athanor.engine.device;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.Target;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,7 +20,7 @@ class LaunchTest {
   @CsvSource({
     "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads, it asks for 32x2x1'",
     "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads, it asks for 64x1x1'",
-    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, 64 are the most'",
+    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, the kernel is for 64 at most'",
     "'.reqnctapercluster 2', '1, 1', 3,"
         + " 'a grid of 3x1x1 blocks, which is no multiple of its clusters of 2x1x1'"
   })
@@ -25,6 +29,128 @@ class LaunchTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> check(directive, block, blocks))
         .withMessage("cannot launch k: got " + problem);
+  }
+
+  /** A GPU of which this project has none. */
+  private static final Capability DEVICE =
+      new Capability(
+          "test:0", "test device", Target.of("sm_89"), "0", 1, 1024, 49_152, 101_376, 1L << 30);
+
+  /** A kernel without directives, and what its machine code needs. */
+  private record Loaded(int registers, int staticShared) implements LoadedKernel {
+
+    @Override
+    public Kernel kernel() {
+      var arrays =
+          List.of(
+              new SharedArray("tile", 16, staticShared),
+              new SharedArray("dynamic", 16, SharedArray.DYNAMIC));
+      return new Kernel("k", List.of(), arrays, 0, 0, List.of());
+    }
+
+    @Override
+    public Origin origin() {
+      return Origin.HIT;
+    }
+  }
+
+  private static void refuses(int registers, Dim3 grid, Dim3 block, int shared, String got) {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> launch(registers, grid, block, shared))
+        .withMessage("cannot launch k: got " + got);
+  }
+
+  private static void launch(int registers, Dim3 grid, Dim3 block, int shared) {
+    new Launch(new Loaded(registers, 0), grid, block, shared, List.of()).check(DEVICE);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"64, 1024", "255, 256", "168, 384", "128, 512", "72, 896", "0, 1024"})
+  void takesAsManyRegistersAsABlockHas(int registers, int threads) {
+    assertThatCode(() -> launch(registers, Dim3.of(1), Dim3.of(threads), 0))
+        .doesNotThrowAnyException();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "65, 1024, 73728",
+    "255, 257, 73728",
+    "255, 1024, 262144",
+    "169, 384, 67584",
+    "72, 897, 66816"
+  })
+  void refusesMoreRegisters(int registers, int threads, int all) {
+    refuses(
+        registers,
+        Dim3.of(1),
+        Dim3.of(threads),
+        0,
+        "a block of %dx1x1 threads of %d registers, %d with those of whole warps, test device has 65536 for one"
+            .formatted(threads, registers, all));
+  }
+
+  @Test
+  void refusesWhatNoBlockAndNoGridMayBe() {
+    var one = Dim3.of(1);
+    refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads, test device has 1024 for one");
+    refuses(
+        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads, test device has 1024 for one");
+    refuses(
+        8, one, new Dim3(1, 1, 65), 0, "a block that is 65 deep, 64 is the most on test device");
+    refuses(
+        8,
+        Dim3.of(1, 65_536),
+        one,
+        0,
+        "a grid of 1x65536x1 blocks, 65535 is the most for y and z on test device");
+    refuses(
+        8,
+        new Dim3(1, 1, 65_536),
+        one,
+        0,
+        "a grid of 1x1x65536 blocks, 65535 is the most for y and z on test device");
+    assertThatCode(() -> launch(8, new Dim3(Integer.MAX_VALUE, 65_535, 65_535), one, 0))
+        .doesNotThrowAnyException();
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Dim3.of(0))
+        .withMessage("every extent must be at least 1, got 0x1x1");
+  }
+
+  /** Their product is 2^64, which in 64 bits is 0. */
+  @Test
+  void productsDoNotWrapAround() {
+    var huge = new Dim3(1 << 30, 1 << 30, 16);
+    assertThat(huge.count()).isEqualTo(Long.MAX_VALUE);
+    assertThat(new Dim3(Integer.MAX_VALUE, 65_535, 65_535).count())
+        .isEqualTo(2_147_483_647L * 65_535 * 65_535);
+    refuses(
+        8,
+        Dim3.of(1),
+        huge,
+        0,
+        "a block of 1073741824x1073741824x16 threads, test device has 1024 for one");
+    refuses(
+        255,
+        Dim3.of(1),
+        Dim3.of(1024),
+        Integer.MAX_VALUE,
+        "2147483647 bytes of shared memory, test device has 101376 for a block");
+  }
+
+  @Test
+  void sharedMemoryIsThatOfTheKernelAndOfTheLaunch() {
+    assertThatCode(() -> launch(8, Dim3.of(1), Dim3.of(1), 101_376)).doesNotThrowAnyException();
+    refuses(
+        8,
+        Dim3.of(1),
+        Dim3.of(1),
+        101_377,
+        "101377 bytes of shared memory, test device has 101376 for a block");
+    var both = new Loaded(8, 4096);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new Launch(both, Dim3.of(1), Dim3.of(1), 97_281, List.of()).check(DEVICE))
+        .withMessage(
+            "cannot launch k: got 101377 bytes of shared memory, test device has 101376 for a block");
   }
 
   @Test

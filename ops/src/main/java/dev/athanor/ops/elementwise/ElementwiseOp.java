@@ -10,6 +10,7 @@ import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
@@ -17,6 +18,7 @@ import dev.athanor.ops.Tolerance;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
 import java.util.stream.LongStream;
@@ -52,6 +54,14 @@ record ElementwiseOp(
 
   private List<String> names() {
     return description.inputs().stream().map(Input::name).toList();
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    boolean equal =
+        inputs.values().stream().map(TensorType::shape).distinct().count() == 1
+            && inputs.values().stream().noneMatch(type -> type.shape().rank() == 0);
+    return equal ? Optional.of(new Rows(inputs.keySet())) : Optional.empty();
   }
 
   private <T> List<T> inOrder(Map<String, T> inputs) {

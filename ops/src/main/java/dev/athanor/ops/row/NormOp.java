@@ -10,6 +10,7 @@ import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.row.NormFunction.Residual;
@@ -18,6 +19,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** A norm of rows, with weights and perhaps a residual. */
@@ -69,6 +72,11 @@ public final class NormOp implements Op {
   @Override
   public OpDescription description() {
     return description;
+  }
+
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return RowShape.rows(inputs, residual ? Set.of("x", "residual") : Set.of("x"));
   }
 
   private int flops() {

@@ -2,10 +2,12 @@ package dev.athanor.ops.row;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -52,6 +54,15 @@ record RowShape(String name, TensorType tensor, int rows, int n) {
               .formatted(name, tensor.shape(), rows, n, MOST));
     }
     return new RowShape(name, tensor, (int) rows, (int) n);
+  }
+
+  static int rank(Map<String, TensorType> inputs) {
+    return input(inputs, "x").shape().rank();
+  }
+
+  /** Of several rows those that have inputs of their own. */
+  static Optional<Rows> rows(Map<String, TensorType> inputs, Set<String> own) {
+    return rank(inputs) < 2 ? Optional.empty() : Optional.of(new Rows(own));
   }
 
   DType dtype() {

@@ -12,6 +12,7 @@ import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Rows;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
 
@@ -65,6 +67,14 @@ public final class Softmax implements Op {
             "y = exp(scale · x - m) / Σ exp(scale · x - m), where m is the maximum of scale · x"
                 + (dropout ? "; times mask / (1 - probability)" : ""),
             "5·N a row");
+  }
+
+  /** Causal, the last two dimensions are one matter. */
+  @Override
+  public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
+    return attributes.flag("causal") && RowShape.rank(inputs) < 3
+        ? Optional.empty()
+        : RowShape.rows(inputs, inputs.keySet());
   }
 
   @Override

@@ -6,11 +6,13 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Liveness;
 import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.ptx.Fault;
 import dev.athanor.engine.ptx.Form;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Verifier;
 import dev.athanor.ops.Catalogue;
 import java.util.ArrayList;
 import java.util.List;
@@ -81,8 +83,10 @@ public final class PtxCommand implements Callable<Integer> {
       long instructions,
       Map<String, Long> mix,
       int registersLive,
+      int predicatesLive,
       int staticSharedBytes,
       int maxThreads,
+      List<String> warnings,
       List<Assembled> assembled) {}
 
   /** What an assembler made of it. */
@@ -157,6 +161,7 @@ public final class PtxCommand implements Callable<Integer> {
   private Stats stats(Kernel kernel, @Nullable Target target) {
     var module = Module.of(kernel);
     var ptx = module.toString();
+    var liveness = Liveness.of(kernel);
     var mix =
         kernel
             .instructions()
@@ -169,9 +174,11 @@ public final class PtxCommand implements Callable<Integer> {
         ptx,
         kernel.instructions().count(),
         mix,
-        Liveness.of(kernel).mostWords(),
+        liveness.mostWords(),
+        liveness.mostPredicates(),
         kernel.staticSharedBytes(),
         kernel.maxThreads(),
+        Verifier.warnings(module).stream().map(Fault::toString).toList(),
         target == null ? List.of() : assembled(kernel, ptx, target));
   }
 
@@ -212,13 +219,14 @@ public final class PtxCommand implements Callable<Integer> {
   private static List<String> report(Stats kernel) {
     var lines = new ArrayList<String>();
     lines.add(
-        "%s: .version %s, .target %s, %d instructions, at most %d registers live, %d bytes of static shared memory, %d threads"
+        "%s: .version %s, .target %s, %d instructions, at most %d registers live and %d predicates, %d bytes of static shared memory, %d threads"
             .formatted(
                 kernel.name(),
                 kernel.version(),
                 kernel.target(),
                 kernel.instructions(),
                 kernel.registersLive(),
+                kernel.predicatesLive(),
                 kernel.staticSharedBytes(),
                 kernel.maxThreads()));
     lines.add("");
@@ -232,6 +240,7 @@ public final class PtxCommand implements Callable<Integer> {
                 String.format(
                     Locale.ROOT, "%.1f%%", 100.0 * e.getValue() / kernel.instructions())));
     lines.addAll(mix.text());
+    kernel.warnings().forEach(lines::add);
     if (!kernel.assembled().isEmpty()) {
       lines.add("");
       var table =

@@ -109,7 +109,7 @@ public final class Safetensors {
     var tensors = new LinkedHashMap<String, HostTensor>();
     for (var entry : types.entrySet()) {
       var at = field + "." + excerpt(entry.getKey());
-      tensors.put(entry.getKey(), Tensors.readPart(entry.getValue(), in, limit, at));
+      tensors.put(entry.getKey(), Tensors.readNext(entry.getValue(), in, limit, at));
     }
     if (in.read() >= 0) {
       throw invalid(field, "there is more after the data of the last tensor");

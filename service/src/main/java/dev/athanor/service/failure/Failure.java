@@ -19,6 +19,8 @@ public abstract sealed class Failure extends RuntimeException {
     INVALID_ATTRIBUTE,
     MISSING_INPUT,
     UNKNOWN_FIELD,
+    UNAUTHENTICATED,
+    FORBIDDEN,
     NOT_FOUND,
     UNKNOWN_OP,
     UNKNOWN_HANDLE,
@@ -38,6 +40,7 @@ public abstract sealed class Failure extends RuntimeException {
     DRAINING,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
+    CANCELLED,
     OUT_OF_DEVICE_MEMORY,
     INTERNAL;
 

@@ -91,7 +91,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       }
     }
     file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(new Call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+    return new OpRequest(
+        new Call(op, inputs, attributes, outputs, Target.INLINE, sayable, terms), Map.of());
   }
 
   private static List<String> names(OpDescription op) {
@@ -151,7 +152,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      var call = new Call(runnable, inputs, attributes, outputs, sayable, terms);
+      var call = new Call(runnable, inputs, attributes, outputs, Target.INLINE, sayable, terms);
       return new OpRequest(call, encodings);
     }
 

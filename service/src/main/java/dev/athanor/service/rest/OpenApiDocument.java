@@ -2,12 +2,16 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.security.Rule;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Rules.Match;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +29,12 @@ final class OpenApiDocument {
 
   private OpenApiDocument() {}
 
-  /** The document as YAML. */
-  static String of(Collection<OpDescription> ops) {
+  /**
+   * The document as YAML.
+   *
+   * @param rules who may ask for what
+   */
+  static String of(Collection<OpDescription> ops, Rules rules) {
     var document = read();
     var paths = new LinkedHashMap<String, Object>();
     map(document.get("paths"))
@@ -36,12 +44,30 @@ final class OpenApiDocument {
             ops.forEach(op -> paths.put("/ops/" + op.name(), path(op, map(item))));
           }
         });
+    paths.forEach((path, item) ->
+        map(item).forEach((method, operation) -> secure(method, path, operation, rules)));
     document.put("paths", paths);
     var options = new DumperOptions();
     options.setDefaultFlowStyle(DumperOptions.FlowStyle.BLOCK);
     options.setWidth(120);
     options.setDereferenceAliases(true);
     return new Yaml(options).dump(document);
+  }
+
+  /** Says which scope an operation needs, by whichever way callers show who they are. */
+  private static void secure(String method, String path, Object operation, Rules rules) {
+    if (rules.route(method.toUpperCase(Locale.ROOT), path) instanceof Match.Ruled(Rule rule)
+        && rule.scope() != null) {
+      var scopes = List.of(rule.scope().text());
+      map(operation)
+          .put(
+              "security",
+              List.of(
+                  Map.of("bearer", scopes),
+                  Map.of("apiKey", scopes),
+                  Map.of("certificate", scopes),
+                  Map.of()));
+    }
   }
 
   private static Map<String, Object> read() {

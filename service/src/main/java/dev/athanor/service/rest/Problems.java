@@ -26,6 +26,8 @@ final class Problems {
           MISSING_INPUT,
           UNKNOWN_FIELD ->
           HttpStatus.BAD_REQUEST;
+      case UNAUTHENTICATED -> HttpStatus.UNAUTHORIZED;
+      case FORBIDDEN -> HttpStatus.FORBIDDEN;
       case NOT_FOUND, UNKNOWN_OP, UNKNOWN_HANDLE -> HttpStatus.NOT_FOUND;
       case METHOD_NOT_ALLOWED -> HttpStatus.METHOD_NOT_ALLOWED;
       case NOT_ACCEPTABLE -> HttpStatus.NOT_ACCEPTABLE;
@@ -39,7 +41,8 @@ final class Problems {
       case UNSUPPORTED_ON_DEVICE, IDEMPOTENCY_KEY_REUSED -> HttpStatus.UNPROCESSABLE_CONTENT;
       case QUEUE_FULL, QUOTA_EXCEEDED -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
-      case DRAINING, DEVICE_LOST -> HttpStatus.SERVICE_UNAVAILABLE;
+      // nobody is there to read it
+      case DRAINING, DEVICE_LOST, CANCELLED -> HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
       case OUT_OF_DEVICE_MEMORY -> HttpStatus.INSUFFICIENT_STORAGE;
     };

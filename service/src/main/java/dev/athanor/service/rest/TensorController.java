@@ -106,7 +106,7 @@ class TensorController {
       var body = Requests.body(request, settings.maxBodyBytes());
       info = create(request, media, body, options, terms);
     } else {
-      info = createOnce(checkedKey(key), request, media, options, terms);
+      info = createOnce(key, request, media, options, terms);
     }
     response.setHeader("Location", "/tensors/" + info.handle());
     TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info, device);
@@ -152,7 +152,7 @@ class TensorController {
       charge.close();
       throw e;
     }
-    return transfers.create(tensor, charge, options, terms.deadline());
+    return transfers.create(tensor, charge, options, terms);
   }
 
   private HostTensor octets(@Nullable TensorType declared, InputStream body) throws IOException {
@@ -229,16 +229,6 @@ class TensorController {
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every Java has SHA-256", e);
     }
-  }
-
-  private static String checkedKey(String key) {
-    if (key.isBlank() || key.length() > 255) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "Idempotency-Key",
-          "Idempotency-Key has %d characters; it must have 1 to 255".formatted(key.length()));
-    }
-    return key;
   }
 
   @GetMapping("/tensors")
@@ -327,12 +317,12 @@ class TensorController {
       if (parser.nextToken() != JsonToken.VALUE_NUMBER_INT
           || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
           || parser.getLongValue() < 0
-          || parser.getLongValue() > Requests.LONGEST_LEASE) {
+          || parser.getLongValue() > Tensors.LONGEST_LEASE_SECONDS) {
         throw new Failure.Refused(
             Code.INVALID_ATTRIBUTE,
             "ttlSeconds",
             "ttlSeconds is %s; it must be an integer 0 to %d"
-                .formatted(Tensors.excerpt(parser.getString()), Requests.LONGEST_LEASE));
+                .formatted(Tensors.excerpt(parser.getString()), Tensors.LONGEST_LEASE_SECONDS));
       }
       lease = Duration.ofSeconds(parser.getLongValue());
     }

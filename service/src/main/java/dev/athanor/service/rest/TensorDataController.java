@@ -178,6 +178,9 @@ class TensorDataController {
         reader.read(at, piece);
         at += piece.byteSize();
         left -= piece.byteSize();
+        if (left == 0) {
+          reader.close(); // a client that is slow to take the rest holds nothing
+        }
       }
       return piece;
     }

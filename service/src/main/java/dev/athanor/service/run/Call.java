@@ -3,6 +3,7 @@ package dev.athanor.service.run;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param inputs by the names of the description
  * @param attributes as they were given
- * @param outputs what to do with outputs; those that are not named come back inline
+ * @param outputs what to do with outputs
+ * @param others what to do with outputs that are not named; null for nothing
  * @param sayable the dtypes that an inline output may have, which are those of the answer's form
  */
 public record Call(
@@ -20,8 +22,16 @@ public record Call(
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
+    @Nullable Target others,
     Set<DType> sayable,
     Terms terms) {
+
+  public Call {
+    inputs = Map.copyOf(inputs);
+    attributes = Map.copyOf(attributes);
+    outputs = Map.copyOf(outputs);
+    sayable = Set.copyOf(sayable);
+  }
 
   /** A call whose answer can say all dtypes. */
   public Call(
@@ -29,15 +39,19 @@ public record Call(
       Map<String, Input> inputs,
       Map<String, ?> attributes,
       Map<String, Target> outputs,
+      @Nullable Target others,
       Terms terms) {
-    this(op, inputs, attributes, outputs, Set.of(DType.values()), terms);
+    this(op, inputs, attributes, outputs, others, Set.of(DType.values()), terms);
   }
 
-  public Call {
-    inputs = Map.copyOf(inputs);
-    attributes = Map.copyOf(attributes);
-    outputs = Map.copyOf(outputs);
-    sayable = Set.copyOf(sayable);
+  /** A call whose outputs come back inline where they are not named. */
+  public Call(
+      Op op,
+      Map<String, Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Terms terms) {
+    this(op, inputs, attributes, outputs, Target.INLINE, terms);
   }
 
   /** Where an input comes from. */
@@ -60,8 +74,22 @@ public record Call(
 
   /** Where the elements of an output go. */
   public sealed interface Destination {
-    /** Back to the client. */
-    record Inline() implements Destination {}
+    /**
+     * Back to the client.
+     *
+     * @param readable the dtypes that the client can be sent; an output of another one is refused
+     *     before anything runs
+     */
+    record Inline(Set<DType> readable) implements Destination {
+      public Inline {
+        readable = Set.copyOf(readable);
+      }
+
+      /** Of whatever dtype. */
+      public Inline() {
+        this(EnumSet.allOf(DType.class));
+      }
+    }
 
     /** Into a new resident tensor. */
     record Keep() implements Destination {}

@@ -3,6 +3,7 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.schedule.Scheduler.Phase;
 import java.time.Duration;
 import java.util.UUID;
 import org.slf4j.Logger;
@@ -16,11 +17,11 @@ public final class DeviceHealth {
 
   private volatile boolean tested;
   private volatile boolean lost;
-  private volatile boolean draining;
+  private volatile Phase phase = Phase.SERVING;
 
   /** Whether the device passed its test, answers, and takes new work. */
   public boolean isReady() {
-    return tested && !lost && !draining;
+    return tested && !lost && phase == Phase.SERVING;
   }
 
   /** Whether the device is gone for good. */
@@ -33,9 +34,9 @@ public final class DeviceHealth {
     tested = true;
   }
 
-  /** From now on new work is refused, or no longer. */
-  void drain(boolean on) {
-    draining = on;
+  /** How far the service has gone towards its end. */
+  void enter(Phase now) {
+    phase = now;
   }
 
   /**
@@ -45,15 +46,23 @@ public final class DeviceHealth {
    */
   public void admit() {
     if (lost) {
-      throw new Failure.Busy(
-          Code.DEVICE_LOST,
-          "the device no longer answers, and the tensors it held are gone",
-          RETRY_ELSEWHERE);
+      throw deviceLost();
     }
-    if (draining) {
-      throw new Failure.Busy(
-          Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
+    if (phase.compareTo(Phase.REFUSING) >= 0) {
+      throw draining();
     }
+  }
+
+  static Failure deviceLost() {
+    return new Failure.Busy(
+        Code.DEVICE_LOST,
+        "the device no longer answers, and the tensors it held are gone",
+        RETRY_ELSEWHERE);
+  }
+
+  static Failure draining() {
+    return new Failure.Busy(
+        Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
   }
 
   /** What to tell a client of a fault; a lost device is remembered. */
@@ -66,10 +75,7 @@ public final class DeviceHealth {
           LOG.error("the device is lost", e);
         }
         lost = true;
-        yield new Failure.Busy(
-            Code.DEVICE_LOST,
-            "the device no longer answers, and the tensors it held are gone",
-            RETRY_ELSEWHERE);
+        yield deviceLost();
       }
       case DeviceException.KernelFault e -> internal(e);
       case DeviceException.LoadFailed e -> internal(e);

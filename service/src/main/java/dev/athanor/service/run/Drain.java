@@ -5,33 +5,29 @@ import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
- * The first step of a shutdown: new work is refused, and what is under way finishes. Only then does
- * the web server stop, so that clients still learn why they are refused.
+ * The first step of a shutdown: readiness goes, then new work is refused, and what is under way
+ * finishes. Only then does the web server stop, so that clients still learn why they are refused.
  */
 public final class Drain implements SmartLifecycle {
 
   private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
 
-  private final DeviceHealth health;
   private final StreamPool streams;
   private volatile boolean running;
 
-  public Drain(DeviceHealth health, StreamPool streams) {
-    this.health = health;
+  public Drain(StreamPool streams) {
     this.streams = streams;
   }
 
   @Override
   public void start() {
-    health.drain(false);
     running = true;
   }
 
   @Override
   public void stop() {
-    health.drain(true);
     LOG.info("draining: {} jobs at work, {} waiting", streams.busy(), streams.waiting());
-    streams.awaitIdle();
+    streams.drain();
     running = false;
   }
 
@@ -47,6 +43,12 @@ public final class Drain implements SmartLifecycle {
   @Override
   public boolean isRunning() {
     return running;
+  }
+
+  /** What is drained is at its end and cannot be started again. */
+  @Override
+  public boolean isPauseable() {
+    return false;
   }
 
   /** Before the web server, whose phases lie below. */

@@ -25,6 +25,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -116,7 +117,8 @@ public final class OpRunner {
   }
 
   private Result run(StepsJob job, long asked, Terms terms) {
-    var ran = streams.run(job, terms.deadline());
+    streams.run(job, terms);
+    var ran = job.ran();
     var timing =
         new Result.Timing(
             (ran.started() - asked) / 1e3,
@@ -128,6 +130,9 @@ public final class OpRunner {
     for (int i = 0; i < job.steps().size(); i++) {
       var step = job.steps().get(i);
       steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
+    }
+    if (ran.company() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
     }
     record(job.steps(), steps, timing);
     return new Result(steps, job.outputs(), timing);
@@ -142,24 +147,29 @@ public final class OpRunner {
       op.byName(call.inputs())
           .forEach((name, input) -> inputs.put(name, job.input(input, "inputs." + name)));
       call.outputs().keySet().forEach(name -> requireOutput(op, name));
-      var given = step(job, call.op(), inputs, attributes(call));
+      var attributes = attributes(call);
+      var given = step(job, call.op(), inputs, attributes);
       for (var output : op.outputs()) {
         var value = given.get(output.name());
         if (value != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
-          if (target.destination() instanceof Destination.Inline
-              && !call.sayable().contains(value.type().dtype())) {
-            throw new Failure.Refused(
-                Code.NOT_ACCEPTABLE,
-                "outputs." + output.name(),
-                "output \"%s\" is %s, for which the form of the answer has no dtype; keep it as a handle"
-                    .formatted(output.name(), value.type()));
+          var target = call.outputs().getOrDefault(output.name(), call.others());
+          if (target != null) {
+            requireSayable(call, output.name(), value.type(), target);
+            output(job, output.name(), value, target);
           }
-          output(job, output.name(), value, target);
         } else if (call.outputs().containsKey(output.name())) {
           throw notComputed(op, output.name(), "outputs." + output.name());
         }
       }
+      var handles = new HashMap<String, String>();
+      op.byName(call.inputs())
+          .forEach((name, input) -> {
+            if (input instanceof Call.Input.Resident(var handle)) {
+              handles.put(name, handle);
+            }
+          });
+      Together.of(call.op(), attributes, job.onlyStep(), handles, kernels, this::sameKernel)
+          .ifPresent(job::share);
       job.lock();
       return job;
     } catch (OpException e) {
@@ -242,9 +252,15 @@ public final class OpRunner {
               onPlan.accept(problem);
               return chosen;
             });
+    plan.load(kernels); // so that no stream waits for a compiler
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(description.name(), plan, dtype, inputs);
+  }
+
+  /** The plan of a problem that has the kernel of this name. */
+  private Optional<Plan> sameKernel(Problem problem, String kernel) {
+    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {
@@ -256,6 +272,17 @@ public final class OpRunner {
           "output \"%s\" is %s, got %s".formatted(name, dtype.text(), target.dtype().text()));
     }
     job.output(name, value, target.destination());
+  }
+
+  private static void requireSayable(Call call, String name, TensorType type, Target target) {
+    if (target.destination() instanceof Destination.Inline
+        && !call.sayable().contains(type.dtype())) {
+      throw new Failure.Refused(
+          Code.NOT_ACCEPTABLE,
+          "outputs." + name,
+          "output \"%s\" is %s, for which the form of the answer has no dtype; keep it as a handle"
+              .formatted(name, type));
+    }
   }
 
   private static void requireOutput(OpDescription op, String name) {

@@ -1,17 +1,44 @@
 package dev.athanor.service.run;
 
+import dev.athanor.service.schedule.Policy;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
+import jakarta.validation.constraints.NotNull;
+import java.time.Duration;
 import org.springframework.boot.context.properties.bind.DefaultValue;
+import org.springframework.util.unit.DataSize;
 
 /**
- * How much work may be under way.
+ * How much work may be under way, and how it ends.
  *
  * @param streams how many jobs run on the device at once
  * @param queue how many jobs may wait for a stream
+ * @param queueTime how much work may wait for a stream, in estimated time on the device
+ * @param queueBytes how much host memory the jobs that wait may hold
  * @param plans how many plans are kept
+ * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
+ *     work in: as long as it takes until nobody sends any
+ * @param drainPatience how long after that the work under way may take
  */
 public record RunSettings(
     @Min(1) @Max(64) @DefaultValue("4") int streams,
     @Min(1) @Max(10_000) @DefaultValue("256") int queue,
-    @Min(1) @DefaultValue("4096") int plans) {}
+    @NotNull @DefaultValue("10s") Duration queueTime,
+    @NotNull @DefaultValue("1GB") DataSize queueBytes,
+    @Min(1) @DefaultValue("4096") int plans,
+    @NotNull @DefaultValue("0s") Duration drainGrace,
+    @NotNull @DefaultValue("50s") Duration drainPatience) {
+
+  Policy policy() {
+    var usual = Policy.DEFAULT;
+    return new Policy(
+        usual.bands(),
+        usual.age(),
+        usual.quantum(),
+        usual.arrears(),
+        new Policy.Queue(queue, queueTime, queueBytes.toBytes()),
+        usual.batch(),
+        drainGrace,
+        drainPatience);
+  }
+}

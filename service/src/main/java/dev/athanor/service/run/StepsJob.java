@@ -13,6 +13,7 @@ import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TenantTensors.Charge;
@@ -29,15 +30,21 @@ import org.jspecify.annotations.Nullable;
 /**
  * A run of ops one after the other, with all that it holds. A call of an op is a run of one step.
  */
-final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
+final class StepsJob implements Job {
 
   /**
    * How long it took.
    *
    * @param started on the clock of {@link System#nanoTime()}
    * @param stepMicros of each step
+   * @param company how many runs the launch did whose first this was; 0 when another was
    */
-  record Ran(long started, double uploadMicros, List<Double> stepMicros, double downloadMicros) {
+  record Ran(
+      long started,
+      double uploadMicros,
+      List<Double> stepMicros,
+      double downloadMicros,
+      int company) {
     double kernelMicros() {
       return stepMicros.stream().mapToDouble(Double::doubleValue).sum();
     }
@@ -61,7 +68,7 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
       return type;
     }
 
-    private DeviceTensor tensor() {
+    DeviceTensor tensor() {
       return Objects.requireNonNull(tensor);
     }
   }
@@ -98,6 +105,12 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     }
   }
 
+  /** What estimates begin with, of any device; how long the kernels take corrects them. */
+  private static final double BYTES_PER_MICRO = 1e6;
+
+  private static final double FLOPS_PER_MICRO = 1e8;
+  private static final double LAUNCH_MICROS = 10;
+
   private final DeviceMemory memory;
   private final KernelCache kernels;
   private final TenantTensors tensors;
@@ -114,10 +127,15 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
   /** The step whose fault it would be now; -1 where that is not known. */
   private volatile int current = -1;
 
+  /** Whether the outputs were computed in another run's memory. */
+  private boolean inCompany;
+
   /** Whether tensors that were there before may hold something new. */
   private boolean touched;
 
   private boolean committed;
+  private @Nullable Ran ran;
+  private @Nullable Together together;
 
   StepsJob(DeviceMemory memory, KernelCache kernels, TenantTensors tensors, Deadline deadline) {
     this.memory = memory;
@@ -169,7 +187,14 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     value.isOutput = true;
     var out =
         switch (destination) {
-          case Destination.Inline _ -> {
+          case Destination.Inline(var readable) -> {
+            if (!readable.contains(type.dtype())) {
+              throw new Failure.Refused(
+                  Code.UNSUPPORTED_DTYPE,
+                  "outputs." + name,
+                  "output \"%s\" is %s, which travels as raw bytes only; ask for those, or keep it as a handle"
+                      .formatted(name, type.dtype().text()));
+            }
             inlineBytes += type.bytes();
             if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
               throw new Failure.Refused(
@@ -204,8 +229,29 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
 
   // -- on the stream
 
+  /** Estimates are wrong by kernel: each has its own share of the device's peak. */
   @Override
-  public Ran run(Stream stream) {
+  public Object kind() {
+    return steps.stream().map(step -> step.plan.kernel()).toList();
+  }
+
+  @Override
+  public long cost() {
+    double micros = 0;
+    for (var step : steps) {
+      var cost = step.plan.cost();
+      micros += Math.max(cost.bytes() / BYTES_PER_MICRO, cost.flops() / FLOPS_PER_MICRO);
+    }
+    return (long) ((LAUNCH_MICROS * steps.size() + micros) * 1e3) + Transfers.cost(hostBytes());
+  }
+
+  @Override
+  public long hostBytes() {
+    return inlineBytes + uploads.values().stream().mapToLong(t -> t.type().bytes()).sum();
+  }
+
+  @Override
+  public void run(Stream stream) {
     long started = System.nanoTime();
     deadline.check();
     try (var marks = new Marks(stream)) {
@@ -234,8 +280,12 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
       for (int i = 1; i < last; i++) {
         stepMicros.add(marks.micros(i));
       }
-      return new Ran(started, marks.micros(0), stepMicros, marks.micros(last));
+      ran = new Ran(started, marks.micros(0), stepMicros, marks.micros(last), 1);
     }
+  }
+
+  Ran ran() {
+    return Objects.requireNonNull(ran, "it has run");
   }
 
   private void run(Step step, int index, Stream stream) {
@@ -246,7 +296,7 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     });
     var inputs = new HashMap<String, DeviceTensor>();
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
-    var workspace = workspace(step.plan.workspaceBytes());
+    var workspace = workspace(step.plan);
     touched = writesDirectly();
     step.plan.enqueue(kernels, stream, new Bindings(inputs, results, workspace));
     workspace.ifPresent(buffer -> release(buffer, stream));
@@ -259,7 +309,9 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     }
   }
 
-  private Optional<Buffer> workspace(long bytes) {
+  /** What a plan computes on the way. */
+  Optional<Buffer> workspace(Plan plan) {
+    long bytes = plan.workspaceBytes();
     if (bytes == 0) {
       return Optional.empty();
     }
@@ -268,7 +320,8 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     return Optional.of(buffer);
   }
 
-  private DeviceTensor temporary(TensorType type) {
+  /** Memory that is given back with all else. */
+  DeviceTensor temporary(TensorType type) {
     var buffer = memory.allocate(type.bytes());
     temporaries.add(buffer);
     return new DeviceTensor(type, buffer);
@@ -288,7 +341,7 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
    * happen any more.
    */
   private boolean writesDirectly() {
-    return steps.size() == 1 && !deadline.isSet();
+    return steps.size() == 1 && !deadline.isSet() && !inCompany;
   }
 
   private DeviceTensor target(Value value) {
@@ -309,8 +362,69 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
     }
   }
 
+  // -- in company; see Together
+
+  /** Lets the run, of one step, share a launch. */
+  void share(Together with) {
+    together = with;
+  }
+
   @Override
-  public void commit(Stream stream, Ran ran) {
+  public Optional<Ticket.Batch> batch() {
+    return Optional.ofNullable(together).map(Together::batch);
+  }
+
+  @Override
+  public boolean runTogether(Stream stream, List<Job> jobs) {
+    return Objects.requireNonNull(together, "it has a batch")
+        .run(stream, jobs.stream().map(StepsJob.class::cast).toList());
+  }
+
+  Step onlyStep() {
+    return steps.getFirst();
+  }
+
+  /** Brings an input's elements to a place in memory. */
+  void copyInput(String name, Stream stream, Buffer target, long offset) {
+    var value = Objects.requireNonNull(onlyStep().inputs.get(name));
+    var upload = uploads.get(value);
+    if (upload != null) {
+      stream.upload(upload.data(), target, offset);
+    } else {
+      stream.copy(value.tensor().buffer(), 0, target, offset, value.type.bytes());
+    }
+  }
+
+  /** Takes an output's elements from a place in memory, to where the client wants them. */
+  void takeOutput(String name, Stream stream, Buffer source, long offset) {
+    inCompany = true;
+    var value = Objects.requireNonNull(onlyStep().outputs.get(name));
+    for (var out : outs) {
+      if (out.value == value) {
+        if (out.destination instanceof Destination.Inline) {
+          out.host = HostTensor.zeros(value.type);
+          stream.download(source, offset, out.host.data());
+        } else {
+          value.tensor = temporary(value.type);
+          stream.copy(source, offset, value.tensor().buffer(), 0, value.type.bytes());
+        }
+      }
+    }
+  }
+
+  @Override
+  public void leave() {
+    temporaries.forEach(memory::free);
+    temporaries.clear();
+    inCompany = false;
+  }
+
+  void ranTogether(Ran all) {
+    ran = all;
+  }
+
+  @Override
+  public void commit(Stream stream) {
     for (var out : outs) {
       if (out.into != null && !writesDirectly()) {
         touched = true;
@@ -376,7 +490,7 @@ final class StepsJob implements StreamPool.Job<StepsJob.Ran> {
   }
 
   /** Places in the stream, the first where it is made. */
-  private static final class Marks implements AutoCloseable {
+  static final class Marks implements AutoCloseable {
     private final Stream stream;
     private final List<Event> events = new ArrayList<>();
 

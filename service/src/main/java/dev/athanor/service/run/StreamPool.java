@@ -6,87 +6,86 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.schedule.Decision;
+import dev.athanor.service.schedule.Decision.Reason;
+import dev.athanor.service.schedule.Event;
+import dev.athanor.service.schedule.Scheduler;
+import dev.athanor.service.schedule.Scheduler.Load;
+import dev.athanor.service.schedule.Ticket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Phaser;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A bounded number of streams, each with a thread of its own, and one fair queue of bounded length
- * before them. Platform threads, since calls into a driver block and the emulator computes: neither
- * shall hold up the virtual threads that serve requests.
+ * Carries out what the {@link Scheduler} decides: a number of streams, each with a thread of its
+ * own, and clients that wait for their answers. The streams' threads are platform threads, since
+ * calls into a driver block and the emulator computes: neither shall hold up the virtual threads
+ * that serve requests.
  */
 public final class StreamPool implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(StreamPool.class);
   private static final Duration RETRY = Duration.ofSeconds(1);
 
-  /** Work for a stream. Whatever happens, {@link #close} is called exactly once, after all else. */
-  interface Job<T> extends AutoCloseable {
+  /** How often a client that waits is looked after. */
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
-    /** Does the work and waits for it. */
-    T run(Stream stream);
+  private static final int DEVICE = 0;
 
-    /** Makes the result visible to others; not called when nobody waits for it any more. */
-    default void commit(Stream stream, T result) {}
+  /** A job and whoever waits for it. */
+  private static final class Turn {
+    final long id;
+    final Job job;
+    final Deadline deadline;
+    final CompletableFuture<Boolean> answer = new CompletableFuture<>();
 
-    /** Gives back all that the job holds. */
-    @Override
-    void close();
-  }
+    // guarded by the pool's lock
+    boolean started;
+    boolean inTime;
+    @Nullable RuntimeException fault;
 
-  private enum State {
-    QUEUED,
-    RUNNING,
-    DONE,
-    /** Its client has gone before it was done. */
-    ABANDONED
-  }
-
-  private static final class Ticket<T> {
-    final Job<T> job;
-    final CompletableFuture<T> result = new CompletableFuture<>();
-    final AtomicReference<State> state = new AtomicReference<>(State.QUEUED);
-
-    Ticket(Job<T> job) {
+    Turn(long id, Job job, Deadline deadline) {
+      this.id = id;
       this.job = job;
-    }
-
-    boolean move(State from, State to) {
-      return state.compareAndSet(from, to);
+      this.deadline = deadline;
     }
   }
 
   private final DeviceHealth health;
-  private final BlockingQueue<Ticket<?>> queue;
-  private final int capacity;
-  private final AtomicInteger busy = new AtomicInteger();
+  private final Scheduler scheduler;
+  private final long origin = System.nanoTime();
 
-  /** Counts what is queued or running. */
-  private final Phaser underWay = new Phaser(1);
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Map<Long, Turn> turns = new HashMap<>();
+  private long lastId;
 
+  private final CompletableFuture<Boolean> drained = new CompletableFuture<>();
+  private final List<BlockingQueue<List<Turn>>> started = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
-  private volatile boolean closed;
 
   public StreamPool(Device device, DeviceHealth health, RunSettings settings) {
     this.health = health;
-    this.capacity = settings.queue();
-    queue = new ArrayBlockingQueue<>(capacity, true);
+    scheduler = new Scheduler(settings.policy(), 1, settings.streams());
     for (int i = 0; i < settings.streams(); i++) {
+      int number = i;
       var stream = device.openStream();
-      threads.add(Thread.ofPlatform().daemon().name("stream-" + i).start(() -> serve(stream)));
+      started.add(new ArrayBlockingQueue<>(1)); // a stream is given work only when it is idle
+      threads.add(
+          Thread.ofPlatform().daemon().name("stream-" + i).start(() -> serve(stream, number)));
     }
   }
 
@@ -94,124 +93,236 @@ public final class StreamPool implements AutoCloseable {
    * Runs a job and waits for it.
    *
    * @throws Failure.Busy with {@code queue-full}, {@code draining} or {@code device-lost}
-   * @throws Failure.TooLate when the deadline passes first; what is running is then left to finish,
-   *     and its result is dropped
+   * @throws Failure.TooLate when the deadline passes first, or would by the estimate; what is
+   *     running is then left to finish, and its result is dropped
    * @throws Failure what a fault of the device means
    */
-  <T> T run(Job<T> job, Deadline deadline) {
-    var ticket = new Ticket<>(job);
-    boolean queued = false;
+  void run(Job job, Terms terms) {
+    var deadline = terms.deadline();
+    Turn turn;
+    lock.lock();
     try {
-      health.admit();
-      deadline.check();
-      underWay.register();
-      queued = queue.offer(ticket);
-      if (!queued) {
-        underWay.arriveAndDeregister();
-        throw new Failure.Busy(
-            Code.QUEUE_FULL,
-            "%d jobs wait for the device already, which is the most; try again".formatted(capacity),
-            RETRY);
-      }
+      turn = new Turn(++lastId, job, deadline);
+      turns.put(turn.id, turn);
     } finally {
-      if (!queued) {
-        job.close();
+      lock.unlock();
+    }
+    tell(new Event.Submit(ticket(turn.id, job, terms)));
+    while (true) {
+      try {
+        long wait = Math.clamp(deadline.remainingNanos() + 1, 1, LOOK_NANOS);
+        turn.answer.get(wait, TimeUnit.NANOSECONDS);
+        return;
+      } catch (ExecutionException e) {
+        throw answered(e);
+      } catch (TimeoutException e) {
+        boolean gone = deadline.remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
+        tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        tell(new Event.Cancel(turn.id));
+        join(turn);
+        return;
       }
     }
-    return await(ticket, deadline);
   }
 
-  private <T> T await(Ticket<T> ticket, Deadline deadline) {
-    long wait = Math.max(deadline.remainingNanos(), 0);
+  private static void join(Turn turn) {
     try {
-      return outcome(ticket, wait);
-    } catch (TimeoutException e) {
-      if (abandon(ticket)) {
-        throw new Failure.TooLate(deadline);
-      }
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      if (abandon(ticket)) {
-        throw new Failure.Busy(Code.DRAINING, "the service is shutting down", RETRY);
-      }
-    }
-    // It was done at the last moment; what is left takes no time.
-    try {
-      return ticket.result.join();
+      turn.answer.join();
     } catch (CompletionException e) {
-      throw failure(e.getCause());
+      throw answered(e);
     }
   }
 
-  private <T> T outcome(Ticket<T> ticket, long nanos)
-      throws InterruptedException, TimeoutException {
-    try {
-      return ticket.result.get(nanos, TimeUnit.NANOSECONDS);
-    } catch (ExecutionException e) {
-      throw failure(e.getCause());
-    }
+  private static RuntimeException answered(Exception e) {
+    return e.getCause() instanceof RuntimeException failure
+        ? failure
+        : new IllegalStateException(e);
   }
 
-  private RuntimeException failure(@Nullable Throwable fault) {
+  private Ticket ticket(long id, Job job, Terms terms) {
+    var deadline = terms.deadline();
+    return new Ticket(
+        id,
+        terms.tenant().name(),
+        terms.priority(),
+        deadline.isSet() ? Math.max(deadline.at() - origin, 0) : Ticket.NEVER,
+        job.kind(),
+        Math.max(job.cost(), 1),
+        job.hostBytes(),
+        DEVICE,
+        job.batch().orElse(null));
+  }
+
+  /** What a fault means; a lost device is remembered. */
+  private RuntimeException failure(Throwable fault) {
     return switch (fault) {
       case DeviceException e -> health.explain(e);
       case RuntimeException e -> e;
-      case null, default -> new IllegalStateException(fault);
+      default -> new IllegalStateException(fault);
     };
   }
 
-  private boolean abandon(Ticket<?> ticket) {
-    if (ticket.move(State.QUEUED, State.ABANDONED)) {
-      queue.remove(ticket);
-      ticket.job.close();
-      underWay.arriveAndDeregister();
-      return true;
+  // -- decisions
+
+  /** Tells the scheduler what happened and does what it decides. */
+  private void tell(Event event) {
+    var after = new ArrayList<Runnable>();
+    lock.lock();
+    try {
+      for (var decision : scheduler.on(System.nanoTime() - origin, event)) {
+        carryOut(decision, after);
+      }
+      health.enter(scheduler.phase());
+    } finally {
+      lock.unlock();
     }
-    return ticket.move(State.RUNNING, State.ABANDONED);
+    after.forEach(Runnable::run); // which may wait for the device
   }
 
-  private void serve(Stream stream) {
+  private void carryOut(Decision decision, List<Runnable> after) {
+    switch (decision) {
+      case Decision.Admitted _ -> {}
+      case Decision.Started(_, int stream, var tickets) -> {
+        var launch = tickets.stream().map(this::turn).toList();
+        launch.forEach(turn -> turn.started = true);
+        started.get(stream).add(launch);
+      }
+      case Decision.Done(var ticket) -> {
+        turn(ticket).inTime = true;
+        turns.remove(ticket.id());
+      }
+      case Decision.Refused(var ticket, var reason, long retryAfter) ->
+          answer(ticket, reason, retryAfter, after);
+      case Decision.Failed(var ticket, var reason, long retryAfter) ->
+          answer(ticket, reason, retryAfter, after);
+      case Decision.Expired(var ticket) -> answer(ticket, Reason.DEADLINE_EXCEEDED, 0, after);
+      case Decision.Dropped(var ticket) ->
+          answer(
+              turn(ticket),
+              new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored"),
+              after);
+      case Decision.Drained() -> drained.complete(true);
+    }
+  }
+
+  private Turn turn(Ticket ticket) {
+    return Objects.requireNonNull(turns.get(ticket.id()), "a ticket that was submitted");
+  }
+
+  private void answer(Ticket ticket, Reason reason, long retryAfter, List<Runnable> after) {
+    var turn = turn(ticket);
+    var retry = Duration.ofSeconds(Math.max(retryAfter, 1));
+    answer(
+        turn,
+        switch (reason) {
+          case QUEUE_FULL ->
+              new Failure.Busy(
+                  Code.QUEUE_FULL,
+                  "%d jobs wait for the device already, as much work as may; try again"
+                      .formatted(scheduler.load().tickets()),
+                  retry);
+          case DRAINING -> DeviceHealth.draining();
+          case DEADLINE_EXCEEDED -> new Failure.TooLate(turn.deadline);
+          case DEVICE_LOST -> DeviceHealth.deviceLost();
+          case FAULT -> Objects.requireNonNull(turn.fault, "a stream says why it fails");
+        },
+        after);
+  }
+
+  /** What was started is given back when it ends, by the stream that is at it. */
+  private void answer(Turn turn, RuntimeException failure, List<Runnable> after) {
+    turns.remove(turn.id);
+    if (!turn.started) {
+      after.add(turn.job::close);
+    }
+    after.add(() -> turn.answer.completeExceptionally(failure));
+  }
+
+  // -- streams
+
+  private void serve(Stream stream, int number) {
+    var mine = started.get(number);
     try (stream) {
-      while (!closed) {
-        var ticket = queue.take();
-        if (ticket.move(State.QUEUED, State.RUNNING)) {
-          busy.incrementAndGet();
-          try {
-            work(stream, ticket);
-          } finally {
-            busy.decrementAndGet();
-            underWay.arriveAndDeregister();
-          }
-        }
+      while (!health.isLost()) {
+        tell(new Event.StreamReady(DEVICE, number));
+        work(stream, number, mine.take());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
     }
   }
 
-  /** The client's thread sees the outcome last, when all is given back. */
-  private static <T> void work(Stream stream, Ticket<T> ticket) {
+  /** The clients' threads see the outcome last, when all is given back. */
+  private void work(Stream stream, int number, List<Turn> launch) {
+    long began = System.nanoTime();
+    if (launch.size() == 1 || !together(stream, launch)) {
+      launch.forEach(turn -> alone(stream, turn));
+    }
+    long took = System.nanoTime() - began;
+    var failed = launch.stream().filter(turn -> turn.fault != null).toList();
+    if (health.isLost()) {
+      launch.forEach(turn -> turn.job.close());
+      tell(new Event.DeviceLost(DEVICE));
+      return;
+    }
+    if (failed.size() == launch.size()) {
+      launch.forEach(turn -> turn.job.close());
+      tell(new Event.Faulted(DEVICE, number));
+      return;
+    }
+    tell(new Event.Finished(DEVICE, number, took));
+    launch.forEach(turn -> end(stream, turn));
+  }
+
+  /** What fails in company may be right alone. */
+  private boolean together(Stream stream, List<Turn> launch) {
     try {
-      var result = runAndClose(stream, ticket);
-      ticket.result.complete(result);
-    } catch (RuntimeException | Error e) {
-      ticket.result.completeExceptionally(e);
+      return launch
+          .getFirst()
+          .job
+          .runTogether(stream, launch.stream().map(turn -> turn.job).toList());
+    } catch (RuntimeException e) {
+      LOG.debug("{} jobs failed together", launch.size(), e);
+      quiesce(stream);
+      launch.forEach(turn -> turn.job.leave());
+      return false;
     }
   }
 
-  private static <T> T runAndClose(Stream stream, Ticket<T> ticket) {
-    var job = ticket.job;
+  private void alone(Stream stream, Turn turn) {
     try {
-      var result = job.run(stream);
-      if (ticket.move(State.RUNNING, State.DONE)) {
-        job.commit(stream, result);
-      }
-      return result;
+      turn.job.run(stream);
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      throw e;
+      fail(turn, failure(e));
+    }
+  }
+
+  private void fail(Turn turn, RuntimeException fault) {
+    lock.lock();
+    try {
+      turn.fault = fault;
     } finally {
-      job.close();
+      lock.unlock();
+    }
+  }
+
+  private void end(Stream stream, Turn turn) {
+    var fault = turn.fault;
+    try (var job = turn.job) {
+      if (turn.inTime && fault == null) {
+        job.commit(stream);
+      }
+    } catch (RuntimeException | Error e) {
+      quiesce(stream);
+      fault = failure(e);
+    }
+    if (fault != null) {
+      turn.answer.completeExceptionally(fault);
+    } else if (turn.inTime) {
+      turn.answer.complete(true);
     }
   }
 
@@ -224,24 +335,51 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
+  // -- what is there
+
+  private Load load() {
+    lock.lock();
+    try {
+      return scheduler.load();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** How many jobs wait. */
   public int waiting() {
-    return queue.size();
+    return load().tickets();
   }
 
   /** How many streams are at work. */
   public int busy() {
-    return busy.get();
+    return load().busy();
   }
 
-  /** Waits until nothing is queued or running. */
-  void awaitIdle() {
-    underWay.arriveAndAwaitAdvance();
+  // -- the end
+
+  /**
+   * Lets what is there finish, as the policy says, and takes nothing more in. Asked for a second
+   * time meanwhile it waits for nothing.
+   */
+  void drain() {
+    tell(new Event.Drain());
+    while (!drained.isDone()) {
+      try {
+        drained.get(LOOK_NANOS, TimeUnit.NANOSECONDS);
+      } catch (TimeoutException e) {
+        tell(new Event.Tick());
+      } catch (ExecutionException e) {
+        throw new IllegalStateException(e);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return;
+      }
+    }
   }
 
   @Override
   public void close() {
-    closed = true;
     threads.forEach(Thread::interrupt);
     for (var thread : threads) {
       try {

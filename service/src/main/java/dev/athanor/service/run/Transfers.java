@@ -3,7 +3,6 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
@@ -20,6 +19,12 @@ import org.jspecify.annotations.Nullable;
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
 
+  /** The kinds of transfers, for estimates. */
+  private enum Direction {
+    UPLOAD,
+    DOWNLOAD
+  }
+
   private final DeviceMemory memory;
   private final TensorStore store;
   private final StreamPool streams;
@@ -30,19 +35,23 @@ public final class Transfers {
     this.streams = streams;
   }
 
+  /** How long a copy between host and device takes, by the estimate, in nanoseconds. */
+  static long cost(long bytes) {
+    return 10_000 + bytes / 10; // 10 GB/s
+  }
+
   /**
    * Makes a tensor resident.
    *
    * @param charge its share of the quota, of the right size; given back when this fails
    */
-  public TensorInfo create(
-      HostTensor tensor, Charge charge, TensorOptions options, Deadline deadline) {
+  public TensorInfo create(HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
     var job = new Create(tensor, charge, options);
-    streams.run(job, deadline);
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
-  private final class Create implements StreamPool.Job<Buffer> {
+  private final class Create implements Job {
     private final HostTensor tensor;
     private final Charge charge;
     private final TensorOptions options;
@@ -56,17 +65,31 @@ public final class Transfers {
     }
 
     @Override
-    public Buffer run(Stream stream) {
+    public Object kind() {
+      return Direction.UPLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return tensor.type().bytes();
+    }
+
+    @Override
+    public void run(Stream stream) {
       var allocated = memory.allocate(tensor.type().bytes());
       buffer = allocated;
       stream.upload(tensor.data(), allocated, 0);
       stream.synchronize();
-      return allocated;
     }
 
     @Override
-    public void commit(Stream stream, Buffer uploaded) {
-      info = charge.add(tensor.type(), uploaded, options);
+    public void commit(Stream stream) {
+      info = charge.add(tensor.type(), Objects.requireNonNull(buffer), options);
     }
 
     @Override
@@ -110,12 +133,12 @@ public final class Transfers {
       job.close();
       throw e;
     }
-    streams.run(job, terms.deadline());
+    streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
   /** Writes in the commit, so that a call that is too late changes nothing. */
-  private static final class Replace implements StreamPool.Job<Boolean> {
+  private static final class Replace implements Job {
     private final Pin pin;
     private final HostTensor contents;
     private boolean touched;
@@ -127,12 +150,27 @@ public final class Transfers {
     }
 
     @Override
-    public Boolean run(Stream stream) {
-      return true;
+    public Object kind() {
+      return Direction.UPLOAD;
     }
 
     @Override
-    public void commit(Stream stream, Boolean inTime) {
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return contents.type().bytes();
+    }
+
+    @Override
+    public void run(Stream stream) {
+      // nothing that could be taken back
+    }
+
+    @Override
+    public void commit(Stream stream) {
       touched = true;
       stream.upload(contents.data(), pin.tensor().buffer(), 0);
       stream.synchronize();
@@ -150,18 +188,18 @@ public final class Transfers {
 
   /** Reads a tensor piece by piece, all of one version. */
   public Reader open(String handle, Terms terms) {
-    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms.deadline());
+    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms);
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
     private final TensorInfo info;
-    private final Deadline deadline;
+    private final Terms terms;
 
-    private Reader(Pin pin, Deadline deadline) {
+    private Reader(Pin pin, Terms terms) {
       this.pin = pin;
-      this.deadline = deadline;
+      this.terms = terms;
       this.info = pin.info();
     }
 
@@ -191,7 +229,7 @@ public final class Transfers {
       // a pin of its own: the read may outlive its client
       var job = new Read(pin.again(), offset, target);
       try {
-        job.pin.lock(Access.READ, deadline);
+        job.pin.lock(Access.READ, terms.deadline());
         if (job.pin.version() != info.version()) {
           throw new Failure.Refused(
               Code.VERSION_MISMATCH,
@@ -201,7 +239,8 @@ public final class Transfers {
         job.close();
         throw e;
       }
-      return streams.run(job, deadline);
+      streams.run(job, terms);
+      return job.target;
     }
 
     @Override
@@ -210,13 +249,26 @@ public final class Transfers {
     }
   }
 
-  private record Read(Pin pin, long offset, MemorySegment target)
-      implements StreamPool.Job<MemorySegment> {
+  private record Read(Pin pin, long offset, MemorySegment target) implements Job {
     @Override
-    public MemorySegment run(Stream stream) {
+    public Object kind() {
+      return Direction.DOWNLOAD;
+    }
+
+    @Override
+    public long cost() {
+      return Transfers.cost(hostBytes());
+    }
+
+    @Override
+    public long hostBytes() {
+      return target.byteSize();
+    }
+
+    @Override
+    public void run(Stream stream) {
       stream.download(pin.tensor().buffer(), offset, target);
       stream.synchronize();
-      return target;
     }
 
     @Override

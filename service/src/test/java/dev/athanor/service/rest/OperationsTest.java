@@ -41,29 +41,6 @@ class OperationsTest extends RestTest {
         .body("target", equalTo("sm_80"));
   }
 
-  @Test
-  void aServiceThatShutsDownSaysSoAndKeepsWhatItHas() {
-    var x = tensor(1);
-    drain.stop();
-    try {
-      given().get("/livez").then().statusCode(200);
-      given().get("/readyz").then().statusCode(503).body("status", equalTo("OUT_OF_SERVICE"));
-      problem(
-              json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(x))
-                  .post("/ops/identity"),
-              503,
-              "draining",
-              null,
-              "the service is shutting down and takes no new work")
-          .header("Retry-After", "5");
-      given().contentType("application/json").body("{}").post("/tensors").then().statusCode(503);
-    } finally {
-      drain.start();
-    }
-    given().get("/readyz").then().statusCode(200);
-    given().get("/tensors/" + x + "/data").then().statusCode(200);
-  }
-
   @ParameterizedTest
   @EnumSource(
       value = Meters.class,

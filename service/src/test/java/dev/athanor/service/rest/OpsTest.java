@@ -247,7 +247,7 @@ class OpsTest extends RestTest {
             429,
             "queue-full",
             null,
-            "2 jobs wait for the device already, which is the most; try again")
+            "2 jobs wait for the device already, as much work as may; try again")
         .header("Retry-After", "1");
     given()
         .get("/actuator/prometheus")

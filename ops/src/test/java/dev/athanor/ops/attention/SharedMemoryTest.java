@@ -1,0 +1,175 @@
+package dev.athanor.ops.attention;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Candidates;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.OpException;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.attention.FlashVariant.Store;
+import dev.athanor.ops.profile.OpProfile;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** How much shared memory attention asks for, and which devices have as much. */
+class SharedMemoryTest {
+
+  private static final Attention ATTENTION = new Attention();
+  private static final Plan.Cost COST = Plan.Cost.of(1, Map.of(), Map.of());
+
+  private static FlashVariant variant(Tile tile, DType dtype, int d, int dv) {
+    return new FlashVariant(
+        tile, dtype, d, dv, 16, 16, new Score(false, false, false), false, Store.DENSE, false);
+  }
+
+  /**
+   * Rows of queries, or of the output where those are wider, and a tile of keys and one of values.
+   * For f32 rows are filled up to a multiple of 64 elements and 4 more, and each row has its
+   * weights, filled up so that half a warp's rows lie 16 banks beside those of the other half.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    // (64 + 64 + 64) rows of 68 and 64 rows of 68 weights, 4 bytes each
+    "CORES, 64, 64, 8, F32, 64, 64, 69632",
+    // 64 rows of 64, 2 · 64 rows of 64, 2 bytes each
+    "TENSOR, 64, 64, 16, F16, 64, 64, 24576",
+    "TENSOR, 64, 64, 16, BF16, 64, 64, 24576",
+    // (128 + 2 · 64) rows of 64, 2 bytes each: what a tile of 64 in f16 costs elsewhere
+    "TENSOR, 128, 64, 32, F16, 64, 64, 32768",
+    "TENSOR, 128, 32, 16, F16, 256, 256, 98304",
+    // 8 rows of 260, 2 · 16 rows of 260, 8 rows of 16 weights: 4 bytes each
+    "CORES, 8, 16, 2, F32, 256, 256, 42112",
+    // queries of 16 and values of 128: the output needs the first place
+    "TENSOR, 64, 64, 16, F16, 16, 128, 34816",
+    // seven eighths of what a multiprocessor of Hopper has
+    "TENSOR, 256, 96, 32, F16, 256, 256, 229376"
+  })
+  void aTileNeedsWhatItsRowsTake(
+      Tile.Unit unit, int rows, int columns, int warpRows, DType dtype, int d, int dv, int bytes) {
+    var variant = variant(new Tile(unit, rows, columns, warpRows), dtype, d, dv);
+    assertThat(variant.sharedBytes()).isEqualTo(bytes);
+  }
+
+  private static List<LaunchPlan> plans(DType dtype, int d, Capability device) {
+    var type = TensorType.of(dtype, 1, 32, 4096, d);
+    var inputs = Map.of("q", type, "k", type, "v", type);
+    return ATTENTION
+        .plans(inputs, Attributes.of(ATTENTION.description(), Map.of()), device)
+        .stream()
+        .map(LaunchPlan.class::cast)
+        .toList();
+  }
+
+  /** The largest tile that the device has room for, and never more than that. */
+  @ParameterizedTest
+  @CsvSource({
+    "F16, 256, 101376, 98304",
+    "F16, 256, 98304, 98304",
+    "F16, 256, 98303, 65536",
+    "F16, 256, 65535, 40960",
+    "F16, 128, 49152, 49152",
+    "F16, 64, 28672, 24576",
+    "F32, 64, 65536, 39552"
+  })
+  void plansKeepToWhatABlockMayHave(DType dtype, int d, int available, int most) {
+    var plans = plans(dtype, d, TestDevices.of(Target.SM_80, 108, available));
+    assertThat(plans).isNotEmpty();
+    assertThat(plans.stream().mapToInt(LaunchPlan::requiredSharedMemory).max()).hasValue(most);
+    for (var plan : plans) {
+      var step = plan.steps().getFirst();
+      assertThat(plan.requiredSharedMemory())
+          .isEqualTo(step.sharedBytes() + plan.kernels().getFirst().staticSharedBytes())
+          .isLessThanOrEqualTo(available);
+    }
+  }
+
+  @Test
+  void everyTileIsRefusedWithWhatItNeedsWhereNoneFits() {
+    assertThatThrownBy(() -> plans(DType.F32, 256, TestDevices.of(Target.SM_80, 108, 16_384)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_80) cannot compute this attention of f32: ")
+        .hasMessageContainingAll(
+            "it needs 69120 bytes of shared memory, a block on test device has 16384",
+            "it needs 51456 bytes of shared memory, a block on test device has 16384",
+            "it needs 42112 bytes of shared memory, a block on test device has 16384");
+  }
+
+  private static List<LaunchPlan> offered(Gpu gpu, int sharedBytes) {
+    return offered(OpProfile.capability(gpu), sharedBytes, 256, Dim3.of(1));
+  }
+
+  private static List<LaunchPlan> offered(
+      Capability device, int sharedBytes, int threads, Dim3 grid) {
+    var variant = variant(new Tile(Tile.Unit.TENSOR, 256, 96, 32), DType.F16, 256, 256);
+    return new Candidates("attention", device)
+        .offer(1, "", new Step(variant, grid, threads, sharedBytes, List.of()))
+        .plans(Map.of(), COST);
+  }
+
+  /** More than 48 KiB have to be asked for, which a launch does; how much there is differs. */
+  @ParameterizedTest
+  @CsvSource({"28672", "49152", "65536", "81920", "101376"})
+  void everyGpuHasATile(int bytes) {
+    for (var gpu : Gpu.ALL) {
+      assertThat(offered(gpu, bytes)).hasSize(1);
+      assertThat(OpProfile.capability(gpu).sharedBytesPerBlock()).isEqualTo(48 << 10);
+    }
+  }
+
+  @Test
+  void whatHopperHasIsTooMuchForOthers() {
+    for (var gpu : List.of(Gpu.H100, Gpu.H200)) {
+      assertThat(offered(gpu, 229_376)).hasSize(1);
+      assertThat(offered(gpu, 232_448)).hasSize(1);
+    }
+    refused(Gpu.H200, 232_449, "H200 (sm_90a)", 232_448);
+    refused(Gpu.RTX_4090, 229_376, "RTX 4090 (sm_89)", 101_376);
+    refused(Gpu.L4, 229_376, "L4 (sm_89)", 101_376);
+    refused(Gpu.A100, 229_376, "A100 (sm_80)", 166_912);
+  }
+
+  private static void refused(Gpu gpu, int bytes, String device, int limit) {
+    assertThatThrownBy(() -> offered(gpu, bytes))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessage(
+            "%s cannot compute this attention: it needs %d bytes of shared memory, a block on %s has %d",
+            device, bytes, gpu.name(), limit);
+  }
+
+  /** Shapes before devices; then the target, shared memory, the block and the grid. */
+  @Test
+  void whatNoDeviceCouldDoIsSaidFirst() {
+    var old = TestDevices.of(Target.of("sm_75"), 40, 16_384);
+    assertThatThrownBy(() -> plans(DType.F32, 257, old))
+        .isInstanceOf(OpException.TooLarge.class)
+        .hasMessage(
+            "input \"q\" has shape [1, 32, 4096, 257], so heads of 257 elements; 256 are the most");
+    assertThatThrownBy(() -> plans(DType.F32, 256, old))
+        .hasMessage(
+            "test device (sm_75) cannot compute this attention of f32: it needs sm_80, the device is sm_75; f32 is computed by CORES");
+    var small = TestDevices.of(Target.SM_80, 40, 16_384);
+    var tall = Dim3.of(1, 65_536);
+    assertThatThrownBy(() -> offered(small, 16_385, 2048, tall))
+        .hasMessageEndingWith(
+            "it needs 16385 bytes of shared memory, a block on test device has 16384");
+    assertThatThrownBy(() -> offered(small, 16_384, 2048, tall))
+        .hasMessageEndingWith("it needs blocks of 2048 threads, test device has at most 1024");
+    assertThatThrownBy(() -> offered(small, 16_384, 1024, tall))
+        .hasMessageEndingWith(
+            "it needs a grid of 1x65536x1 blocks, test device has at most 65535 along y and z");
+    assertThat(offered(small, 16_384, 1024, Dim3.of(1, 65_535))).hasSize(1);
+  }
+}

@@ -1,0 +1,78 @@
+package dev.athanor.service.rest;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.BooleanSupplier;
+import org.apache.coyote.Processor;
+import org.apache.coyote.http11.AbstractHttp11Protocol;
+import org.apache.coyote.http11.Http11NioProtocol;
+import org.apache.coyote.http11.Http11Processor;
+import org.apache.tomcat.util.net.AbstractEndpoint.Handler.SocketState;
+import org.apache.tomcat.util.net.SocketWrapperBase;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.stereotype.Component;
+
+/**
+ * Tells whether the client of the request at hand has hung up, which servlets do not learn before
+ * they answer. A client that closes its half of the connection counts as gone.
+ */
+@Component
+class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
+
+  private static final ThreadLocal<SocketWrapperBase<?>> CURRENT = new ThreadLocal<>();
+
+  @Override
+  public void customize(TomcatServletWebServerFactory factory) {
+    factory.setProtocol(Protocol.class.getName());
+  }
+
+  /**
+   * Whether the client of this thread's request has gone; to be asked once the body was read, by
+   * one thread at a time, until the answer is begun.
+   */
+  static BooleanSupplier clientHasGone() {
+    var socket = CURRENT.get();
+    return socket == null ? () -> false : () -> hasGone(socket);
+  }
+
+  private static boolean hasGone(SocketWrapperBase<?> socket) {
+    if (socket.isClosed()) {
+      return true;
+    }
+    try {
+      var next = ByteBuffer.allocate(1);
+      int count = socket.read(false, next);
+      if (count > 0) {
+        socket.unRead(next.flip()); // of the next request, which may come early
+      }
+      return count < 0;
+    } catch (IOException e) {
+      return true;
+    }
+  }
+
+  /** HTTP/1.1 whose processors say on which connection they are. Tomcat makes one by its name. */
+  public static final class Protocol extends Http11NioProtocol {
+    @Override
+    protected Processor createProcessor() {
+      return new ConnectedProcessor(this);
+    }
+  }
+
+  private static final class ConnectedProcessor extends Http11Processor {
+    ConnectedProcessor(AbstractHttp11Protocol<?> protocol) {
+      super(protocol, protocol.getAdapter());
+    }
+
+    @Override
+    public SocketState service(SocketWrapperBase<?> socket) throws IOException {
+      CURRENT.set(socket);
+      try {
+        return super.service(socket);
+      } finally {
+        CURRENT.remove();
+      }
+    }
+  }
+}

@@ -1,0 +1,466 @@
+package dev.athanor.service.schedule;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.schedule.Decision.Reason;
+import dev.athanor.service.schedule.Scheduler.Phase;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What must hold of a scheduler's decisions, said as plainly as can be: over lists that are
+ * searched from end to end. Whom a round of the tenants favours is left open; all else is
+ * determined. Expects that each ticket's work is of its own kind, so that nothing is learnt from
+ * what launches take.
+ */
+final class Model {
+
+  private enum Status {
+    QUEUED,
+    RUNNING,
+    ANSWERED
+  }
+
+  private final class Item {
+    final Ticket ticket;
+    final int sequence = items.size();
+    final long submitted = now;
+    Status status = Status.QUEUED;
+
+    Item(Ticket ticket) {
+      this.ticket = ticket;
+    }
+
+    int band() {
+      int own = ticket.band() == Ticket.MIDDLE ? (policy.bands() + 1) / 2 : ticket.band();
+      return (int) Math.max(1, own - (now - submitted) / policy.age().toNanos());
+    }
+
+    long due() {
+      return ticket.deadline() == Ticket.NEVER
+          ? submitted + policy.bands() * policy.age().toNanos()
+          : ticket.deadline();
+    }
+
+    /** The power of two above the time that it was given. */
+    long timeGiven() {
+      long power = 1;
+      while (power <= due() - submitted) {
+        power *= 2;
+      }
+      return power;
+    }
+
+    boolean waitsFor(int device) {
+      return status == Status.QUEUED && mayUse(device);
+    }
+
+    boolean mayUse(int device) {
+      return ticket.device() == Ticket.ANY || ticket.device() == device;
+    }
+  }
+
+  private static final class Slot {
+    boolean idle;
+    List<Item> launch = List.of();
+    long end;
+  }
+
+  private final Policy policy;
+  private final Scheduler scheduler;
+  private final Map<Long, Item> items = new HashMap<>();
+  private final Set<Item> open = new LinkedHashSet<>();
+  private final List<List<Slot>> devices = new ArrayList<>();
+  private final boolean[] lost;
+  private long now;
+  private long leftAt = Ticket.NEVER;
+  private boolean drained;
+
+  Model(Policy policy, int devices, int streams) {
+    this.policy = policy;
+    scheduler = new Scheduler(policy, devices, streams);
+    lost = new boolean[devices];
+    for (int device = 0; device < devices; device++) {
+      this.devices.add(IntStream.range(0, streams).mapToObj(_ -> new Slot()).toList());
+    }
+  }
+
+  // -- the course of things
+
+  List<Decision> on(long nanos, Event event) {
+    now = nanos;
+    boolean endNow = event instanceof Event.Drain && leftAt != Ticket.NEVER && !drained;
+    boolean wasDrained = drained;
+    var before = event instanceof Event.Submit(var ticket) ? refusal(ticket) : null;
+    boolean idle = event instanceof Event.Submit(var ticket) && idle(ticket);
+    var ended = ending(event);
+    if (event instanceof Event.Drain && leftAt == Ticket.NEVER) {
+      leftAt = now;
+    }
+    if (event instanceof Event.DeviceLost(int device)) {
+      lost[device] = true;
+    }
+    if (event instanceof Event.StreamReady(int device, int stream) && !lost[device]) {
+      stream(device, stream).idle = true;
+    }
+    boolean hardEnd = !wasDrained && (endNow || now >= plus(refuseAt(), policy.patience()));
+
+    var decisions = scheduler.on(nanos, event);
+    for (var decision : decisions) {
+      take(decision, event, ended, hardEnd, before);
+    }
+    if (event instanceof Event.Submit(var ticket) && before == null) {
+      assertThat(items).containsKey(ticket.id());
+      if (idle) {
+        assertThat(item(ticket).status).as("a stream was idle").isEqualTo(Status.RUNNING);
+      }
+    }
+    if (event instanceof Event.Submit) {
+      assertThat(decisions.stream().filter(d -> d instanceof Decision.Refused).count())
+          .isEqualTo(before == null ? 0 : 1);
+    }
+    assertThat(ended).as("ended").allMatch(item -> item.status == Status.ANSWERED);
+    if (hardEnd) {
+      assertThat(drained).as("ended").isTrue();
+    }
+    checkState();
+    return decisions;
+  }
+
+  /** Takes from its stream what an event ends there. */
+  private List<Item> ending(Event event) {
+    return switch (event) {
+      case Event.Finished(int device, int stream, _) -> clear(stream(device, stream));
+      case Event.Faulted(int device, int stream) -> clear(stream(device, stream));
+      case Event.DeviceLost(int device) ->
+          devices.get(device).stream().flatMap(stream -> clear(stream).stream()).toList();
+      default -> List.of();
+    };
+  }
+
+  private static List<Item> clear(Slot stream) {
+    var launch = stream.launch;
+    stream.launch = List.of();
+    stream.idle = false;
+    return launch;
+  }
+
+  private void take(
+      Decision decision, Event event, List<Item> ended, boolean hardEnd, @Nullable Reason refusal) {
+    assertThat(drained && !(decision instanceof Decision.Refused)).as("after the end").isFalse();
+    switch (decision) {
+      case Decision.Admitted(var ticket, long cost, long delay) -> {
+        assertThat(event).isEqualTo(new Event.Submit(ticket));
+        assertThat(refusal).as("what should have kept it out").isNull();
+        assertThat(cost).isEqualTo(ticket.cost());
+        assertThat(delay).as("delay").isEqualTo(delay(ticket));
+        var item = new Item(ticket);
+        items.put(ticket.id(), item);
+        open.add(item);
+      }
+      case Decision.Refused(var ticket, var reason, long retryAfter) -> {
+        assertThat(event).isEqualTo(new Event.Submit(ticket));
+        assertThat(reason).isEqualTo(refusal);
+        boolean timeHelps = reason == Reason.QUEUE_FULL || reason == Reason.DRAINING;
+        assertThat(retryAfter >= 1).as("retry after " + retryAfter).isEqualTo(timeHelps);
+      }
+      case Decision.Started(int device, int stream, var tickets) -> {
+        if (event instanceof Event.Submit(var ticket)) {
+          assertThat(device).as("the device with the least to do").isEqualTo(leastBusy(ticket));
+        }
+        start(device, stream, tickets.stream().map(this::item).toList());
+      }
+      case Decision.Done(var ticket) -> {
+        assertThat(event).isInstanceOf(Event.Finished.class);
+        assertThat(ended).contains(item(ticket));
+        assertThat(now).isLessThanOrEqualTo(ticket.deadline());
+        answer(ticket);
+      }
+      case Decision.Expired(var ticket) -> {
+        assertThat(now).isGreaterThan(ticket.deadline());
+        answer(ticket);
+      }
+      case Decision.Dropped(var ticket) -> {
+        assertThat(event).isEqualTo(new Event.Cancel(ticket.id()));
+        answer(ticket);
+      }
+      case Decision.Failed(var ticket, var reason, _) -> {
+        var item = item(ticket);
+        switch (reason) {
+          case FAULT -> {
+            assertThat(event).isInstanceOf(Event.Faulted.class);
+            assertThat(ended).contains(item);
+          }
+          case DEVICE_LOST -> {
+            assertThat(event).isInstanceOf(Event.DeviceLost.class);
+            assertThat(ended.contains(item) || unreachable(ticket)).isTrue();
+          }
+          case DRAINING -> assertThat(hardEnd).isTrue();
+          case QUEUE_FULL, DEADLINE_EXCEEDED -> throw new AssertionError(decision);
+        }
+        answer(ticket);
+      }
+      case Decision.Drained() -> {
+        assertThat(open).as("drained with").isEmpty();
+        assertThat(now).isGreaterThanOrEqualTo(hardEnd ? 0 : refuseAt());
+        if (!hardEnd) {
+          assertThat(busy()).as("busy streams").isZero();
+        }
+        drained = true;
+      }
+    }
+  }
+
+  private void answer(Ticket ticket) {
+    assertThat(item(ticket).status).as("%s has its answer", ticket).isNotEqualTo(Status.ANSWERED);
+    item(ticket).status = Status.ANSWERED;
+    open.remove(item(ticket));
+  }
+
+  // -- a start
+
+  private void start(int device, int index, List<Item> launch) {
+    var stream = stream(device, index);
+    assertThat(stream.idle && !lost[device]).as("an idle stream").isTrue();
+    assertThat(launch).allMatch(item -> item.waitsFor(device)).doesNotHaveDuplicates();
+    assertThat(launch).as("in time").allMatch(item -> now <= item.ticket.deadline());
+    var head = launch.getFirst();
+    var waiting = waiting(device).toList();
+    assertThat(head.band())
+        .as("the strictest band")
+        .isEqualTo(waiting.stream().mapToInt(Item::band).min().orElseThrow());
+    assertThat(head)
+        .as("the first of its tenant's")
+        .isSameAs(
+            waiting.stream()
+                .filter(item -> item.band() == head.band())
+                .filter(item -> item.ticket.tenant().equals(head.ticket.tenant()))
+                .min(Comparator.comparingLong(Item::due).thenComparingInt(item -> item.sequence))
+                .orElseThrow());
+    checkCompany(head, launch, waiting);
+    launch.forEach(item -> item.status = Status.RUNNING);
+    stream.idle = false;
+    stream.launch = launch;
+    stream.end = now + cost(launch);
+  }
+
+  private void checkCompany(Item head, List<Item> launch, List<Item> waiting) {
+    if (head.ticket.batch() == null) {
+      assertThat(launch).hasSize(1);
+      return;
+    }
+    if (launch.size() > 1) {
+      assertThat(fits(launch)).as("company").isTrue();
+    }
+    assertThat(launch).allMatch(item -> item.band() == head.band() && key(item).equals(key(head)));
+    var mates =
+        waiting.stream()
+            .filter(item -> item.ticket.batch() != null && key(item).equals(key(head)))
+            .filter(item -> item.band() == head.band())
+            .toList();
+    boolean allLookedAt = mates.size() <= policy.batch().tickets();
+    boolean anyShare = policy.arrears().toNanos() > 1_000_000_000;
+    for (var mate : mates) {
+      if (!launch.contains(mate) && allLookedAt && anyShare) {
+        var more = Stream.concat(launch.stream(), Stream.of(mate)).toList();
+        assertThat(fits(more)).as("%s was left behind", mate.ticket).isFalse();
+      }
+    }
+  }
+
+  private boolean fits(List<Item> launch) {
+    long end = now + cost(launch);
+    return launch.size() <= policy.batch().tickets()
+        && launch.stream().mapToLong(Model::rows).sum() <= policy.batch().rows()
+        && launch.stream().allMatch(item -> end <= item.ticket.deadline());
+  }
+
+  private static Object key(Item item) {
+    return Objects.requireNonNull(item.ticket.batch()).key();
+  }
+
+  private static long rows(Item item) {
+    return Objects.requireNonNull(item.ticket.batch()).rows();
+  }
+
+  // -- admission
+
+  /** Why a ticket that comes now must be refused; null if it must not. */
+  private @Nullable Reason refusal(Ticket ticket) {
+    if (drained || now >= refuseAt()) {
+      return Reason.DRAINING;
+    }
+    if (unreachable(ticket)) {
+      return Reason.DEVICE_LOST;
+    }
+    if (now + delay(ticket) + ticket.cost() > ticket.deadline()) {
+      return Reason.DEADLINE_EXCEEDED;
+    }
+    var queue = queued().filter(this::inTime).toList();
+    boolean fits =
+        queue.size() < policy.queue().tickets()
+            && cost(queue) + ticket.cost() <= policy.queue().cost().toNanos()
+            && bytes(queue) + ticket.hostBytes() <= policy.queue().hostBytes();
+    return fits || idle(ticket) ? null : Reason.QUEUE_FULL;
+  }
+
+  /** Those whose deadline has just passed are out of a newcomer's way. */
+  private boolean inTime(Item item) {
+    return item.ticket.deadline() >= now;
+  }
+
+  private boolean idle(Ticket ticket) {
+    return usable(ticket).anyMatch(d -> devices.get(d).stream().anyMatch(stream -> stream.idle));
+  }
+
+  private int leastBusy(Ticket ticket) {
+    return usable(ticket)
+        .filter(d -> devices.get(d).stream().anyMatch(stream -> stream.idle))
+        .boxed()
+        .min(
+            Comparator.comparingLong(d -> devices.get(d).stream().mapToLong(this::remaining).sum()))
+        .orElseThrow();
+  }
+
+  private boolean unreachable(Ticket ticket) {
+    return usable(ticket).findAny().isEmpty();
+  }
+
+  private IntStream usable(Ticket ticket) {
+    return present().filter(d -> ticket.device() == Ticket.ANY || ticket.device() == d);
+  }
+
+  private IntStream present() {
+    return IntStream.range(0, lost.length).filter(device -> !lost[device]);
+  }
+
+  private long delay(Ticket ticket) {
+    var newcomer = new Item(ticket);
+    return usable(ticket).mapToLong(device -> delay(newcomer, device)).min().orElseThrow();
+  }
+
+  /** The least time by which a device's streams could have done what lies before a newcomer. */
+  private long delay(Item newcomer, int device) {
+    long work = 0;
+    for (int b = 1; b <= newcomer.band(); b++) {
+      int band = b;
+      var before =
+          queued()
+              .filter(item -> item.band() == band && inTime(item))
+              .filter(item -> band < newcomer.band() || item.timeGiven() <= newcomer.timeGiven())
+              .toList();
+      work += cost(before.stream().filter(item -> item.ticket.device() == device).toList());
+      long free = cost(before.stream().filter(item -> item.ticket.device() == Ticket.ANY).toList());
+      work += Math.ceilDiv(free, present().count());
+    }
+    var streams = devices.get(device);
+    long delay =
+        Math.max(
+            work / streams.size(), streams.stream().mapToLong(this::remaining).min().orElseThrow());
+    while (capacity(streams, delay) < work) {
+      delay++;
+    }
+    return delay;
+  }
+
+  private long remaining(Slot stream) {
+    return stream.launch.isEmpty() ? 0 : Math.max(0, stream.end - now);
+  }
+
+  private long capacity(List<Slot> streams, long until) {
+    return streams.stream().mapToLong(stream -> Math.max(0, until - remaining(stream))).sum();
+  }
+
+  // -- what holds after every event
+
+  private void checkState() {
+    var queue = queued().toList();
+    var load = scheduler.load();
+    assertThat(load).isEqualTo(new Scheduler.Load(queue.size(), cost(queue), bytes(queue), busy()));
+    assertThat(load.tickets()).isLessThanOrEqualTo(policy.queue().tickets());
+    assertThat(load.cost()).isLessThanOrEqualTo(policy.queue().cost().toNanos());
+    assertThat(load.hostBytes()).isLessThanOrEqualTo(policy.queue().hostBytes());
+    assertThat(open).as("past its deadline").allMatch(item -> item.ticket.deadline() >= now);
+    assertThat(queued()).as("without a device").noneMatch(item -> unreachable(item.ticket));
+    present()
+        .filter(device -> devices.get(device).stream().anyMatch(stream -> stream.idle))
+        .forEach(device -> assertThat(waiting(device)).as("beside an idle stream").isEmpty());
+    assertThat(scheduler.phase()).isEqualTo(phase());
+    assertThat(scheduler.isReady())
+        .isEqualTo(leftAt == Ticket.NEVER && present().findAny().isPresent());
+    long deadline =
+        open.stream().mapToLong(item -> item.ticket.deadline()).min().orElse(Ticket.NEVER);
+    long change =
+        switch (phase()) {
+          case LEAVING -> refuseAt();
+          case REFUSING -> plus(refuseAt(), policy.patience());
+          case SERVING, DRAINED -> Ticket.NEVER;
+        };
+    assertThat(scheduler.wake())
+        .isEqualTo(Math.min(change, deadline == Ticket.NEVER ? deadline : deadline + 1));
+  }
+
+  Phase phase() {
+    if (drained) {
+      return Phase.DRAINED;
+    }
+    return now >= refuseAt()
+        ? Phase.REFUSING
+        : leftAt == Ticket.NEVER ? Phase.SERVING : Phase.LEAVING;
+  }
+
+  private long refuseAt() {
+    return plus(leftAt, policy.grace());
+  }
+
+  private static long plus(long moment, Duration more) {
+    return moment == Ticket.NEVER ? moment : moment + more.toNanos();
+  }
+
+  long wake() {
+    return scheduler.wake();
+  }
+
+  boolean isAllAnswered() {
+    return open.isEmpty();
+  }
+
+  private Stream<Item> queued() {
+    return open.stream().filter(item -> item.status == Status.QUEUED);
+  }
+
+  private Stream<Item> waiting(int device) {
+    return queued().filter(item -> item.waitsFor(device));
+  }
+
+  private int busy() {
+    return (int)
+        devices.stream().flatMap(List::stream).filter(stream -> !stream.launch.isEmpty()).count();
+  }
+
+  private static long cost(List<Item> some) {
+    return some.stream().mapToLong(item -> item.ticket.cost()).sum();
+  }
+
+  private static long bytes(List<Item> some) {
+    return some.stream().mapToLong(item -> item.ticket.hostBytes()).sum();
+  }
+
+  private Item item(Ticket ticket) {
+    return Objects.requireNonNull(items.get(ticket.id()), () -> "not admitted: " + ticket);
+  }
+
+  private Slot stream(int device, int stream) {
+    return devices.get(device).get(stream);
+  }
+}

@@ -1,0 +1,351 @@
+package dev.athanor.service.schedule;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.schedule.Decision.Started;
+import dev.athanor.service.schedule.Scheduler.Phase;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Random histories against the {@link Model}, and whole simulations for what only shows over time:
+ * shares and patience. A failure names the seed; -Dathanor.seed=N repeats it.
+ */
+class SchedulerModelTest {
+
+  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+
+  /** Together some 10^5 events. */
+  private static final int HISTORIES = 300;
+
+  private static final int EVENTS = 400;
+
+  private static final Duration UNLIMITED = Duration.ofDays(365);
+
+  @BeforeAll
+  static void sayTheSeed() {
+    System.out.println("athanor.seed=" + SEED);
+  }
+
+  // -- random histories
+
+  @Test
+  void randomHistories() {
+    var kinds = new TreeMap<String, Integer>();
+    for (int i = 0; i < HISTORIES; i++) {
+      var past = new ArrayList<Object>();
+      try {
+        new Life(new Random(SEED + i), past, kinds).live();
+      } catch (AssertionError | RuntimeException e) {
+        int from = Math.max(0, past.size() - 40);
+        throw new AssertionError(
+            "-Dathanor.seed=%d, event %d of:%n%s%n%s"
+                .formatted(
+                    SEED + i,
+                    past.size(),
+                    past.subList(from, past.size()).stream()
+                        .map(Object::toString)
+                        .collect(Collectors.joining("\n")),
+                    e.getMessage()),
+            e);
+      }
+    }
+    assertThat(kinds.values().stream().mapToInt(n -> n).sum()).isGreaterThan(50_000);
+    assertThat(kinds.keySet())
+        .as("every kind of decision and of reason was seen: %s", kinds)
+        .contains("Admitted", "Started", "Done", "Expired", "Dropped", "Drained", "batch")
+        .contains("Refused QUEUE_FULL", "Refused DRAINING", "Refused DEADLINE_EXCEEDED")
+        .contains("Refused DEVICE_LOST", "Failed DEVICE_LOST", "Failed DRAINING", "Failed FAULT");
+  }
+
+  private record Moment(long at, Event event, List<Decision> decisions) {}
+
+  /** One random service from its beginning to its end. */
+  private static final class Life {
+    private enum At {
+      WORK,
+      IDLE,
+      BETWEEN
+    }
+
+    private final Random random;
+    private final List<Object> past;
+    private final Map<String, Integer> kinds;
+    private final At[][] streams;
+    private final Policy policy;
+    private final Model model;
+    private long now;
+    private long lastId;
+
+    Life(Random random, List<Object> past, Map<String, Integer> kinds) {
+      this.random = random;
+      this.past = past;
+      this.kinds = kinds;
+      streams = new At[between(1, 3)][between(1, 3)];
+      for (var device : streams) {
+        Arrays.fill(device, At.BETWEEN);
+      }
+      policy =
+          new Policy(
+              between(1, 4),
+              oneOf(nanos(between(100, 2000)), UNLIMITED),
+              nanos(between(1, 300)),
+              oneOf(nanos(0), nanos(200), UNLIMITED),
+              new Policy.Queue(between(1, 30), nanos(between(100, 3000)), between(0, 200)),
+              new Policy.Launch(between(1, 6), between(1, 12)),
+              nanos(between(0, 500)),
+              nanos(between(0, 1500)));
+      past.add(policy + " " + streams.length + "×" + streams[0].length);
+      model = new Model(policy, streams.length, streams[0].length);
+    }
+
+    void live() {
+      int drainAt = between(EVENTS / 2, EVENTS);
+      for (int i = 0; i < drainAt; i++) {
+        now += random.nextInt(20) == 0 ? between(0, 1000) : between(0, 20);
+        tell(event());
+      }
+      tell(new Event.Drain());
+      boolean haste = random.nextInt(3) == 0;
+      while (model.phase() != Phase.DRAINED) {
+        now += between(0, 40);
+        tell(haste && random.nextInt(10) == 0 ? new Event.Drain() : event());
+      }
+      for (int i = 0; i < 20; i++) {
+        now += between(0, 200);
+        tell(event());
+      }
+      assertThat(model.isAllAnswered()).isTrue();
+    }
+
+    private Event event() {
+      int kind = random.nextInt(100);
+      int device = random.nextInt(streams.length);
+      int stream = random.nextInt(streams[device].length);
+      if (kind < 45) {
+        return new Event.Submit(ticket());
+      }
+      if (kind < 90) {
+        return switch (streams[device][stream]) {
+          case BETWEEN -> new Event.StreamReady(device, stream);
+          case IDLE -> new Event.Submit(ticket());
+          case WORK ->
+              random.nextInt(20) == 0
+                  ? new Event.Faulted(device, stream)
+                  : new Event.Finished(device, stream, between(0, 200));
+        };
+      }
+      if (kind < 95) {
+        return new Event.Cancel(lastId - random.nextInt(30));
+      }
+      if (kind < 97 && model.wake() < now + 2000) {
+        now = Math.max(now, model.wake());
+      }
+      return random.nextInt(200) == 0 ? new Event.DeviceLost(device) : new Event.Tick();
+    }
+
+    private Ticket ticket() {
+      long cost = between(1, 120);
+      return new Ticket(
+          ++lastId,
+          "t" + between(1, 3),
+          between(0, policy.bands()),
+          random.nextBoolean() ? Ticket.NEVER : now + between(0, 1500),
+          lastId,
+          cost,
+          between(0, 40),
+          random.nextBoolean() ? Ticket.ANY : random.nextInt(streams.length),
+          random.nextInt(3) == 0 ? null : new Ticket.Batch(between(1, 2), between(1, 6)));
+    }
+
+    private void tell(Event event) {
+      past.add(new Moment(now, event, List.of()));
+      var decisions = model.on(now, event);
+      past.set(past.size() - 1, new Moment(now, event, decisions));
+      switch (event) {
+        case Event.StreamReady(int device, int stream) -> streams[device][stream] = At.IDLE;
+        case Event.Finished(int device, int stream, _) -> streams[device][stream] = At.BETWEEN;
+        case Event.Faulted(int device, int stream) -> streams[device][stream] = At.BETWEEN;
+        case Event.DeviceLost(int device) -> Arrays.fill(streams[device], At.BETWEEN);
+        case Event.Submit _, Event.Cancel _, Event.Tick _, Event.Drain _ -> {}
+      }
+      for (var decision : decisions) {
+        kinds.merge(kind(decision), 1, Integer::sum);
+        if (decision instanceof Started(int device, int stream, var tickets)) {
+          streams[device][stream] = At.WORK;
+          kinds.merge(tickets.size() > 1 ? "batch" : "single", 1, Integer::sum);
+        }
+      }
+    }
+
+    private static String kind(Decision decision) {
+      var name = decision.getClass().getSimpleName();
+      return switch (decision) {
+        case Decision.Refused(_, var reason, _) -> name + " " + reason;
+        case Decision.Failed(_, var reason, _) -> name + " " + reason;
+        default -> name;
+      };
+    }
+
+    private int between(int least, int most) {
+      return least + random.nextInt(most - least + 1);
+    }
+
+    @SafeVarargs
+    private <T> T oneOf(T... choices) {
+      return choices[random.nextInt(choices.length)];
+    }
+  }
+
+  private static Duration nanos(long nanos) {
+    return Duration.ofNanos(nanos);
+  }
+
+  // -- over a busy period
+
+  /**
+   * While all tenants have work waiting, what each was given differs by at most one cost, one
+   * quantum and the arrears, whatever their tickets cost and whoever shares launches.
+   */
+  @Test
+  void sharesAreEqual() {
+    for (int i = 0; i < 40; i++) {
+      long seed = SEED + i;
+      var random = new Random(seed);
+      int tenants = 2 + random.nextInt(4);
+      int mostCost = 1 + random.nextInt(1000);
+      int quantum = 1 + random.nextInt(2 * mostCost);
+      int arrears = random.nextInt(3) * random.nextInt(mostCost);
+      var scheduler =
+          new Scheduler(
+              new Policy(
+                  1,
+                  UNLIMITED,
+                  nanos(quantum),
+                  nanos(arrears),
+                  new Policy.Queue(10_000, UNLIMITED, 0),
+                  new Policy.Launch(5, 100),
+                  nanos(0),
+                  nanos(0)),
+              2,
+              2);
+      long[] served = new long[tenants];
+      long id = 0;
+      for (int tenant = 0; tenant < tenants; tenant++) {
+        for (int n = 0; n < 10; n++) {
+          scheduler.on(0, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
+        }
+      }
+      long bound = (long) mostCost + quantum + arrears;
+      for (int round = 0; round < 2000; round++) {
+        int device = random.nextInt(2);
+        int stream = random.nextInt(2);
+        for (var decision : scheduler.on(round, new Event.StreamReady(device, stream))) {
+          if (decision instanceof Started(_, _, var tickets)) {
+            for (var ticket : tickets) {
+              int tenant = Integer.parseInt(ticket.tenant());
+              served[tenant] += ticket.cost();
+              scheduler.on(round, new Event.Submit(ticketOf(tenant, id++, mostCost, random)));
+            }
+          }
+        }
+        var totals = Arrays.stream(served).summaryStatistics();
+        assertThat(totals.getMax() - totals.getMin())
+            .as("-Dathanor.seed=%d, after %d: %s", seed, round, Arrays.toString(served))
+            .isLessThanOrEqualTo(bound);
+        scheduler.on(round, new Event.Finished(device, stream, 1));
+      }
+      assertThat(Arrays.stream(served).sum()).as("served").isGreaterThan(tenants * bound);
+    }
+  }
+
+  /** Dear tickets for tenants of odd number, which batch with their likes. */
+  private static Ticket ticketOf(int tenant, long id, int mostCost, Random random) {
+    int cost = tenant % 2 == 1 ? mostCost : 1 + random.nextInt(mostCost);
+    var batch = tenant % 2 == 1 ? new Ticket.Batch("k", 1) : null;
+    return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, Ticket.ANY, batch);
+  }
+
+  /**
+   * Under twice the load that one stream can carry, nearly all of it of the first band and urgent,
+   * whoever is let in is started or expires: those without a deadline in the last band too, within
+   * what it takes to rise through the bands and then to serve each tenant as much as may wait.
+   */
+  @Test
+  void nothingStarves() {
+    for (int i = 0; i < 10; i++) {
+      long seed = SEED + i;
+      var random = new Random(seed);
+      int bands = 3;
+      int tenants = 3;
+      long age = 1000L + random.nextInt(5000);
+      long queue = 2000;
+      int quantum = 50;
+      var scheduler =
+          new Scheduler(
+              new Policy(
+                  bands,
+                  nanos(age),
+                  nanos(quantum),
+                  nanos(0),
+                  new Policy.Queue(50, nanos(queue), 0),
+                  new Policy.Launch(1, 1),
+                  nanos(0),
+                  nanos(0)),
+              1,
+              1);
+      long bound = bands * age + tenants * (queue + 100 + quantum);
+      var since = new HashMap<Long, Long>();
+      scheduler.on(0, new Event.StreamReady(0, 0));
+      long busyUntil = Ticket.NEVER;
+      long patients = 0;
+      long id = 0;
+      for (long now = 0; now < 300_000; now += 1 + random.nextInt(50)) {
+        var decisions = new ArrayList<Decision>();
+        if (busyUntil <= now) {
+          decisions.addAll(scheduler.on(busyUntil, new Event.Finished(0, 0, 1)));
+          decisions.addAll(scheduler.on(busyUntil, new Event.StreamReady(0, 0)));
+          busyUntil = Ticket.NEVER;
+        }
+        boolean patient = random.nextInt(20) == 0;
+        decisions.addAll(
+            scheduler.on(
+                now,
+                new Event.Submit(
+                    new Ticket(
+                        id,
+                        "" + random.nextInt(tenants),
+                        patient ? bands : 1,
+                        patient ? Ticket.NEVER : now + 300 + random.nextInt(4000),
+                        id++,
+                        1 + random.nextInt(100),
+                        0,
+                        Ticket.ANY,
+                        null))));
+        for (var decision : decisions) {
+          switch (decision) {
+            case Decision.Admitted(var ticket, _, _) when ticket.deadline() == Ticket.NEVER ->
+                since.put(ticket.id(), now);
+            case Started(_, _, var tickets) -> {
+              busyUntil = now + tickets.getFirst().cost();
+              patients += since.remove(tickets.getFirst().id()) == null ? 0 : 1;
+            }
+            default -> {}
+          }
+        }
+        long longest = now - since.values().stream().mapToLong(n -> n).min().orElse(now);
+        assertThat(longest).as("-Dathanor.seed=%d at %d", seed, now).isLessThanOrEqualTo(bound);
+      }
+      assertThat(patients).isGreaterThan(20);
+    }
+  }
+}

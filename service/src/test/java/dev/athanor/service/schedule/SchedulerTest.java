@@ -1,0 +1,700 @@
+package dev.athanor.service.schedule;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
+
+import java.time.Duration;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Every rule of the scheduler, as a {@link History}. */
+class SchedulerTest {
+
+  @ParameterizedTest(name = "{0}")
+  @MethodSource({"admission", "order", "batches", "devices", "ends", "drain"})
+  void history(String rule, String history) {
+    History.check(history);
+  }
+
+  static Stream<Arguments> admission() {
+    return Stream.of(
+        arguments(
+            "what finds a stream idle is started at once, the rest when a stream is ready",
+            """
+            policy
+            0   submit 1            | admit
+            is  tickets=1 cost=100 bytes=0 busy=0 wake=never
+            10  ready 0/0           | start 0/0: 1
+            20  submit 2 bytes=7    | admit delay=90
+            is  tickets=1 cost=100 bytes=7 busy=1
+            110 finished 0/0 100    | done 1
+            115 ready 0/0           | start 0/0: 2
+            215 finished 0/0 100    | done 2
+            220 ready 0/0           |
+            230 submit 3            | admit; start 0/0: 3
+            is  tickets=0 cost=0 bytes=0 busy=1
+            """),
+        arguments(
+            "the delay counts of its own band what was given no more time, by powers of two",
+            """
+            policy
+            0   submit 1 cost=1000 band=3         | admit
+            0   submit 2 cost=1000                | admit
+            0   submit 3 cost=100 deadline=900    | admit
+            0   submit 4 cost=10 deadline=600     | admit delay=100
+            0   submit 5 cost=1 deadline=500      | admit
+            0   submit 6 deadline=5000            | admit delay=111
+            0   submit 7                          | admit delay=1211
+            0   submit 8 band=3                   | admit delay=2311
+            """),
+        arguments(
+            "the number of tickets that wait is bounded exactly",
+            """
+            policy tickets=2
+            0   ready 0/0           |
+            0   submit 1 cost=3s    | admit; start 0/0: 1
+            0   submit 2 cost=2s    | admit delay=3000000000
+            0   submit 3 cost=2s    | admit delay=5000000000
+            0   submit 4            | refuse queue-full retry=5
+            1s  submit 5            | refuse queue-full retry=4
+            3s  finished 0/0 3s     | done 1
+            3s  ready 0/0           | start 0/0: 2
+            3s  submit 6            | admit delay=4000000000
+            3s  submit 7            | refuse queue-full retry=4
+            """),
+        arguments(
+            "so is their cost: it may reach the limit and not pass it",
+            """
+            policy cost=300
+            0   submit 1 cost=200   | admit
+            0   submit 2 cost=101   | refuse queue-full retry=1
+            0   submit 3 cost=100   | admit delay=200
+            0   submit 4 cost=1     | refuse queue-full retry=1
+            is  cost=300
+            """),
+        arguments(
+            "so are the bytes of the host that they hold",
+            """
+            policy bytes=100
+            0   submit 1 bytes=60   | admit
+            0   submit 2 bytes=41   | refuse queue-full retry=1
+            0   submit 3 bytes=40   | admit delay=100
+            0   submit 4 bytes=0    | admit delay=200
+            0   cancel 1            | drop 1
+            0   submit 5 bytes=60   | admit delay=200
+            is  bytes=100 tickets=3
+            """),
+        arguments(
+            "what is larger than the queue can still run, if a stream is idle",
+            """
+            policy cost=300 bytes=100
+            0   ready 0/0                      |
+            0   submit 1 cost=400 bytes=1000   | admit; start 0/0: 1
+            0   submit 2 cost=400              | refuse queue-full retry=1
+            """),
+        arguments(
+            "room comes as soon as enough is started, on all devices",
+            """
+            policy devices=2 bytes=100
+            0   ready 0/0                   |
+            0   ready 1/0                   |
+            0   submit 1 cost=10s           | admit; start 0/0: 1
+            0   submit 2 cost=4s            | admit; start 1/0: 2
+            0   submit 3 cost=8s bytes=80   | admit delay=4000000000
+            0   submit 4 bytes=100          | refuse queue-full retry=11
+            0   submit 5 bytes=30           | refuse queue-full retry=5
+            """),
+        arguments(
+            "what cannot be done in time is refused, what just can is not",
+            """
+            policy
+            0   ready 0/0                          |
+            0   submit 1 deadline=99               | refuse deadline-exceeded
+            0   submit 2 deadline=100              | admit; start 0/0: 2
+            10  submit 3 deadline=199              | refuse deadline-exceeded
+            10  submit 4 deadline=200              | admit delay=90
+            10  submit 5 deadline=299              | refuse deadline-exceeded
+            10  submit 6 deadline=200 band=1       | admit delay=90
+            10  submit 7 deadline=9                | refuse deadline-exceeded
+            """),
+        arguments(
+            "the delay counts the streams and the device's own work and its part of the common",
+            """
+            policy devices=2 streams=2
+            0   submit 1 cost=100 device=0   | admit
+            0   submit 2 cost=100 device=0   | admit delay=50
+            0   submit 3 cost=40             | admit
+            0   submit 4 device=1            | admit delay=10
+            0   submit 5 device=0            | admit delay=110
+            """),
+        arguments(
+            "estimates learn: the first time whole, then an eighth at a time",
+            """
+            policy
+            0    ready 0/0                 |
+            0    submit 1 work=x cost=100  | admit; start 0/0: 1
+            500  finished 0/0 500          | done 1
+            500  submit 2 work=x cost=50   | admit cost=250
+            500  submit 3 work=y cost=50   | admit delay=250
+            500  ready 0/0                 | start 0/0: 2
+            600  finished 0/0 50           | done 2
+            600  submit 4 work=x cost=100  | admit cost=450 delay=50
+            """),
+        arguments(
+            "an estimate by which work is refused is doubted: one mishap keeps nothing out for ever",
+            """
+            policy
+            0     ready 0/0                               |
+            0     submit 1 work=x cost=100                | admit; start 0/0: 1
+            1000  finished 0/0 1000                       | done 1
+            1000  ready 0/0                               |
+            1000  submit 2 work=x cost=100 deadline=1950  | refuse deadline-exceeded
+            1000  submit 3 work=x cost=100 deadline=1950  | admit cost=875; start 0/0: 3
+            """),
+        arguments(
+            "a batch's time is shared by cost",
+            """
+            policy
+            0    submit 1 work=x cost=100 batch=k:1  | admit
+            0    submit 2 work=y cost=300 batch=k:1  | admit delay=100
+            0    ready 0/0                           | start 0/0: 1 2
+            9    finished 0/0 200                    | done 1; done 2
+            9    submit 3 work=x cost=100            | admit cost=50
+            9    submit 4 work=y cost=100            | admit cost=50 delay=50
+            """));
+  }
+
+  static Stream<Arguments> order() {
+    return Stream.of(
+        arguments(
+            "bands are strict; no band is the one in the middle",
+            """
+            policy
+            0  submit 1 band=3   | admit
+            0  submit 2          | admit
+            0  submit 3 band=1   | admit
+            0  submit 4 band=2   | admit delay=200
+            0  ready 0/0         | start 0/0: 3
+            1  finished 0/0 100  | done 3
+            1  ready 0/0         | start 0/0: 2
+            2  finished 0/0 100  | done 2
+            2  ready 0/0         | start 0/0: 4
+            3  finished 0/0 100  | done 4
+            3  ready 0/0         | start 0/0: 1
+            """),
+        arguments(
+            "a ticket rises by a band with each age, several at once if time was long",
+            """
+            policy age=1000
+            0    submit 1 band=3              | admit
+            1001 submit 2 band=2 tenant=b     | admit delay=100
+            1002 ready 0/0                    | start 0/0: 1
+            1003 submit 3 band=3 tenant=c     | admit delay=199
+            3003 submit 4 band=1 tenant=d     | admit delay=200
+            3003 finished 0/0 100             | done 1
+            3003 ready 0/0                    | start 0/0: 2
+            3003 finished 0/0 100             | done 2
+            3003 ready 0/0                    | start 0/0: 3
+            """),
+        arguments(
+            "a tenant's own go by their deadlines, and by their coming where these are equal",
+            """
+            policy
+            0  submit 1                  | admit
+            0  submit 2 deadline=9000    | admit
+            0  submit 3 deadline=800     | admit
+            0  submit 4 deadline=800     | admit delay=100
+            0  ready 0/0                 | start 0/0: 3
+            1  finished 0/0 100          | done 3
+            1  ready 0/0                 | start 0/0: 4
+            2  finished 0/0 100          | done 4
+            2  ready 0/0                 | start 0/0: 2
+            3  finished 0/0 100          | done 2
+            3  ready 0/0                 | start 0/0: 1
+            """),
+        arguments(
+            "without a deadline a ticket is due when it has aged through all bands",
+            """
+            policy age=1000
+            0  submit 1                  | admit
+            1  submit 2 deadline=3001    | admit delay=100
+            1  submit 3 deadline=2999    | admit delay=200
+            1  ready 0/0                 | start 0/0: 3
+            2  finished 0/0 100          | done 3
+            2  ready 0/0                 | start 0/0: 1
+            """),
+        arguments(
+            "tenants take turns by cost: one large or four small",
+            """
+            policy quantum=100
+            0   submit 11 tenant=a cost=400  | admit
+            0   submit 12 tenant=a cost=400  | admit delay=400
+            0   submit 21 tenant=b           | admit delay=800
+            0   submit 22 tenant=b           | admit delay=900
+            0   submit 23 tenant=b           | admit delay=1000
+            0   submit 24 tenant=b           | admit delay=1100
+            0   submit 25 tenant=b           | admit delay=1200
+            0   ready 0/0         | start 0/0: 21
+            1   finished 0/0 100  | done 21
+            1   ready 0/0         | start 0/0: 22
+            2   finished 0/0 100  | done 22
+            2   ready 0/0         | start 0/0: 23
+            3   finished 0/0 100  | done 23
+            3   ready 0/0         | start 0/0: 11
+            4   finished 0/0 400  | done 11
+            4   ready 0/0         | start 0/0: 24
+            5   finished 0/0 100  | done 24
+            5   ready 0/0         | start 0/0: 25
+            6   finished 0/0 100  | done 25
+            6   ready 0/0         | start 0/0: 12
+            """),
+        arguments(
+            "many tickets give a tenant no more than its share",
+            """
+            policy
+            0   submit 11 tenant=a   | admit
+            0   submit 12 tenant=a   | admit delay=100
+            0   submit 13 tenant=a   | admit delay=200
+            0   submit 21 tenant=b   | admit delay=300
+            0   ready 0/0            | start 0/0: 11
+            1   finished 0/0 100     | done 11
+            1   ready 0/0            | start 0/0: 21
+            2   finished 0/0 100     | done 21
+            2   ready 0/0            | start 0/0: 12
+            """));
+  }
+
+  static Stream<Arguments> batches() {
+    return Stream.of(
+        arguments(
+            "nobody waits for company, and who waits anyway comes along",
+            """
+            policy
+            0   ready 0/0                       |
+            0   submit 1 batch=k:1              | admit; start 0/0: 1
+            1   submit 2 batch=k:1              | admit delay=99
+            1   submit 3 batch=other:1          | admit delay=199
+            1   submit 4 batch=k:1 tenant=b     | admit delay=299
+            1   submit 5                        | admit delay=399
+            100 finished 0/0 100                | done 1
+            100 ready 0/0                       | start 0/0: 2 4
+            200 finished 0/0 200                | done 2; done 4
+            200 ready 0/0                       | start 0/0: 3
+            """),
+        arguments(
+            "a launch holds so many tickets",
+            """
+            policy launch=2
+            0   submit 1 batch=k:1   | admit
+            0   submit 2 batch=k:1   | admit delay=100
+            0   submit 3 batch=k:1   | admit delay=200
+            0   ready 0/0            | start 0/0: 1 2
+            """),
+        arguments(
+            "and so many rows, where a smaller one may take the room that is left",
+            """
+            policy rows=10
+            0   submit 1 batch=k:6   | admit
+            0   submit 2 batch=k:5   | admit delay=100
+            0   submit 3 batch=k:4   | admit delay=200
+            0   ready 0/0            | start 0/0: 1 3
+            """),
+        arguments(
+            "a ticket with more rows than that runs alone",
+            """
+            policy rows=10
+            0   submit 1 batch=k:60  | admit
+            0   submit 2 batch=k:1   | admit delay=100
+            0   ready 0/0            | start 0/0: 1
+            """),
+        arguments(
+            "no member is made late: 1 would be by three, not by two",
+            """
+            policy
+            0   submit 1 deadline=250 batch=k:1   | admit
+            0   submit 2 batch=k:1                | admit delay=100
+            0   submit 3 batch=k:1                | admit delay=200
+            0   ready 0/0                         | start 0/0: 1 2
+            """),
+        arguments(
+            "nobody joins a launch that would end too late for itself",
+            """
+            policy
+            0   submit 1 batch=k:1                          | admit
+            0   submit 2 batch=k:1 tenant=b deadline=250    | admit
+            60  ready 0/0                                   | start 0/0: 1
+            """),
+        arguments(
+            "company comes from the same band only",
+            """
+            policy
+            0   submit 1 band=3 batch=k:1   | admit
+            0   submit 2 band=1 batch=k:1   | admit
+            0   submit 3 band=2             | admit delay=100
+            0   submit 4 band=1 batch=k:1   | admit delay=100
+            0   ready 0/0                   | start 0/0: 2 4
+            1   finished 0/0 200            | done 2; done 4
+            1   ready 0/0                   | start 0/0: 3
+            """),
+        arguments(
+            "pinned and free tickets may share a launch, those of another device not",
+            """
+            policy devices=2
+            0   submit 1 batch=k:1 device=0   | admit
+            0   submit 2 batch=k:1 device=1   | admit
+            0   submit 3 batch=k:1            | admit delay=100
+            0   ready 1/0                     | start 1/0: 2 3
+            """),
+        arguments(
+            "what batches gave a tenant it pays back, alone or absent",
+            """
+            policy quantum=100 arrears=300
+            0   submit 11 tenant=a batch=k:1   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=100
+            0   submit 13 tenant=a batch=k:1   | admit delay=200
+            0   submit 21 tenant=b             | admit delay=300
+            0   submit 22 tenant=b             | admit delay=400
+            0   submit 23 tenant=b             | admit delay=500
+            0   ready 0/0            | start 0/0: 11 12 13
+            1   submit 14 tenant=a   | admit delay=599
+            1   finished 0/0 300     | done 11; done 12; done 13
+            1   ready 0/0            | start 0/0: 21
+            2   finished 0/0 100     | done 21
+            2   ready 0/0            | start 0/0: 22
+            3   finished 0/0 100     | done 22
+            3   ready 0/0            | start 0/0: 23
+            4   finished 0/0 100     | done 23
+            4   ready 0/0            | start 0/0: 14
+            """),
+        arguments(
+            "no tenant gets further ahead by company than the arrears",
+            """
+            policy quantum=100 arrears=150
+            0   submit 11 tenant=a batch=k:1   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=100
+            0   submit 13 tenant=a batch=k:1   | admit delay=200
+            0   submit 21 tenant=b             | admit delay=300
+            0   ready 0/0            | start 0/0: 11 12
+            """),
+        arguments(
+            "where it is alone there is nobody to be ahead of",
+            """
+            policy quantum=100 arrears=0
+            0   submit 11 tenant=a batch=k:1   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=100
+            0   submit 13 tenant=a batch=k:1   | admit delay=200
+            0   submit 21 tenant=b band=3      | admit delay=300
+            0   ready 0/0            | start 0/0: 11 12 13
+            """),
+        arguments(
+            "and nothing to pay back to those who come later",
+            """
+            policy quantum=100 arrears=0
+            0   submit 11 tenant=a batch=k:1   | admit
+            0   submit 12 tenant=a batch=k:1   | admit delay=100
+            0   submit 13 tenant=a batch=k:1   | admit delay=200
+            0   submit 14 tenant=a             | admit delay=300
+            0   ready 0/0            | start 0/0: 11 12 13
+            1   submit 21 tenant=b   | admit delay=399
+            1   submit 22 tenant=b   | admit delay=499
+            1   finished 0/0 300     | done 11; done 12; done 13
+            1   ready 0/0            | start 0/0: 14
+            2   finished 0/0 100     | done 14
+            2   ready 0/0            | start 0/0: 21
+            """));
+  }
+
+  static Stream<Arguments> devices() {
+    return Stream.of(
+        arguments(
+            "pinned tickets wait for their device, others go where a stream is",
+            """
+            policy devices=2
+            0   ready 1/0           |
+            0   submit 1 device=0   | admit
+            0   submit 2            | admit; start 1/0: 2
+            0   submit 3 device=0   | admit delay=100
+            0   submit 4            | admit delay=100
+            0   finished 1/0 100    | done 2
+            0   ready 1/0           | start 1/0: 4
+            0   ready 0/0           | start 0/0: 1
+            """),
+        arguments(
+            "of devices with idle streams the one with the least to do gets a free ticket",
+            """
+            policy devices=2 streams=2
+            0   ready 0/0           |
+            0   ready 0/1           |
+            0   ready 1/0           |
+            0   ready 1/1           |
+            0   submit 1 cost=500   | admit; start 0/0: 1
+            0   submit 2 cost=100   | admit; start 1/0: 2
+            0   submit 3 cost=100   | admit; start 1/1: 3
+            0   finished 1/0 100    | done 2
+            0   ready 1/0           |
+            450 submit 4            | admit; start 1/0: 4
+            """),
+        arguments(
+            "a lost device fails what runs on it and what is pinned to it; the free go elsewhere",
+            """
+            policy devices=2
+            0   ready 0/0                  |
+            0   ready 1/0                  |
+            0   submit 1 cost=500          | admit; start 0/0: 1
+            0   submit 2 device=1          | admit; start 1/0: 2
+            0   submit 3 device=0          | admit delay=500
+            0   submit 4                   | admit delay=100
+            10  lost 0                     | fail 1 device-lost; fail 3 device-lost
+            is  ready=true tickets=1 busy=1
+            11  lost 0                     |
+            12  finished 0/0 12            |
+            12  ready 0/0                  |
+            13  submit 5 device=0          | refuse device-lost
+            100 finished 1/0 100           | done 2
+            100 ready 1/0                  | start 1/0: 4
+            101 lost 1                     | fail 4 device-lost
+            is  ready=false phase=SERVING tickets=0 busy=0
+            102 submit 6                   | refuse device-lost
+            """),
+        arguments(
+            "with the last device all that waits is lost",
+            """
+            policy
+            0   submit 1    | admit
+            0   submit 2    | admit delay=100
+            0   lost 0      | fail 1 device-lost; fail 2 device-lost
+            0   ready 0/0   |
+            """));
+  }
+
+  static Stream<Arguments> ends() {
+    return Stream.of(
+        arguments(
+            "a deadline ends waiting, once it has passed",
+            """
+            policy
+            0    submit 1 deadline=1000   | admit
+            is   wake=1001
+            1000 tick                     |
+            1001 tick                     | expire 1
+            is   wake=never tickets=0 cost=0
+            1002 ready 0/0                |
+            1003 cancel 1                 |
+            """),
+        arguments(
+            "nothing is started after its deadline, though nobody told the time",
+            """
+            policy
+            0    submit 1 deadline=1000   | admit
+            0    submit 2 deadline=2000   | admit delay=100
+            1001 ready 0/0                | expire 1; start 0/0: 2
+            """),
+        arguments(
+            "a deadline that passes during the launch is answered then; the launch is let be",
+            """
+            policy
+            0    ready 0/0                          |
+            0    submit 1 deadline=1000 batch=k:1   | admit; start 0/0: 1
+            1001 tick                               | expire 1
+            is   busy=1 wake=never
+            1500 finished 0/0 1500                  |
+            1500 ready 0/0                          |
+            """),
+        arguments(
+            "what is done when its deadline has passed is not done in time",
+            """
+            policy
+            0    ready 0/0                |
+            0    submit 1 deadline=1000   | admit; start 0/0: 1
+            1001 finished 0/0 1001        | expire 1
+            """),
+        arguments(
+            "a cancelled ticket is dropped, from the queue or from its launch",
+            """
+            policy
+            0    submit 1 batch=k:1   | admit
+            0    submit 2 batch=k:1   | admit delay=100
+            0    submit 3 batch=k:1   | admit delay=200
+            0    cancel 2             | drop 2
+            0    cancel 2             |
+            0    ready 0/0            | start 0/0: 1 3
+            1    cancel 3             | drop 3
+            9    finished 0/0 9       | done 1
+            9    cancel 1             |
+            """),
+        arguments(
+            "a fault fails the launch and none else, and an id may be used again",
+            """
+            policy
+            0    submit 1 batch=k:1   | admit
+            0    submit 2 batch=k:1   | admit delay=100
+            0    submit 3             | admit delay=200
+            0    ready 0/0            | start 0/0: 1 2
+            1    cancel 2             | drop 2
+            5    faulted 0/0          | fail 1 fault
+            6    ready 0/0            | start 0/0: 3
+            7    submit 1             | admit delay=99
+            """),
+        arguments(
+            "time does not go back",
+            """
+            policy
+            1000 submit 1 deadline=2000   | admit
+            10   submit 2 deadline=1099   | refuse deadline-exceeded
+            """));
+  }
+
+  static Stream<Arguments> drain() {
+    return Stream.of(
+        arguments(
+            "readiness goes first, then the door closes, then what is there is finished",
+            """
+            policy grace=5s patience=20s
+            0    ready 0/0                   |
+            0    submit 1 cost=6s            | admit; start 0/0: 1
+            is   ready=true phase=SERVING wake=never
+            1s   drain                       |
+            is   ready=false phase=LEAVING wake=6000000000
+            2s   submit 2 cost=3s            | admit delay=4000000000
+            6s   submit 3                    | refuse draining retry=3
+            is   ready=false phase=REFUSING wake=26000000000
+            7s   finished 0/0 7s             | done 1
+            7s   ready 0/0                   | start 0/0: 2
+            8s   submit 4                    | refuse draining retry=2
+            10s  finished 0/0 3s             | done 2; drained
+            is   ready=false phase=DRAINED wake=never
+            11s  submit 5                    | refuse draining retry=1
+            11s  tick                        |
+            11s  drain                       |
+            11s  ready 0/0                   |
+            """),
+        arguments(
+            "with nothing to do it is over when the grace is",
+            """
+            policy grace=5s
+            0    drain   |
+            4s   tick    |
+            5s   tick    | drained
+            """),
+        arguments(
+            "without grace and with nothing to do it is over at once",
+            """
+            policy
+            0    drain   | drained
+            """),
+        arguments(
+            "when patience ends the rest is failed, and nothing that runs is waited for",
+            """
+            policy grace=5s patience=20s
+            0    ready 0/0            |
+            0    submit 1 cost=100s   | admit; start 0/0: 1
+            0    submit 2             | admit delay=100000000000
+            0    drain                |
+            6s   submit 3             | refuse draining retry=19
+            24s  tick                 |
+            25s  tick                 | fail 1 draining retry=1; fail 2 draining retry=1; drained
+            99s  finished 0/0 99s     |
+            99s  ready 0/0            |
+            """),
+        arguments(
+            "asked a second time it ends at once",
+            """
+            policy grace=5s patience=20s
+            0    ready 0/0            |
+            0    submit 1             | admit; start 0/0: 1
+            0    submit 2             | admit delay=100
+            0    drain                |
+            1    drain                | fail 1 draining retry=1; fail 2 draining retry=1; drained
+            """),
+        arguments(
+            "it waits for a launch whose clients have gone, and for the last ticket to be dropped",
+            """
+            policy
+            0    ready 0/0            |
+            0    submit 1             | admit; start 0/0: 1
+            0    submit 2             | admit delay=100
+            0    drain                |
+            1    cancel 1             | drop 1
+            2    cancel 2             | drop 2
+            3    finished 0/0 3       | drained
+            """),
+        arguments(
+            "a lost device ends it sooner",
+            """
+            policy
+            0    ready 0/0            |
+            0    submit 1             | admit; start 0/0: 1
+            0    drain                |
+            1    lost 0               | fail 1 device-lost; drained
+            """));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          submit 1 device=2  | there is no device 2; the last is 1
+          submit 1 band=4    | there is no band 4; the last is 3
+          submit 7           | ticket 7 is under way already; an id is for one ticket
+          submit 1 device=-2 | a ticket's device must be at least -1, got -2
+          submit 1 cost=0    | a ticket's cost must be at least 1, got 0
+          submit 1 batch=k:0 | a ticket's rows must be at least 1, got 0
+          ready 2/0          | there is no device 2; the last is 1
+          ready 0/1          | there is no stream 1; the last is 0
+          ready 0/0          | stream 0 of device 0 is at work and cannot become ready
+          ready 1/0          | stream 0 of device 1 is idle already and cannot become ready
+          finished 1/0 5     | stream 0 of device 1 has no launch that could end
+          faulted 1/0        | stream 0 of device 1 has no launch that could end
+          lost 2             | there is no device 2; the last is 1
+          """)
+  void impossibleEvents(String event, String sentence) {
+    assertThatThrownBy(() ->
+            History.check(
+                """
+                policy devices=2
+                0 ready 0/0          |
+                0 ready 1/0          |
+                0 submit 7 device=0  | admit; start 0/0: 7
+                1 %s |
+                """
+                    .formatted(event)))
+        .hasMessage(sentence);
+  }
+
+  /** An event that is refused changes nothing, and keeps no decision back. */
+  @Test
+  void impossibleEventsLeaveNoTrace() {
+    var scheduler = new Scheduler(Policy.DEFAULT, 1, 1);
+    var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, Ticket.ANY, null);
+    scheduler.on(0, new Event.Submit(ticket));
+    assertThatThrownBy(() -> scheduler.on(2000, new Event.Faulted(0, 0)))
+        .isInstanceOf(IllegalStateException.class);
+    assertThat(scheduler.on(1001, new Event.Tick())).containsExactly(new Decision.Expired(ticket));
+  }
+
+  @Test
+  void policiesThatMakeNoSense() {
+    var good = Policy.DEFAULT;
+    assertThatThrownBy(() ->
+            new Policy(
+                0,
+                good.age(),
+                good.quantum(),
+                good.arrears(),
+                good.queue(),
+                good.batch(),
+                good.grace(),
+                good.patience()))
+        .hasMessage("the number of bands must be at least 1, got 0");
+    assertThatThrownBy(() -> new Policy.Queue(1, Duration.ZERO, 1))
+        .hasMessage("the queue's cost must be positive, got PT0S");
+    assertThatThrownBy(() -> new Policy.Launch(0, 1))
+        .hasMessage("a launch's tickets must be at least 1, got 0");
+  }
+}
