@@ -62,15 +62,8 @@ class OpController {
   void run(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    // names that nobody knows are counted together, or clients could grow the metrics
-    var label = catalogue.find(name).isPresent() ? name : "unknown";
-    try {
-      run(find(name), request, response);
-      metrics.request(label, "ok");
-    } catch (Failure e) {
-      metrics.request(label, e.code().text());
-      throw e;
-    }
+    Outcomes.count(
+        metrics, Outcomes.label(catalogue, name), () -> run(find(name), request, response));
   }
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)

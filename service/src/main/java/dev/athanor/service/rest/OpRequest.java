@@ -91,8 +91,24 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       }
     }
     file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(
-        new Call(op, inputs, attributes, outputs, Target.INLINE, sayable, terms), Map.of());
+    return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+  }
+
+  /** A call whose inline outputs have dtypes that the answer can say. */
+  private static Call call(
+      Op op,
+      Map<String, Call.Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Set<DType> sayable,
+      Terms terms) {
+    var inline = new Destination.Inline(sayable);
+    var targets = new HashMap<>(outputs);
+    targets.replaceAll((_, target) ->
+        target.destination() instanceof Destination.Inline
+            ? new Target(inline, target.dtype())
+            : target);
+    return new Call(op, inputs, attributes, targets, new Target(inline, null), terms);
   }
 
   private static List<String> names(OpDescription op) {
@@ -152,7 +168,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      var call = new Call(runnable, inputs, attributes, outputs, Target.INLINE, sayable, terms);
+      var call = call(runnable, inputs, attributes, outputs, sayable, terms);
       return new OpRequest(call, encodings);
     }
 

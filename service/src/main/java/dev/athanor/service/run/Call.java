@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
  * @param attributes as they were given
  * @param outputs what to do with outputs
  * @param others what to do with outputs that are not named; null for nothing
- * @param sayable the dtypes that an inline output may have, which are those of the answer's form
  */
 public record Call(
     Op op,
@@ -23,25 +22,12 @@ public record Call(
     Map<String, ?> attributes,
     Map<String, Target> outputs,
     @Nullable Target others,
-    Set<DType> sayable,
     Terms terms) {
 
   public Call {
     inputs = Map.copyOf(inputs);
     attributes = Map.copyOf(attributes);
     outputs = Map.copyOf(outputs);
-    sayable = Set.copyOf(sayable);
-  }
-
-  /** A call whose answer can say all dtypes. */
-  public Call(
-      Op op,
-      Map<String, Input> inputs,
-      Map<String, ?> attributes,
-      Map<String, Target> outputs,
-      @Nullable Target others,
-      Terms terms) {
-    this(op, inputs, attributes, outputs, others, Set.of(DType.values()), terms);
   }
 
   /** A call whose outputs come back inline where they are not named. */
@@ -77,8 +63,8 @@ public record Call(
     /**
      * Back to the client.
      *
-     * @param readable the dtypes that the client can be sent; an output of another one is refused
-     *     before anything runs
+     * @param readable the dtypes that the form of the answer has; an output of another one is
+     *     refused before anything runs
      */
     record Inline(Set<DType> readable) implements Destination {
       public Inline {

@@ -154,7 +154,6 @@ public final class OpRunner {
         if (value != null) {
           var target = call.outputs().getOrDefault(output.name(), call.others());
           if (target != null) {
-            requireSayable(call, output.name(), value.type(), target);
             output(job, output.name(), value, target);
           }
         } else if (call.outputs().containsKey(output.name())) {
@@ -272,17 +271,6 @@ public final class OpRunner {
           "output \"%s\" is %s, got %s".formatted(name, dtype.text(), target.dtype().text()));
     }
     job.output(name, value, target.destination());
-  }
-
-  private static void requireSayable(Call call, String name, TensorType type, Target target) {
-    if (target.destination() instanceof Destination.Inline
-        && !call.sayable().contains(type.dtype())) {
-      throw new Failure.Refused(
-          Code.NOT_ACCEPTABLE,
-          "outputs." + name,
-          "output \"%s\" is %s, for which the form of the answer has no dtype; keep it as a handle"
-              .formatted(name, type));
-    }
   }
 
   private static void requireOutput(OpDescription op, String name) {
