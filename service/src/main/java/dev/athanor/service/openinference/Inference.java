@@ -7,8 +7,8 @@ import java.util.Map;
 /**
  * What a model answered.
  *
+ * @param result with the outputs that were asked for, in the order of the op's description
  * @param parameters of the answer: times in microseconds, and the kernel that ran
- * @param outputs those that were asked for, in the order of the op's description
  */
 public record Inference(Result result, Map<String, Object> parameters) {
 
