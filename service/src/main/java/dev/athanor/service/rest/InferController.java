@@ -1,7 +1,6 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
 import jakarta.servlet.http.HttpServletRequest;
@@ -35,14 +34,8 @@ class InferController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    var label = catalogue.find(name).isPresent() ? name : "unknown";
-    try {
-      run(name, version, request, response);
-      metrics.request(label, "ok");
-    } catch (Failure e) {
-      metrics.request(label, e.code().text());
-      throw e;
-    }
+    Outcomes.count(
+        metrics, Outcomes.label(catalogue, name), () -> run(name, version, request, response));
   }
 
   /**
