@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
@@ -256,6 +257,13 @@ public final class Safetensors {
   }
 
   // -- writing
+
+  /** The dtypes that safetensors have. */
+  public static Set<DType> dtypes() {
+    return Arrays.stream(DType.values())
+        .filter(dtype -> name(dtype) != null)
+        .collect(Collectors.toUnmodifiableSet());
+  }
 
   /**
    * What comes before the data, which follow without gaps in the order of the map.

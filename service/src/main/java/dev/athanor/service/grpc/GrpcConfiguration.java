@@ -94,7 +94,7 @@ class GrpcConfiguration {
   @GlobalServerInterceptor
   Readiness readiness(DeviceHealth health, HealthStatusManager manager) {
     return new Readiness(
-        health,
+        health::isReady,
         manager,
         List.of(
             OpsGrpc.SERVICE_NAME, TensorsGrpc.SERVICE_NAME, GRPCInferenceServiceGrpc.SERVICE_NAME));

@@ -1,6 +1,5 @@
 package dev.athanor.service.grpc;
 
-import dev.athanor.service.run.DeviceHealth;
 import io.grpc.Metadata;
 import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
@@ -9,23 +8,23 @@ import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.health.v1.HealthGrpc;
 import io.grpc.protobuf.services.HealthStatusManager;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.springframework.scheduling.annotation.Scheduled;
 
 /**
- * Tells gRPC's health service whether the device can be given work: whoever asks at once, whoever
- * watches soon.
+ * Tells gRPC's health service whether work is taken: whoever asks at once, whoever watches soon.
  */
 class Readiness implements ServerInterceptor {
 
-  private final DeviceHealth health;
+  private final BooleanSupplier isReady;
   private final HealthStatusManager manager;
   private final List<String> services;
 
   /**
    * @param services the names that may be asked for besides that of the whole server
    */
-  Readiness(DeviceHealth health, HealthStatusManager manager, List<String> services) {
-    this.health = health;
+  Readiness(BooleanSupplier isReady, HealthStatusManager manager, List<String> services) {
+    this.isReady = isReady;
     this.manager = manager;
     this.services = services;
     update();
@@ -33,7 +32,7 @@ class Readiness implements ServerInterceptor {
 
   @Scheduled(fixedDelayString = "PT0.2S")
   final void update() {
-    var status = health.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+    var status = isReady.getAsBoolean() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
     manager.setStatus(HealthStatusManager.SERVICE_NAME_ALL_SERVICES, status);
     services.forEach(service -> manager.setStatus(service, status));
   }

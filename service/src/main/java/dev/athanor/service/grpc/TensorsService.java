@@ -1,5 +1,6 @@
 package dev.athanor.service.grpc;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DeleteResponse;
@@ -239,16 +240,22 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
               .build());
       while (left > 0) {
         int length = (int) Math.min(left, most);
-        var piece = reader.read(at, length);
-        at += length;
         left -= length;
-        if (left == 0) {
-          reader.close(); // a client that is slow to take the rest holds nothing
-        }
-        outflow.send(GetResponse.newBuilder().setChunk(Messages.bytes(piece)).build());
+        var chunk = chunk(reader, at, length, left == 0);
+        at += length;
+        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
       }
     }
     outflow.complete();
+  }
+
+  /** Reads a chunk; a client that is slow to take the last one holds nothing. */
+  private static ByteString chunk(Transfers.Reader reader, long at, int length, boolean isLast) {
+    var piece = reader.read(at, length);
+    if (isLast) {
+      reader.close();
+    }
+    return Messages.bytes(piece);
   }
 
   private static long length(GetRequest request, TensorInfo info) {

@@ -93,7 +93,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
       at = 0;
     }
     int count = Math.min(length, chunk.size() - at);
-    chunk.copyTo(target, at, offset, count);
+    chunk.substring(at, at + count).copyTo(target, offset);
     at += count;
     return count;
   }

@@ -2,9 +2,11 @@ package dev.athanor.service.rest;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -15,6 +17,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
@@ -73,12 +76,13 @@ class OpController {
     var terms = Requests.terms(request);
     long limit = settings.maxBodyBytes();
     var body = Requests.body(request, limit);
+    var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
     OpRequest asked;
     if (media == Media.JSON) {
       Requests.checkQuery(request, List.of());
-      asked = OpRequest.read(op, body, limit, terms);
+      asked = OpRequest.read(op, body, limit, sayable, terms);
     } else {
-      asked = OpRequest.ofSafetensors(op, request, body, limit, terms);
+      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, terms);
     }
     var result = runner.run(asked.call());
     RunAnswers.timing(response, result.timing());

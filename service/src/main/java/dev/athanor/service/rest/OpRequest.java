@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
@@ -19,6 +20,7 @@ import java.io.InputStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -36,9 +38,12 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * Reads the body of {@code POST /ops/{op}}.
    *
    * @param limit how many bytes a tensor may have
+   * @param sayable the dtypes that the answer can say
    */
-  static OpRequest read(Op op, InputStream body, long limit, Terms terms) throws IOException {
-    return Json.read(body, parser -> new Reader(op.description(), parser, limit).read(op, terms));
+  static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, Terms terms)
+      throws IOException {
+    return Json.read(
+        body, parser -> new Reader(op.description(), parser, limit).read(op, sayable, terms));
   }
 
   /**
@@ -46,9 +51,15 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * that are resident ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
    *
    * @param limit how many bytes of data the file may have
+   * @param sayable the dtypes that the answer can say
    */
   static OpRequest ofSafetensors(
-      Op op, HttpServletRequest request, InputStream body, long limit, Terms terms)
+      Op op,
+      HttpServletRequest request,
+      InputStream body,
+      long limit,
+      Set<DType> sayable,
+      Terms terms)
       throws IOException {
     var description = op.description();
     var inputs = new HashMap<String, Call.Input>();
@@ -80,7 +91,24 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       }
     }
     file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    return new OpRequest(new Call(op, inputs, attributes, outputs, terms), Map.of());
+    return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+  }
+
+  /** A call whose inline outputs have dtypes that the answer can say. */
+  private static Call call(
+      Op op,
+      Map<String, Call.Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Set<DType> sayable,
+      Terms terms) {
+    var inline = new Destination.Inline(sayable);
+    var targets = new HashMap<>(outputs);
+    targets.replaceAll((_, target) ->
+        target.destination() instanceof Destination.Inline
+            ? new Target(inline, target.dtype())
+            : target);
+    return new Call(op, inputs, attributes, targets, new Target(inline, null), terms);
   }
 
   private static List<String> names(OpDescription op) {
@@ -127,7 +155,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       this.limit = limit;
     }
 
-    OpRequest read(Op runnable, Terms terms) {
+    OpRequest read(Op runnable, Set<DType> sayable, Terms terms) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -140,7 +168,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      return new OpRequest(new Call(runnable, inputs, attributes, outputs, terms), encodings);
+      var call = call(runnable, inputs, attributes, outputs, sayable, terms);
+      return new OpRequest(call, encodings);
     }
 
     private void input(String name) {

@@ -4,8 +4,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.ServletOutputStream;
@@ -52,8 +50,6 @@ final class RunAnswers {
   /**
    * Answers with the outputs that are not kept. The metadata have the op, the device and the
    * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
-   *
-   * @throws Failure.Refused with {@code not-acceptable} when safetensors have no dtype for one
    */
   static void safetensors(HttpServletResponse response, Result result, String device)
       throws IOException {
@@ -75,14 +71,7 @@ final class RunAnswers {
             metadata.put("handle." + output.getKey(), info.handle());
       }
     }
-    var header =
-        Safetensors.header(types, metadata)
-            .orElseThrow(() ->
-                new Failure.Refused(
-                    Code.NOT_ACCEPTABLE,
-                    "Accept",
-                    "safetensors have no dtype for one of %s; application/json has them, and handles"
-                        .formatted(types.values())));
+    var header = Safetensors.header(types, metadata).orElseThrow();
     response.setContentType(Media.SAFETENSORS.text());
     response.setContentLengthLong(header.length + bytes);
     var out = response.getOutputStream();

@@ -63,8 +63,8 @@ public record Call(
     /**
      * Back to the client.
      *
-     * @param readable the dtypes that the client can be sent; an output of another one is refused
-     *     before anything runs
+     * @param readable the dtypes that the form of the answer has; an output of another one is
+     *     refused before anything runs
      */
     record Inline(Set<DType> readable) implements Destination {
       public Inline {

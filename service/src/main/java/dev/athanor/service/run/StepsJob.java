@@ -190,9 +190,9 @@ final class StepsJob implements Job {
           case Destination.Inline(var readable) -> {
             if (!readable.contains(type.dtype())) {
               throw new Failure.Refused(
-                  Code.UNSUPPORTED_DTYPE,
+                  Code.NOT_ACCEPTABLE,
                   "outputs." + name,
-                  "output \"%s\" is %s, which travels as raw bytes only; ask for those, or keep it as a handle"
+                  "output \"%s\" is %s, for which the form of the answer has no dtype; ask for another form or keep it as a handle"
                       .formatted(name, type.dtype().text()));
             }
             inlineBytes += type.bytes();

@@ -12,6 +12,7 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Drain;
 import dev.athanor.service.security.Rules;
 import io.grpc.BindableService;
 import io.grpc.CallOptions;
@@ -44,6 +45,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 class ServerTest extends GrpcTest {
 
   @Autowired DeviceHealth health;
+  @Autowired Drain drain;
   @Autowired Rules rules;
   @Autowired List<BindableService> services;
 
@@ -92,6 +94,12 @@ class ServerTest extends GrpcTest {
         HealthGrpc.newBlockingStub(channel())
             .watch(HealthCheckRequest.newBuilder().setService(service).build());
     assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.SERVING);
+  }
+
+  /** So that clients learn from the service that it drains, and not from a connection that breaks. */
+  @Test
+  void theServerStopsAfterItsWork() {
+    assertThat(server.getPhase()).isLessThan(drain.getPhase());
   }
 
   @Test

@@ -100,13 +100,15 @@ class OpenApiTest extends RestTest {
         .forEach((name, operation) -> {
           List<?> scopes =
               switch (name) {
-                case String s when s.startsWith("POST /ops/") -> List.of("ops:run");
+                case String s when s.matches("POST /(ops/.*|pipelines/run|.*/infer)") ->
+                    List.of("ops:run");
                 case String s when s.matches("(GET|HEAD) /tensors.*") -> List.of("tensors:read");
                 case String s when s.contains(" /tensors") -> List.of("tensors:write");
-                case String s when s.contains(" /actuator/") -> List.of("metrics");
+                case String s when s.matches("GET /(actuator/.*|v2/.*/stats)") ->
+                    List.of("metrics");
                 default -> List.of();
               };
-          if (name.matches("GET /(livez|readyz)")) {
+          if (name.matches("GET /(livez|readyz|v2/health/(live|ready))")) {
             assertThat(operation.get("security")).as(name).isEqualTo(List.of());
           } else if (scopes.isEmpty()) {
             assertThat(operation.containsKey("security")).as(name).isFalse();

@@ -374,10 +374,10 @@ class OpenInferenceTest extends RestTest {
     var bf16 = new byte[] {(byte) 0x80, 0x3f, 0, 0x40};
     problem(
         infer("identity", json.formatted("BF16", 4, "\"binary_data\":false"), bf16),
-        400,
-        "unsupported-dtype",
+        406,
+        "not-acceptable",
         "outputs.y",
-        "output \"y\" is bf16, which travels as raw bytes only; ask for those, or keep it as a handle");
+        "output \"y\" is bf16, for which the form of the answer has no dtype; ask for another form or keep it as a handle");
     assertThat(
             infer("identity", json.formatted("BF16", 4, "\"tensor_store\":true"), bf16)
                 .<String>path("outputs[0].datatype"))
@@ -398,7 +398,7 @@ class OpenInferenceTest extends RestTest {
                 + "\"parameters\":{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"c\","
                 + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"zeros\"}]}")
             .formatted(kept);
-    infer("concat", json, new byte[] {3, 4}).then().statusCode(400);
+    infer("concat", json, new byte[] {3, 4}).then().statusCode(406);
     assertThat(given().get("/tensors/" + kept + "/data").asByteArray()).containsExactly(1, 2);
   }
 

@@ -20,6 +20,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
@@ -179,14 +180,19 @@ class SafetensorsBodyTest extends RestTest {
         "not-acceptable",
         "Accept",
         "q4_0 has no safetensors type; application/octet-stream has it");
+    var before = given().get("/tensors").then().extract().<List<?>>path("tensors").size();
+    // refused before anything is kept
     problem(
-        json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(handle))
+        json("{\"inputs\": {\"a\": {\"handle\": \"%s\"}}, \"outputs\": {\"c\": {\"as\": \"handle\"}}}"
+                .formatted(handle))
             .accept(TYPE)
-            .post("/ops/identity"),
+            .post("/ops/concat"),
         406,
         "not-acceptable",
-        "Accept",
-        "safetensors have no dtype for one of [q4_0[32]]; application/json has them, and handles");
+        "outputs.zeros",
+        "output \"zeros\" is q4_0, for which the form of the answer has no dtype; ask for another form"
+            + " or keep it as a handle");
+    given().get("/tensors").then().body("tensors.size()", equalTo(before));
   }
 
   @Test
