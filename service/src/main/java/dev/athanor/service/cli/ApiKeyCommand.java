@@ -59,8 +59,12 @@ public final class ApiKeyCommand {
       out.printf("key:  %s%nline: %s%n", made.key(), made.line());
     } else {
       try {
+        boolean open = Files.exists(file) && !Files.readString(file).matches("(?s)(.*\n)?");
         Files.writeString(
-            file, made.line() + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+            file,
+            (open ? "\n" : "") + made.line() + "\n",
+            StandardOpenOption.CREATE,
+            StandardOpenOption.APPEND);
       } catch (IOException e) {
         throw misuse("--file %s: no line can be added to it".formatted(file));
       }

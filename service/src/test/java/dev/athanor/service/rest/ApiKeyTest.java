@@ -6,10 +6,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.MetadataUtils;
 import io.restassured.response.Response;
 import io.restassured.specification.RequestSpecification;
 import java.io.IOException;
@@ -30,6 +38,7 @@ import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.system.CapturedOutput;
 import org.springframework.boot.test.system.OutputCaptureExtension;
 import org.springframework.boot.test.web.server.LocalManagementPort;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
@@ -60,6 +69,7 @@ class ApiKeyTest extends RestTest {
   private static Path file = Path.of("");
   @LocalManagementPort private int managementPort;
   @Autowired private Callers callers;
+  @Autowired private GrpcServerLifecycle grpc;
 
   private static ApiKey.Made key(String tenant, String scopes) {
     return ApiKey.make(new Tenant(tenant), Scope.list(scopes), RANDOM);
@@ -282,6 +292,42 @@ class ApiKeyTest extends RestTest {
     assertThat(theirs.<String>path("handle")).isNotEqualTo(handle);
     var again = as(ALICE, X).header("Idempotency-Key", "same").post("/tensors");
     assertThat(again.<String>path("handle")).isEqualTo(handle);
+  }
+
+  /** What gRPC says of a handle, asked for with a header. */
+  private Status.Code described(String handle, String... header) {
+    var metadata = new Metadata();
+    for (int i = 0; i < header.length; i += 2) {
+      metadata.put(Metadata.Key.of(header[i], Metadata.ASCII_STRING_MARSHALLER), header[i + 1]);
+    }
+    var channel =
+        Grpc.newChannelBuilderForAddress(
+                "127.0.0.1", grpc.getPort(), InsecureChannelCredentials.create())
+            .intercept(MetadataUtils.newAttachHeadersInterceptor(metadata))
+            .build();
+    try {
+      TensorsGrpc.newBlockingStub(channel)
+          .describe(DescribeRequest.newBuilder().setHandle(handle).build());
+      return Status.Code.OK;
+    } catch (StatusRuntimeException e) {
+      return e.getStatus().getCode();
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  @Test
+  void theSameKeysAndWallsHoldOverGrpc() {
+    var handle = tensor(ALICE, "");
+    assertThat(described(handle, "x-api-key", ALICE.key())).isEqualTo(Status.Code.OK);
+    assertThat(described(handle, "authorization", "Bearer " + READER.key()))
+        .isEqualTo(Status.Code.OK);
+    assertThat(described(handle, "x-api-key", BOB.key())).isEqualTo(Status.Code.NOT_FOUND);
+    assertThat(described(handle, "x-api-key", SCRAPER.key()))
+        .isEqualTo(Status.Code.PERMISSION_DENIED);
+    assertThat(described(handle)).isEqualTo(Status.Code.UNAUTHENTICATED);
+    assertThat(described(handle, "x-api-key", ALICE.key() + "x"))
+        .isEqualTo(Status.Code.UNAUTHENTICATED);
   }
 
   private static int status(int port, String path, ApiKey.Made... caller) {
