@@ -15,7 +15,6 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
-import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.TensorStore;

@@ -21,9 +21,7 @@ import org.junit.jupiter.api.Test;
 class ReadinessTest {
 
   private static ServingStatus check(HealthGrpc.HealthBlockingStub health, String service) {
-    return health
-        .check(HealthCheckRequest.newBuilder().setService(service).build())
-        .getStatus();
+    return health.check(HealthCheckRequest.newBuilder().setService(service).build()).getStatus();
   }
 
   @Test

@@ -96,7 +96,9 @@ class ServerTest extends GrpcTest {
     assertThat(watched.next().getStatus()).isEqualTo(ServingStatus.SERVING);
   }
 
-  /** So that clients learn from the service that it drains, and not from a connection that breaks. */
+  /**
+   * So that clients learn from the service that it drains, and not from a connection that breaks.
+   */
   @Test
   void theServerStopsAfterItsWork() {
     assertThat(server.getPhase()).isLessThan(drain.getPhase());
