@@ -42,12 +42,15 @@ final class Listening implements BeanPostProcessor {
     return bean;
   }
 
-  /** The same address, with itself as its name. */
+  /**
+   * The same address, with itself as its name, as a URI has it: IPv6 in brackets, of which the
+   * method takes one pair off.
+   */
   private static InetAddress named(InetAddress address) {
     var text = address.getHostAddress();
     try {
       return InetAddress.getByAddress(
-          address instanceof Inet6Address ? "[" + text + "]" : text, address.getAddress());
+          address instanceof Inet6Address ? "[[" + text + "]]" : text, address.getAddress());
     } catch (UnknownHostException e) {
       throw new IllegalStateException("an address has the length of an address", e);
     }

@@ -91,7 +91,9 @@ final class Statuses {
           Any.pack(
               RetryInfo.newBuilder()
                   .setRetryDelay(
-                      Duration.newBuilder().setSeconds(delay.toSeconds()).setNanos(delay.getNano()))
+                      Duration.newBuilder()
+                          .setSeconds(delay.toSeconds())
+                          .setNanos(delay.toNanosPart()))
                   .build()));
     }
     return StatusProto.toStatusException(status.build());

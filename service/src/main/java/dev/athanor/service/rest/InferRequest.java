@@ -72,7 +72,7 @@ record InferRequest(
       return Json.read(body, parser -> new Reader(op.description(), parser, limit).read()).finish();
     }
     if (header == 0) {
-      return raw(op.description(), body, limit);
+      return raw(op.description(), body);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -90,8 +90,7 @@ record InferRequest(
   }
 
   /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(OpDescription op, InputStream body, long limit)
-      throws IOException {
+  private static InferRequest raw(OpDescription op, InputStream body) throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();

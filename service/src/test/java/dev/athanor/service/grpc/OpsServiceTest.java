@@ -370,7 +370,7 @@ class OpsServiceTest extends GrpcTest {
     assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
     assertThat(full.reason()).isEqualTo("out-of-device-memory");
     assertThat(full.metadata()).containsEntry("requestedBytes", "1000");
-    device.failWith(new DeviceException.LoadFailed("the secret of the kernel", null));
+    device.failWith(new DeviceException.LoadFailed("the secret of the kernel", "secret, too"));
     var broken = refused(identity(1));
     broken.is(
         Status.Code.INTERNAL,

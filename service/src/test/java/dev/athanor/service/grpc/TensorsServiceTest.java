@@ -278,7 +278,7 @@ class TensorsServiceTest extends GrpcTest {
         "deadline-exceeded",
         null,
         "no message came for 2000 ms; the stream was given up");
-    assertThat(store.bytes()).isZero();
+    await().until(() -> store.bytes() == 0);
     assertThat(device.openBuffers()).isZero();
   }
 
@@ -431,7 +431,7 @@ class TensorsServiceTest extends GrpcTest {
     slow.answers.take();
     tensors().delete(DeleteRequest.newBuilder().setHandle(tensor.getHandle()).build());
     Objects.requireNonNull(slow.call).cancel("enough", null);
-    await().until(() -> device.openBuffers() == 0);
-    assertThat(store.bytes()).isZero();
+    await().until(() -> store.bytes() == 0);
+    assertThat(device.openBuffers()).isZero();
   }
 }

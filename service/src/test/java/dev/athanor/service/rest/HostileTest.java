@@ -103,7 +103,7 @@ class HostileTest extends RestTest {
         400,
         "invalid-attribute",
         "steps[0].outputs.y",
-        "steps[0].outputs.y has the name \"\udc00\"; a name has 1 to 128 printable characters and is no handle");
+        "steps[0].outputs.y has the name \"?\"; a name has 1 to 128 printable characters and is no handle");
   }
 
   @Test

@@ -62,7 +62,7 @@ class OpenInferenceTest extends RestTest {
     return json(json).post("/v2/models/" + op + "/infer");
   }
 
-  private record Binary(JsonPath json, byte[] bytes) {
+  private record Binary(JsonPath json, ByteBuffer bytes) {
     static Binary of(Response response) {
       response.then().statusCode(200).contentType("application/octet-stream");
       int header = Integer.parseInt(response.header(HEADER));
@@ -70,7 +70,7 @@ class OpenInferenceTest extends RestTest {
       assertThat(response.header("Content-Length")).isEqualTo(Integer.toString(body.length));
       return new Binary(
           JsonPath.from(new String(body, 0, header, UTF_8)),
-          Arrays.copyOfRange(body, header, body.length));
+          ByteBuffer.wrap(body, header, body.length - header));
     }
   }
 
@@ -225,7 +225,7 @@ class OpenInferenceTest extends RestTest {
     assertThat(answer.json.getList("outputs.name")).containsExactly("c", "zeros");
     assertThat(answer.json.getList("outputs.parameters.binary_data_size")).containsExactly(12, 8);
     assertThat(answer.json.getList("outputs[0].shape")).containsExactly(3);
-    assertThat(answer.bytes).isEqualTo(joined("", floats(1, 2, 3), new byte[8]));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(joined("", floats(1, 2, 3), new byte[8])));
   }
 
   /** Data in JSON and as bytes side by side, and one output of each kind. */
@@ -240,7 +240,7 @@ class OpenInferenceTest extends RestTest {
     var answer = Binary.of(infer("concat", json, floats(3)));
     assertThat(answer.json.getList("outputs.find { it.name == 'zeros' }.data"))
         .isEqualTo(java.util.List.of(0f, 0f));
-    assertThat(answer.bytes).isEqualTo(floats(1, 2, 3));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(1, 2, 3)));
   }
 
   @Test
@@ -264,7 +264,7 @@ class OpenInferenceTest extends RestTest {
                 .body(floats(4, 5, 6))
                 .post("/v2/models/identity/infer"));
     assertThat(answer.json.getList("outputs[0].shape")).containsExactly(3);
-    assertThat(answer.bytes).isEqualTo(floats(4, 5, 6));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(4, 5, 6)));
     problem(
         infer("identity", "", new byte[6]),
         400,
@@ -292,11 +292,12 @@ class OpenInferenceTest extends RestTest {
     var x = tensor(1, 2);
     // takes no place among the bytes, as shared memory does not
     var json =
-        "{\"inputs\":[{\"name\":\"a\",\"shape\":[2],\"datatype\":\"FP32\","
-            + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"b\",\"shape\":[1],"
-            + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":4}}],"
-            + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"tensor_store\":true}}]}";
-    var stored = infer("concat", json.formatted(x), floats(3));
+        ("{\"inputs\":[{\"name\":\"a\",\"shape\":[2],\"datatype\":\"FP32\","
+                + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"b\",\"shape\":[1],"
+                + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":4}}],"
+                + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"tensor_store\":true}}]}")
+            .formatted(x);
+    var stored = infer("concat", json, floats(3));
     stored
         .then()
         .statusCode(200)
@@ -369,7 +370,7 @@ class OpenInferenceTest extends RestTest {
                 json.formatted("FP8_E4M3", 2, "\"binary_data\":true"),
                 new byte[] {0x38, 0x40}));
     assertThat(answer.json.getString("outputs[0].datatype")).isEqualTo("FP8_E4M3");
-    assertThat(answer.bytes).containsExactly(0x38, 0x40);
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(new byte[] {0x38, 0x40}));
     var bf16 = new byte[] {(byte) 0x80, 0x3f, 0, 0x40};
     problem(
         infer("identity", json.formatted("BF16", 4, "\"binary_data\":false"), bf16),
@@ -393,10 +394,11 @@ class OpenInferenceTest extends RestTest {
             .post("/tensors?dtype=bf16&shape=1")
             .<String>path("handle");
     var json =
-        "{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"BF16\","
-            + "\"parameters\":{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"c\","
-            + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"zeros\"}]}";
-    infer("concat", json.formatted(kept), new byte[] {3, 4}).then().statusCode(406);
+        ("{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"BF16\","
+                + "\"parameters\":{\"binary_data_size\":2}}],\"outputs\":[{\"name\":\"c\","
+                + "\"parameters\":{\"tensor_handle\":\"%s\"}},{\"name\":\"zeros\"}]}")
+            .formatted(kept);
+    infer("concat", json, new byte[] {3, 4}).then().statusCode(406);
     assertThat(given().get("/tensors/" + kept + "/data").asByteArray()).containsExactly(1, 2);
   }
 
@@ -409,7 +411,7 @@ class OpenInferenceTest extends RestTest {
             + "\"parameters\":{\"binary_data_output\":true}}";
     var packed = packed(encoding, joined(json, floats(1, 2)));
     var answer = Binary.of(packedInfer(encoding, json.length(), packed));
-    assertThat(answer.bytes).isEqualTo(floats(1, 2));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(1, 2)));
     problem(
         packedInfer(encoding, json.length(), Arrays.copyOf(packed, packed.length - 9)),
         400,

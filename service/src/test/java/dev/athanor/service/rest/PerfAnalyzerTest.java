@@ -29,7 +29,7 @@ class PerfAnalyzerTest {
 
   @LocalServerPort int port;
 
-  private record Answer(String head, byte[] body) {
+  private record Answer(String head, ByteBuffer body) {
     int header(String name) {
       return head.lines()
           .filter(
@@ -41,14 +41,19 @@ class PerfAnalyzerTest {
 
     JsonPath json() {
       int header = header("Inference-Header-Content-Length");
-      return JsonPath.from(new String(body, 0, header == 0 ? body.length : header, US_ASCII));
+      int length = header == 0 ? body.limit() : header;
+      return JsonPath.from(US_ASCII.decode(body.slice(0, length)).toString());
     }
   }
 
-  private Answer send(String head, byte[] body) throws IOException {
+  /** Sends a request whose head is these lines. */
+  private Answer send(byte[] body, String... head) throws IOException {
     try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
       var out = socket.getOutputStream();
-      out.write((head + "Connection: close\r\n\r\n").getBytes(US_ASCII));
+      for (var line : head) {
+        out.write((line + "\r\n").getBytes(US_ASCII));
+      }
+      out.write("Connection: close\r\n\r\n".getBytes(US_ASCII));
       out.write(body);
       out.flush();
       var answer = socket.getInputStream().readAllBytes();
@@ -56,7 +61,7 @@ class PerfAnalyzerTest {
       var text = new String(answer, 0, end, US_ASCII);
       assertThat(text).startsWith("HTTP/1.1 200 ");
       var rest = Arrays.copyOfRange(answer, end + 4, answer.length);
-      return new Answer(text, text.contains("chunked") ? joined(rest) : rest);
+      return new Answer(text, ByteBuffer.wrap(text.contains("chunked") ? joined(rest) : rest));
     }
   }
 
@@ -79,9 +84,11 @@ class PerfAnalyzerTest {
 
   private JsonPath get(String path) throws IOException {
     return send(
-            "GET %s HTTP/1.1\r\nHost: localhost:%d\r\nUser-Agent: libcurl-agent/1.0\r\nAccept: */*\r\n"
-                .formatted(path, port),
-            new byte[0])
+            new byte[0],
+            "GET " + path + " HTTP/1.1",
+            "Host: localhost:" + port,
+            "User-Agent: libcurl-agent/1.0",
+            "Accept: */*")
         .json();
   }
 
@@ -102,12 +109,14 @@ class PerfAnalyzerTest {
       body.writeBytes(bytes.array());
     }
     return send(
-        ("POST /v2/models/matmul/infer HTTP/1.1\r\nHost: localhost:%d\r\n"
-                + "User-Agent: libcurl-agent/1.0\r\nAccept: */*\r\n"
-                + "Inference-Header-Content-Length: %d\r\n"
-                + "Content-Type: application/octet-stream\r\nContent-Length: %d\r\n")
-            .formatted(port, json.length(), body.size()),
-        body.toByteArray());
+        body.toByteArray(),
+        "POST /v2/models/matmul/infer HTTP/1.1",
+        "Host: localhost:" + port,
+        "User-Agent: libcurl-agent/1.0",
+        "Accept: */*",
+        "Inference-Header-Content-Length: " + json.length(),
+        "Content-Type: application/octet-stream",
+        "Content-Length: " + body.size());
   }
 
   @Test
@@ -135,8 +144,8 @@ class PerfAnalyzerTest {
       assertThat(answer.json().getString("id")).isEqualTo(Integer.toString(id));
       assertThat(answer.json().getInt("outputs[0].parameters.binary_data_size")).isEqualTo(64);
       int header = answer.header("Inference-Header-Content-Length");
-      assertThat(answer.body).hasSize(header + 64);
-      var c = ByteBuffer.wrap(answer.body, header, 64).order(ByteOrder.LITTLE_ENDIAN);
+      assertThat(answer.body.limit()).isEqualTo(header + 64);
+      var c = answer.body.slice(header, 64).order(ByteOrder.LITTLE_ENDIAN);
       for (int i = 0; i < 16; i++) {
         assertThat(c.getFloat()).isEqualTo(2f * i + 100 * (i % 4 + 1));
       }
