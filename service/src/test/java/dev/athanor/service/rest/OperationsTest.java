@@ -54,7 +54,7 @@ class OperationsTest extends RestTest {
     var page = given().get("/actuator/prometheus").then().extract().asString();
     var kind =
         switch (meter.type()) {
-          case TIMER -> "histogram";
+          case TIMER, DISTRIBUTION_SUMMARY -> "histogram";
           case COUNTER -> "counter";
           default -> "gauge";
         };
