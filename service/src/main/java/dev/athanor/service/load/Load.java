@@ -146,10 +146,10 @@ public final class Load {
         while (!over && System.nanoTime() < due) {
           LockSupport.parkNanos(due - System.nanoTime());
         }
-        free.acquireUninterruptibly();
         if (over) {
           return;
         }
+        free.acquireUninterruptibly();
         long intended = due;
         int slot = (int) (number % level.slots());
         Thread.ofVirtual()

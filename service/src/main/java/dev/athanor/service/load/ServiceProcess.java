@@ -59,12 +59,12 @@ public final class ServiceProcess implements AutoCloseable {
     return service;
   }
 
-  /** A jar is started as such; it may hold further jars. */
+  /** A program in one jar brings further jars in it, and a class loader that finds them. */
   private static List<String> program() {
     var path = System.getProperty("java.class.path");
-    return path.endsWith(".jar") && !path.contains(System.getProperty("path.separator"))
-        ? List.of("-jar", path)
-        : List.of("-cp", path, MAIN);
+    return ServiceProcess.class.getClassLoader() == ClassLoader.getSystemClassLoader()
+        ? List.of("-cp", path, MAIN)
+        : List.of("-jar", path);
   }
 
   private static int freePort() throws IOException {
