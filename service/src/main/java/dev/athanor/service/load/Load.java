@@ -40,7 +40,17 @@ public final class Load {
    */
   public Measurement run(Scenario scenario, Level level, BiConsumer<Integer, Double> progress)
       throws InterruptedException {
-    var ready = scenario.prepare(client, level.slots());
+    var resident = new Resident(client);
+    try {
+      return run(scenario, scenario.prepare(client, resident, level.slots()), level, progress);
+    } finally {
+      resident.delete();
+    }
+  }
+
+  private Measurement run(
+      Scenario scenario, Scenario.Ready ready, Level level, BiConsumer<Integer, Double> progress)
+      throws InterruptedException {
     var counted = new ArrayList<Timed>();
     try (var running = new Running(ready, level)) {
       running.window(course.warmup());
@@ -65,7 +75,7 @@ public final class Load {
         counted.size(),
         last.stream().mapToDouble(Timed::seconds).sum(),
         all,
-        ready.finish());
+        ready.left());
   }
 
   private boolean stable(List<Timed> windows) {

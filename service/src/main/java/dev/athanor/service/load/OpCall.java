@@ -52,9 +52,8 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
   }
 
   @Override
-  public Ready prepare(Client client, int slots) throws InterruptedException {
+  public Ready prepare(Client client, Resident kept, int slots) throws InterruptedException {
     var drawn = problem.draw(new SplittableRandom(seed));
-    var kept = new Resident(client);
     var handles = new LinkedHashMap<String, String>();
     for (var input : drawn.entrySet()) {
       handles.put(input.getKey(), kept.put(input.getValue()));
@@ -115,7 +114,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
           .values()
           .forEach((name, value) -> {
             if (!value.equals(defaults.get(name))) {
-              out.writePOJOProperty(name, value);
+              attribute(out, name, value);
             }
           });
       out.writeEndObject();
@@ -123,6 +122,15 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
       out.writeEndObject();
     }
     return client.request("POST", "/ops/" + op().name(), TYPE, new Body(body.toByteArray()));
+  }
+
+  private static void attribute(JsonGenerator out, String name, Object value) {
+    switch (value) {
+      case Boolean flag -> out.writeBooleanProperty(name, flag);
+      case Long integer -> out.writeNumberProperty(name, integer);
+      case Double number -> out.writeNumberProperty(name, number);
+      default -> out.writeStringProperty(name, value.toString());
+    }
   }
 
   private static void members(
@@ -198,7 +206,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
     }
 
     @Override
-    public boolean finish() throws InterruptedException {
+    public boolean left() throws InterruptedException {
       boolean same = true;
       for (var of : targets) {
         for (var target : of.entrySet()) {
@@ -207,7 +215,6 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
                   target.getValue(), Objects.requireNonNull(expected.get(target.getKey())));
         }
       }
-      kept.delete();
       return same;
     }
   }

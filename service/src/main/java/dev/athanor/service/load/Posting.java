@@ -16,7 +16,7 @@ record Posting(String text, String path, byte[] body) implements Scenario {
   }
 
   @Override
-  public Ready prepare(Client client, int slots) throws InterruptedException {
+  public Ready prepare(Client client, Resident resident, int slots) throws InterruptedException {
     var request = client.request("POST", path, "application/json", new Body(body));
     var first = outputs(client.expect(request));
     return new Ready() {
@@ -35,7 +35,7 @@ record Posting(String text, String path, byte[] body) implements Scenario {
       }
 
       @Override
-      public boolean finish() {
+      public boolean left() {
         return true;
       }
     };

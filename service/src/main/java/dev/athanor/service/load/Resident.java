@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** Tensors that a scenario keeps on the service. */
-final class Resident {
+public final class Resident {
 
   private static final Pattern HANDLE = Pattern.compile("\"handle\" ?: ?\"([^\"]+)\"");
 

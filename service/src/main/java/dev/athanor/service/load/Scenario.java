@@ -14,10 +14,11 @@ public interface Scenario {
   /**
    * Brings to the service what the requests need.
    *
+   * @param resident takes the tensors that are brought, and deletes them in the end
    * @param slots how many requests are under way at once, each with tensors of its own
    * @throws LoadException when the service refuses it, or a first result is wrong
    */
-  Ready prepare(Client client, int slots) throws InterruptedException;
+  Ready prepare(Client client, Resident resident, int slots) throws InterruptedException;
 
   /** Requests that can be sent now. */
   interface Ready {
@@ -28,11 +29,7 @@ public interface Scenario {
     /** Whether the answer to such a request is what it has to be; a sample of answers is asked. */
     boolean right(byte[] body);
 
-    /**
-     * Looks at what the requests have left on the service, and takes it away.
-     *
-     * @return whether all of it is as it has to be
-     */
-    boolean finish() throws InterruptedException;
+    /** Whether what the requests have left on the service is as it has to be. */
+    boolean left() throws InterruptedException;
   }
 }

@@ -33,7 +33,7 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
   }
 
   @Override
-  public Ready prepare(Client client, int slots) throws InterruptedException {
+  public Ready prepare(Client client, Resident resident, int slots) throws InterruptedException {
     var random = new SplittableRandom(seed);
     var raw = new byte[Math.toIntExact(type.bytes())];
     if (type.dtype() == DType.F32) {
@@ -44,7 +44,6 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
     } else {
       random.nextBytes(raw);
     }
-    var resident = new Resident(client);
     // what is put must not be there already
     var first = new Body(in ? new byte[raw.length] : raw);
     var body = !in ? null : new Body(json ? jsonText(raw) : raw);
@@ -110,12 +109,11 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
     }
 
     @Override
-    public boolean finish() throws InterruptedException {
+    public boolean left() throws InterruptedException {
       boolean same = true;
       for (var handle : handles) {
         same &= resident.holds(handle, raw);
       }
-      resident.delete();
       return same;
     }
   }

@@ -1,26 +1,28 @@
 package dev.athanor.service.load;
 
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.regex.Pattern;
-import org.HdrHistogram.ConcurrentHistogram;
 import org.HdrHistogram.Histogram;
 
-/** What was observed during a stretch of time; any thread may add to it. */
+/**
+ * What was observed during a stretch of time. Any thread may add to it, late answers even while it
+ * is read.
+ */
 final class Window {
 
   private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
   private static final int DIGITS = 3;
 
-  private final Map<String, Histogram> nanos = new ConcurrentHashMap<>();
-  private final Map<String, LongAdder> counts = new ConcurrentHashMap<>();
-  private final Map<String, LongAdder> errors = new ConcurrentHashMap<>();
+  private final Map<String, Histogram> nanos = new HashMap<>();
+  private final Map<String, Long> errors = new TreeMap<>();
+  private long right;
+  private long wrong;
 
   /** Adds a request that was answered with a result. */
-  void add(long latency, Optional<String> serverTiming) {
+  synchronized void add(long latency, Optional<String> serverTiming) {
     record("latency", latency);
     serverTiming.ifPresent(text -> phases(latency, text));
   }
@@ -39,51 +41,55 @@ final class Window {
   }
 
   private void record(String what, long took) {
-    nanos
-        .computeIfAbsent(what, _ -> new ConcurrentHistogram(DIGITS))
-        .recordValue(Math.max(took, 0));
+    histogram(what).recordValue(Math.max(took, 0));
+  }
+
+  private Histogram histogram(String what) {
+    return nanos.computeIfAbsent(what, _ -> new Histogram(DIGITS));
   }
 
   /** Adds a request that was refused, by the code of the problem, or that had no answer. */
-  void refused(String code) {
-    errors.computeIfAbsent(code, _ -> new LongAdder()).increment();
+  synchronized void refused(String code) {
+    errors.merge(code, 1L, Long::sum);
   }
 
   /** Adds an answer that was looked at. */
-  void checked(boolean right) {
-    counts.computeIfAbsent(right ? "right" : "wrong", _ -> new LongAdder()).increment();
+  synchronized void checked(boolean asItHasToBe) {
+    if (asItHasToBe) {
+      right++;
+    } else {
+      wrong++;
+    }
   }
 
   /** Adds all that another window has. */
-  void add(Window other) {
-    other.nanos.forEach((what, those) ->
-        nanos.computeIfAbsent(what, _ -> new ConcurrentHistogram(DIGITS)).add(those));
-    other.counts.forEach((what, count) ->
-        counts.computeIfAbsent(what, _ -> new LongAdder()).add(count.sum()));
-    other.errors.forEach((code, count) ->
-        errors.computeIfAbsent(code, _ -> new LongAdder()).add(count.sum()));
+  synchronized void add(Window other) {
+    synchronized (other) {
+      other.nanos.forEach((what, those) -> histogram(what).add(those));
+      other.errors.forEach((code, count) -> errors.merge(code, count, Long::sum));
+      right += other.right;
+      wrong += other.wrong;
+    }
   }
 
   /** Times in nanoseconds; empty where nothing was observed. */
-  Histogram nanos(String what) {
-    return nanos.getOrDefault(what, new Histogram(DIGITS));
+  synchronized Histogram nanos(String what) {
+    return histogram(what).copy();
   }
 
-  long requests() {
-    return nanos("latency").getTotalCount();
+  synchronized long requests() {
+    return histogram("latency").getTotalCount();
   }
 
-  long right() {
-    return counts.getOrDefault("right", new LongAdder()).sum();
+  synchronized long right() {
+    return right;
   }
 
-  long wrong() {
-    return counts.getOrDefault("wrong", new LongAdder()).sum();
+  synchronized long wrong() {
+    return wrong;
   }
 
-  Map<String, Long> errors() {
-    var result = new TreeMap<String, Long>();
-    errors.forEach((code, count) -> result.put(code, count.sum()));
-    return result;
+  synchronized Map<String, Long> errors() {
+    return new TreeMap<>(errors);
   }
 }
