@@ -4,8 +4,8 @@
     service/src/peers/compare.py [--rounds 3] [--seconds 3] [--json FILE] [--markdown FILE]
 
 All run on this machine, one after the other in turns (A B C D, A B C D, ...), so that what else the
-machine does hits them alike, after a shorter turn each that does not count; medians over the rounds are given, with the least and the greatest, and
-the ratio of the service's to each peer's. Needed: Java 25 as `java` or in JAVA_HOME, the program built
+machine does hits them alike, after a shorter turn each that does not count; medians over the rounds
+are given, with the least and the greatest, and the ratio of the service's to each peer's. Needed: Java 25 as `java` or in JAVA_HOME, the program built
 (`./athanor version`), Python 3 with venv and pip. The peers' packages go into a virtual environment in
 a temporary folder; without them the peers are skipped, and the output says so.
 """
