@@ -99,9 +99,7 @@ public final class LoadCommand implements Callable<Integer> {
       description = "constant or poisson times between requests; default: ${DEFAULT-VALUE}")
   private String arrivals;
 
-  @Option(
-      names = "--resident",
-      description = "ops read and write tensors that stay on the service")
+  @Option(names = "--resident", description = "ops read and write tensors that stay on the service")
   private boolean resident;
 
   @Option(

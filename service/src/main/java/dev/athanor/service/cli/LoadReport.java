@@ -34,8 +34,22 @@ record LoadReport(
   Table table() {
     var table =
         new Table(
-            "scenario", "loop", "level", "req/s", "MB/s", "p50 µs", "p90", "p95", "p99", "max",
-            "kernel", "server", "outside", "above kernel", "errors", "");
+            "scenario",
+            "loop",
+            "level",
+            "req/s",
+            "MB/s",
+            "p50 µs",
+            "p90",
+            "p95",
+            "p99",
+            "max",
+            "kernel",
+            "server",
+            "outside",
+            "above kernel",
+            "errors",
+            "");
     for (var row : rows) {
       var latency = row.latency();
       table.add(

@@ -19,7 +19,9 @@ public final class Load {
   /** One answer of so many is compared with what is right; the others are only read. */
   private static final int SAMPLE = 16;
 
-  /** So many requests of an open loop are under way at once; further ones wait, and count as late. */
+  /**
+   * So many requests of an open loop are under way at once; further ones wait, and count as late.
+   */
   private static final int MOST_OPEN = 512;
 
   private static final long LONGEST_RETRY_SECONDS = 60;
@@ -65,8 +67,7 @@ public final class Load {
     }
     var all = new Window();
     // as perf_analyzer: what came before the windows that agree is not counted
-    var last =
-        counted.subList(Math.max(0, counted.size() - Course.AGREEING), counted.size());
+    var last = counted.subList(Math.max(0, counted.size() - Course.AGREEING), counted.size());
     last.forEach(each -> all.add(each.seen));
     return Measurement.of(
         scenario,

@@ -155,8 +155,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
     var extents = new ArrayList<String>();
     answer.path("shape").forEach(extent -> extents.add(extent.asString()));
     var type =
-        TensorType.parse(
-            answer.path("dtype").asString() + "[" + String.join(",", extents) + "]");
+        TensorType.parse(answer.path("dtype").asString() + "[" + String.join(",", extents) + "]");
     var result = new HostTensor(type, MemorySegment.ofArray(contents)).toDoubles();
     var reference =
         Objects.requireNonNull(
@@ -211,8 +210,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
       for (var of : targets) {
         for (var target : of.entrySet()) {
           same &=
-              kept.holds(
-                  target.getValue(), Objects.requireNonNull(expected.get(target.getKey())));
+              kept.holds(target.getValue(), Objects.requireNonNull(expected.get(target.getKey())));
         }
       }
       return same;

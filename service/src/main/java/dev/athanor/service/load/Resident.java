@@ -2,6 +2,7 @@ package dev.athanor.service.load;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
+import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,7 +24,7 @@ public final class Resident {
 
   /** Puts a tensor there; answers its handle. */
   String put(HostTensor tensor) throws InterruptedException {
-    var bytes = tensor.data().toArray(java.lang.foreign.ValueLayout.JAVA_BYTE);
+    var bytes = tensor.data().toArray(ValueLayout.JAVA_BYTE);
     return put(tensor.type(), new Body(bytes));
   }
 
@@ -51,8 +52,7 @@ public final class Resident {
   }
 
   byte[] contents(String handle) throws InterruptedException {
-    return client.expect(
-        client.request("GET", path(handle), "application/octet-stream", null));
+    return client.expect(client.request("GET", path(handle), "application/octet-stream", null));
   }
 
   boolean holds(String handle, byte[] expected) throws InterruptedException {

@@ -8,7 +8,10 @@ public interface Scenario {
   /** As it was written. */
   String text();
 
-  /** The bytes of tensors that one request moves, for figures of bandwidth; 0 where that is no matter. */
+  /**
+   * The bytes of tensors that one request moves, for figures of bandwidth; 0 where that is no
+   * matter.
+   */
   long bytes();
 
   /**

@@ -43,11 +43,7 @@ public final class Scenarios {
     return switch (words[0]) {
       case "put", "get" ->
           new Transfer(
-              text,
-              words[0].equals("put"),
-              false,
-              TensorType.of(DType.U8, size(text, rest)),
-              seed);
+              text, words[0].equals("put"), false, TensorType.of(DType.U8, size(text, rest)), seed);
       case "put-json", "get-json" ->
           new Transfer(
               text,
@@ -95,8 +91,7 @@ public final class Scenarios {
                     "\"%s\": there is no op \"%s\"; athanor ops lists them"
                         .formatted(text, words[0])));
     try {
-      return new OpCall(
-          text, Problem.parse(op, words.length == 2 ? words[1] : ""), resident, seed);
+      return new OpCall(text, Problem.parse(op, words.length == 2 ? words[1] : ""), resident, seed);
     } catch (IllegalArgumentException | OpException e) {
       throw new IllegalArgumentException("\"%s\": %s".formatted(text, e.getMessage()), e);
     }

@@ -40,7 +40,8 @@ class CommandLineTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "load", "tune", "version"
+        "", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "load", "tune",
+        "version"
       })
   void everyCommandHelps(String command) {
     var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");

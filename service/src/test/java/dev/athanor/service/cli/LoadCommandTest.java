@@ -76,8 +76,7 @@ class LoadCommandTest {
     }
     var phases = rows.get(4).get("phases");
     assertThat(phases.propertyNames())
-        .containsExactly(
-            "queue", "upload", "kernel", "download", "total", "outside", "above");
+        .containsExactly("queue", "upload", "kernel", "download", "total", "outside", "above");
     assertThat(phases.get("kernel").get("p50").asDouble())
         .isLessThan(phases.get("total").get("max").asDouble());
 
@@ -117,8 +116,7 @@ class LoadCommandTest {
 
   @Test
   void openLoopsSendAtTheirOwnRate() {
-    var run =
-        load("get 1KiB", "--rate", "50,100", "--arrivals", "constant", "--duration", "1");
+    var run = load("get 1KiB", "--rate", "50,100", "--arrivals", "constant", "--duration", "1");
     assertThat(run.out()).containsPattern("get 1KiB +open +50 ").containsPattern("open +100 ");
     assertThat(run.status()).isZero();
   }

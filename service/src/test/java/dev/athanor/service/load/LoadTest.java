@@ -186,8 +186,7 @@ class LoadTest {
       }
       send(exchange, 200, stored);
     });
-    var course =
-        new Course(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
+    var course = new Course(NONE, Duration.ofMillis(100), Optional.empty(), 30, 0.5, false, 1);
     var seen = load(course, new Level.Clients(1));
     assertThat(seen.stable()).isTrue();
     assertThat(seen.windows()).isBetween(4, 30);
