@@ -251,7 +251,7 @@ public final class LoadCommand implements Callable<Integer> {
     int last = parts.group(2) == null ? first : Integer.parseInt(parts.group(2));
     int step = parts.group(3) == null ? 1 : Integer.parseInt(parts.group(3));
     if (last < first) {
-      throw misuse("--concurrency %s: %d comes after %d".formatted(text, first, last));
+      throw misuse("--concurrency %s: it ends at %d, below %d".formatted(text, last, first));
     }
     var levels = new ArrayList<Level>();
     for (int clients = first; clients <= last; clients += step) {

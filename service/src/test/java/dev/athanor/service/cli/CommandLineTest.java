@@ -166,7 +166,7 @@ class CommandLineTest {
           op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; add takes a, b
           put 1KiB          | --url localhost              | --url localhost: it is written http://127.0.0.1:8080
           put 1KiB          | --concurrency 0              | --concurrency 0: it is written 4, 1:8 or 1:8:2, with 1 to 9999 clients
-          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: 1 comes after 8
+          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: it ends at 1, below 8
           put 1KiB          | --rate 5 --concurrency 2     | --concurrency is of closed loops and --rate of open ones; give one of the two
           put 1KiB          | --rate 0                     | --rate 0.0: a rate is above 0 and at most 1000000 a second
           put 1KiB          | --rate 5 --arrivals late     | --arrivals late: it is constant or poisson
