@@ -26,6 +26,15 @@ final class FlashPlanner {
   /** Warps of a multiprocessor that together keep it busy. */
   private static final double BUSY_WARPS = 8;
 
+  /**
+   * What it costs a warp to copy a column of keys and values, where to multiply 16 rows with it
+   * costs 1.
+   */
+  private static final double COPY = 1;
+
+  /** The share of what a block does by itself and of what all share that do not overlap. */
+  private static final double APART = 0.25;
+
   private FlashPlanner() {}
 
   /**
@@ -158,16 +167,32 @@ final class FlashPlanner {
     int warps = tile.threads() / 32;
     double waves = Math.ceil(blocks * warps / (capability.multiprocessors() * BUSY_WARPS));
     double tiles = Math.ceil(task.visible / splits / tile.columns());
-    double step = tile.columns() * (tile.warpRows() / 16.0 + 4.0 / warps);
-    double time = waves * tiles * step + (split ? 4 * tile.columns() + splits : 0);
+    double step = tile.columns() * (tile.warpRows() / 16.0 + COPY / warps);
+    // All blocks of a multiprocessor share what it multiplies and receives.
+    double most = Math.max(tile.rows() / 16.0 / BUSY_WARPS, received(tile.unit()));
+    double busy = blocks / (double) capability.multiprocessors() * tile.columns() * most;
+    double perTile = Math.max(waves * step, busy) + APART * Math.min(waves * step, busy);
+    double time = tiles * perTile + (split ? 4 * tile.columns() + splits : 0);
     candidates.offer(
         name,
         time,
-        "%.0f waves of blocks, each %.0f tiles of %.0f%s"
+        "%.0f waves of blocks and %.0f tiles of %.0f%s"
             .formatted(
-                waves, tiles, step, split ? ", and %d splits to combine".formatted(splits) : ""),
+                waves, tiles, perTile, split ? ", and %d splits to combine".formatted(splits) : ""),
         steps(task, variant, (int) blocks, splits),
         split ? partialBytes(task, splits) + lseBytes(task, splits) : 0);
+  }
+
+  /**
+   * What it costs a multiprocessor to receive a column: 20 bytes a cycle, as memory gives all of
+   * them, against the multiply-adds of {@link #BUSY_WARPS} times 16 rows, 1024 a cycle of 16-bit
+   * elements by tensor cores and 128 of f32 without.
+   */
+  private static double received(Tile.Unit unit) {
+    return switch (unit) {
+      case TENSOR -> 2 / 20.0 * 1024 / (16 * BUSY_WARPS);
+      case CORES -> 4 / 20.0 * 128 / (16 * BUSY_WARPS);
+    };
   }
 
   private static long queries(Task task) {

@@ -43,13 +43,13 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
     return sums;
   }
 
-  /** The biases of so many columns of the tile from one on. */
-  final List<Real> biases(Int inColumn, int count) {
-    var biases = new ArrayList<Real>();
+  /** What is the same in all of a column, for so many columns of the tile from one on. */
+  final List<Epilogue.Line> columns(Int inColumn, int count) {
+    var columns = new ArrayList<Epilogue.Line>();
     for (int i = 0; i < count; i++) {
-      biases.add(problem.bias(problem.column.plus(inColumn).plus(i)));
+      columns.add(problem.epilogue.column(problem.column.plus(inColumn).plus(i), problem.n));
     }
-    return biases;
+    return columns;
   }
 
   /**
@@ -57,17 +57,19 @@ abstract sealed class CoresPart permits LaneProducts, DoubleMma {
    *
    * @param inRow the row in the tile
    * @param inColumn the column of the first in the tile
-   * @param biases of their columns
+   * @param columns what {@link #columns} gave for them
    */
-  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Real> biases) {
-    int count = Math.min(sums.size(), variant.accessC() / variant.product().dtype().bytes());
+  final void store(Int inRow, Int inColumn, List<Real.Variable> sums, List<Epilogue.Line> columns) {
+    int count =
+        Math.min(sums.size(), variant.accessC() / variant.product().epilogue().out().bytes());
     var row = problem.row.plus(inRow);
+    var line = problem.epilogue.row(row, problem.m);
     for (int i = 0; i < sums.size(); i += count) {
       var column = problem.column.plus(inColumn).plus(i);
       var inside = row.lt(problem.m).and(column.lt(problem.n));
       var results = new ArrayList<Value>();
       for (int j = i; j < i + count; j++) {
-        results.add(problem.finish(sums.get(j), biases.get(j)));
+        results.add(problem.epilogue.finish(sums.get(j), line, columns.get(j)));
       }
       problem.c.row(row, problem.n).storeWhere(inside, column, results);
     }

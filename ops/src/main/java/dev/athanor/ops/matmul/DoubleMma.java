@@ -69,9 +69,9 @@ final class DoubleMma extends CoresPart {
   void store() {
     for (int x = 0; x < across(); x++) {
       var inColumn = column.plus(k.lane().rem(4).times(2)).plus(x * SHAPE.n());
-      var biases = biases(inColumn, SHAPE.registersSum());
+      var columns = columns(inColumn, SHAPE.registersSum());
       for (int y = 0; y < down(); y++) {
-        store(row.plus(y * SHAPE.m()), inColumn, sums.get(y * across() + x), biases);
+        store(row.plus(y * SHAPE.m()), inColumn, sums.get(y * across() + x), columns);
       }
     }
   }

@@ -51,9 +51,24 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     };
   }
 
-  /** The part of a kernel's name that says this: {@code _f32_rc_bias_relu}. */
+  /** Sums as they are, times 1 or another number that is known at the launch. */
+  static Epilogue plain(DType out) {
+    return new Epilogue(Scale.ALPHA, Optional.empty(), Activation.NONE, out);
+  }
+
+  /** What sums are finished in: f64 for f64, f32 for the others. */
+  Type sum() {
+    return out == DType.F64 ? Type.F64 : Type.F32;
+  }
+
+  /** The end of a kernel's name that says this: {@code _f32_scales2_bias_relu}. */
   String name() {
-    var name = new StringBuilder("_").append(out.text());
+    return "_" + out.text() + ending();
+  }
+
+  /** {@link #name} without the dtype of c. */
+  String ending() {
+    var name = new StringBuilder();
     switch (scale) {
       case NONE, ALPHA -> {}
       case TENSOR -> name.append("_scale");
@@ -68,11 +83,11 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   }
 
   /** The arguments of the parameters that {@link #declare} declares. */
-  List<Slot> slots(float alpha) {
+  List<Slot> slots(double alpha) {
     var slots = new ArrayList<Slot>();
     switch (scale) {
       case NONE -> {}
-      case ALPHA -> slots.add(Slot.of(alpha));
+      case ALPHA -> slots.add(out == DType.F64 ? Slot.of(alpha) : Slot.of((float) alpha));
       case TENSOR -> slots.add(Slot.input("scale"));
       case COLUMNS -> slots.add(Slot.input("bScale"));
       case ROWS_AND_COLUMNS -> {
@@ -88,7 +103,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   Applied declare(KernelBuilder k) {
     Optional<Real> factor =
         switch (scale) {
-          case ALPHA -> Optional.of(k.real("alpha", Type.F32));
+          case ALPHA -> Optional.of(k.real("alpha", sum()));
           case TENSOR -> Optional.of(k.pointer("scale", Type.F32).load(k.integer(0)).widen());
           default -> Optional.empty();
         };
@@ -107,8 +122,7 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
   /**
    * The factor of a row or a column and the number that is added to it, where there are any.
    *
-   * @param factor f32
-   * @param added f32
+   * <p>Both are of the type {@link Epilogue#sum}.
    */
   public record Line(Optional<Real> factor, Optional<Real> added) {}
 
@@ -128,23 +142,23 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
       Optional<GlobalPointer> bias) {
 
     /** What is the same in all of a column; zeros where it is beyond the last of {@code n}. */
-    Line column(Int column, Int n) {
+    public Line column(Int column, Int n) {
       return new Line(
           columns.map(p -> p.loadWhere(column.lt(n), column).widen()).or(() -> factor),
           bias.map(p -> p.loadWhere(column.lt(n), column).widen()));
     }
 
     /** What is the same in all of a row; zeros where it is beyond the last of {@code m}. */
-    Line row(Int row, Int m) {
+    public Line row(Int row, Int m) {
       return new Line(rows.map(p -> p.loadWhere(row.lt(m), row).widen()), Optional.empty());
     }
 
     /**
      * The element of c for a sum.
      *
-     * @param sum f32 or s32
+     * @param sum s32, or of the type {@link Epilogue#sum}
      */
-    Value finish(Value sum, Line row, Line column) {
+    public Value finish(Value sum, Line row, Line column) {
       if (epilogue.out == DType.I32) {
         return sum;
       }

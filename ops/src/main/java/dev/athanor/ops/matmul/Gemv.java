@@ -1,14 +1,11 @@
 package dev.athanor.ops.matmul;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Candidates;
-import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
-import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
@@ -18,30 +15,21 @@ import dev.athanor.ops.TensorType;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** The product of a matrix and a vector. */
 public final class Gemv implements Op {
-
-  private static final Set<DType> DTYPES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "gemv",
           "Multiplies a matrix and a vector.",
           List.of(
-              new Input("a", "[M, K]", DTYPES, false, "the matrix"),
-              new Input("x", "[K]", DTYPES, false, "the vector")),
-          List.of(
-              Attribute.flag("transposeA", "a is stored as [K, M]"),
-              Attribute.choice(
-                  "outDtype",
-                  "",
-                  List.of("f64", "f32", "f16", "bf16"),
-                  "the dtype of y; that of a when left out, and f64 and f32 can give only themselves")),
+              new Input("a", "[M, K]", Matmul.NUMBERS, false, "the matrix"),
+              new Input("x", "[K]", Matmul.NUMBERS, false, "the vector")),
+          List.of(Matmul.transposeA("a is", "[K, M]"), Matmul.outDType("y", "")),
           List.of(Output.of("y", "[M]", "outDtype", "the product")),
-          "y = a·x, with sums in f32, those of f64 in f64",
+          "y = a·x, with " + Matmul.SUMS,
           "2·M·K");
 
   @Override
@@ -54,7 +42,8 @@ public final class Gemv implements Op {
       Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
     var problem = problem(inputs, attributes);
     var outputs =
-        Map.of("y", new TensorType(problem.product().outDType(), Shape.of(problem.outputs())));
+        Map.of(
+            "y", new TensorType(problem.product().epilogue().out(), Shape.of(problem.outputs())));
     var candidates =
         new Candidates(
             "product of a matrix and a vector of " + problem.product().dtype().text(), capability);
@@ -84,28 +73,21 @@ public final class Gemv implements Op {
           "a %s%s has K = %d but x has shape %s; they must be equal"
               .formatted(a.shape(), transposeA ? " transposed" : "", depth, x.shape()));
     }
-    if (a.dtype() != x.dtype()) {
-      throw new OpException.UnsupportedDType(
-          "x",
-          "a is %s but x is %s; they must be the same"
-              .formatted(a.dtype().text(), x.dtype().text()));
-    }
+    MatmulProblem.requireSame("a", a.dtype(), "x", x.dtype(), "x");
     int outputs = MatmulProblem.extent("a", a, transposeA ? 1 : 0);
     return new GemvProblem(
         new Product(
             a.dtype(),
-            MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")),
             transposeA && outputs > 1,
             false,
-            false,
-            Activation.NONE),
+            Epilogue.plain(MatmulProblem.outDType(a.dtype(), attributes.choice("outDtype")))),
         Batch.of(Shape.of(), Shape.of()),
         true,
         outputs,
         depth,
         0,
         1,
-        new GemvProblem.Names("a", "x", "", "y"));
+        new GemvProblem.Names("a", "x", "y"));
   }
 
   @Override

@@ -24,12 +24,11 @@ final class GemvKernel {
   private final int elements;
   private final GlobalPointer matrix;
   private final GlobalPointer x;
-  private final GlobalPointer bias;
   private final GlobalPointer y;
   private final Int outputs;
   private final Int ld;
-  private final Int biasStep;
-  private final Real alpha;
+  private final Int columnStep;
+  private final Epilogue.Applied epilogue;
 
   /** The first output of the block. */
   private final Int first;
@@ -47,7 +46,6 @@ final class GemvKernel {
     elements = variant.elements();
     var firstMatrix = k.pointer("matrix", product.type());
     var firstX = k.pointer("x", product.type());
-    bias = k.pointer("bias", product.type());
     var firstY = k.pointer("y", product.outType());
     outputs = k.integer("outputs");
     var depth = k.integer("depth");
@@ -57,8 +55,8 @@ final class GemvKernel {
     var strideX = k.wide("strideX");
     var strideY = k.wide("strideY");
     var strideSplit = k.wide("strideSplit");
-    biasStep = k.integer("biasStep");
-    alpha = k.real("alpha", sumType);
+    columnStep = k.integer("columnStep");
+    epilogue = product.epilogue().declare(k);
 
     var blocks = outputs.plus(variant.outputs() - 1).div(variant.outputs());
     var number = k.block().div(blocks);
@@ -179,10 +177,7 @@ final class GemvKernel {
   }
 
   private void store(Predicate condition, Int output, Real sum) {
-    var ofOutput =
-        product.bias()
-            ? bias.loadWhere(condition, output.times(biasStep)).widen()
-            : k.real(sumType, 0);
-    y.storeWhere(condition, output, product.finish(sum, alpha, ofOutput).to(product.outType()));
+    y.storeWhere(
+        condition, output, GemvVariant.finish(k, epilogue, sum, output, columnStep, outputs));
   }
 }

@@ -3,8 +3,6 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Step;
@@ -75,11 +73,9 @@ final class GemvPlanner {
         new GemvVariant(
             new Product(
                 sums.dtype(),
-                sums.dtype() == DType.F64 ? DType.F64 : DType.F32,
                 sums.transposeA(),
                 false,
-                false,
-                Activation.NONE),
+                Epilogue.plain(sums.dtype() == DType.F64 ? DType.F64 : DType.F32)),
             variant.access(),
             variant.lanes());
     int chunk =
@@ -95,11 +91,7 @@ final class GemvPlanner {
         "%.0f waves of blocks, each %.0f of %d parts of K, and a second launch"
             .formatted(waves, step * BLOCKS, parts),
         split(problem, partial, blocks, chunk, parts),
-        outputs * parts * sumBytes(sums));
-  }
-
-  private static int sumBytes(Product product) {
-    return product.sumType() == Type.F64 ? 8 : 4;
+        outputs * parts * sums.sumType().bytes());
   }
 
   private static List<Step> whole(GemvProblem problem, GemvVariant variant, int blocks) {
@@ -113,13 +105,10 @@ final class GemvPlanner {
                 slots(
                     problem,
                     start,
-                    problem.product().bias()
-                        ? Slot.input(problem.names().bias())
-                        : y(problem, start),
                     y(problem, start),
                     problem.depth(),
                     0,
-                    ProductParameters.alpha(problem.product(), problem.alpha()))))
+                    problem.product().epilogue().slots(problem.alpha()))))
         .toList();
   }
 
@@ -142,11 +131,20 @@ final class GemvPlanner {
                   problem,
                   start,
                   workspace,
-                  workspace,
                   chunk,
                   strideSplit,
-                  ProductParameters.alpha(product, 1))));
-      var y = y(problem, start);
+                  partial.product().epilogue().slots(1))));
+      var slots =
+          new ArrayList<>(
+              List.of(
+                  workspace,
+                  y(problem, start),
+                  Slot.of(problem.outputs()),
+                  Slot.of(parts),
+                  Slot.of(strideSplit),
+                  Slot.of((long) problem.outputs()),
+                  Slot.of(problem.columnStep())));
+      slots.addAll(product.epilogue().slots(problem.alpha()));
       steps.add(
           new Step(
               sum,
@@ -154,16 +152,7 @@ final class GemvPlanner {
                   Math.toIntExact(count * Math.ceilDiv(problem.outputs(), GemvSumVariant.THREADS))),
               GemvSumVariant.THREADS,
               0,
-              List.of(
-                  workspace,
-                  product.bias() ? Slot.input(problem.names().bias()) : y,
-                  y,
-                  Slot.of(problem.outputs()),
-                  Slot.of(parts),
-                  Slot.of(strideSplit),
-                  Slot.of((long) problem.outputs()),
-                  Slot.of(problem.biasStep()),
-                  ProductParameters.alpha(product, problem.alpha()))));
+              slots));
     }
     return steps;
   }
@@ -171,34 +160,36 @@ final class GemvPlanner {
   private static Slot y(GemvProblem problem, Batch.Start start) {
     return new Slot.Output(
         problem.names().out(),
-        start.c() * problem.outputs() * problem.product().outDType().bytes());
+        start.c() * problem.outputs() * problem.product().epilogue().out().bytes());
   }
 
   /** The arguments of {@link GemvKernel}. */
   private static List<Slot> slots(
       GemvProblem problem,
       Batch.Start start,
-      Slot bias,
       Slot y,
       int chunk,
       long strideSplit,
-      Slot alpha) {
+      List<Slot> ofEpilogue) {
     int bytes = problem.product().dtype().bytes();
     long matrix = (long) problem.outputs() * problem.depth();
-    return List.of(
-        new Slot.Input(problem.names().matrix(), problem.matrix(start) * matrix * bytes),
-        new Slot.Input(problem.names().vector(), problem.vector(start) * problem.depth() * bytes),
-        bias,
-        y,
-        Slot.of(problem.outputs()),
-        Slot.of(problem.depth()),
-        Slot.of(problem.leadingDimension()),
-        Slot.of(chunk),
-        Slot.of(problem.matrixStep() * matrix),
-        Slot.of(problem.vectorStep() * problem.depth()),
-        Slot.of((long) problem.outputs()),
-        Slot.of(strideSplit),
-        Slot.of(problem.biasStep()),
-        alpha);
+    var slots =
+        new ArrayList<>(
+            List.of(
+                new Slot.Input(problem.names().matrix(), problem.matrix(start) * matrix * bytes),
+                new Slot.Input(
+                    problem.names().vector(), problem.vector(start) * problem.depth() * bytes),
+                y,
+                Slot.of(problem.outputs()),
+                Slot.of(problem.depth()),
+                Slot.of(problem.leadingDimension()),
+                Slot.of(chunk),
+                Slot.of(problem.matrixStep() * matrix),
+                Slot.of(problem.vectorStep() * problem.depth()),
+                Slot.of((long) problem.outputs()),
+                Slot.of(strideSplit),
+                Slot.of(problem.columnStep())));
+    slots.addAll(ofEpilogue);
+    return slots;
   }
 }

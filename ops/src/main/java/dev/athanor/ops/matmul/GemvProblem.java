@@ -4,8 +4,8 @@ import dev.athanor.ops.DType;
 import java.util.Set;
 
 /**
- * Products of matrices and vectors: {@code y = activation(alpha · matrix·x + bias)}. It is a matrix
- * product of one column, or of one row, whose matrix is then that on the right.
+ * Products of matrices and vectors: a matrix product of one column, or of one row, whose matrix is
+ * then that on the right.
  *
  * @param product the matrix as a: where it is transposed, neighbours in memory belong to different
  *     outputs, else to one
@@ -13,7 +13,7 @@ import java.util.Set;
  * @param matrixIsA whether the matrix is its left one
  * @param outputs of a product
  * @param depth the length of x
- * @param biasStep elements from the bias of one output to that of the next: 0 where all have one
+ * @param columnStep columns of the matrix product from one output to the next: 0 or 1
  * @param names of the tensors in the op's description
  */
 record GemvProblem(
@@ -22,12 +22,12 @@ record GemvProblem(
     boolean matrixIsA,
     int outputs,
     int depth,
-    int biasStep,
+    int columnStep,
     double alpha,
     Names names) {
 
   /** What the tensors are called. */
-  record Names(String matrix, String vector, String bias, String out) {}
+  record Names(String matrix, String vector, String out) {}
 
   /** What one multiply-add a lane computes: tensor cores alone multiply numbers of eight bits. */
   private static final Set<DType> KINDS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
@@ -43,21 +43,15 @@ record GemvProblem(
     int outputs = column ? problem.m() : problem.n();
     boolean apart = column ? problem.transposeA() : !problem.transposeB();
     return new GemvProblem(
-        new Product(
-            problem.dtype(),
-            problem.outDType(),
-            // one output alone is a row, however it is stored
-            apart && outputs > 1,
-            false,
-            problem.bias(),
-            problem.activation()),
+        // one output alone is a row, however it is stored
+        new Product(problem.dtype(), apart && outputs > 1, false, problem.epilogue()),
         problem.batch(),
         column,
         outputs,
         problem.k(),
         column ? 0 : 1,
         problem.alpha(),
-        column ? new Names("a", "b", "bias", "c") : new Names("b", "a", "bias", "c"));
+        column ? new Names("a", "b", "c") : new Names("b", "a", "c"));
   }
 
   /** Elements from one row of the matrix, as it is stored, to the next. */

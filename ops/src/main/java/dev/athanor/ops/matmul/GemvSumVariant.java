@@ -6,8 +6,8 @@ import dev.athanor.ops.Variant;
 
 /**
  * Adds the sums of the parts of K, in their order, and finishes the product. Parameters: {@code
- * parts, bias, y, outputs, splits, strideSplit, strideY, biasStep, alpha}; the parts have the
- * outputs of one product behind those of the other.
+ * parts, y, outputs, splits, strideSplit, strideY, columnStep} and those of the epilogue; the parts
+ * have the outputs of one product behind those of the other.
  */
 record GemvSumVariant(Product product) implements Variant {
 
@@ -25,14 +25,13 @@ record GemvSumVariant(Product product) implements Variant {
 
   private void write(KernelBuilder k) {
     var parts = k.pointer("parts", product.sumType());
-    var bias = k.pointer("bias", product.type());
     var y = k.pointer("y", product.outType());
     var outputs = k.integer("outputs");
     var splits = k.integer("splits");
     var strideSplit = k.wide("strideSplit");
     var strideY = k.wide("strideY");
-    var biasStep = k.integer("biasStep");
-    var alpha = k.real("alpha", product.sumType());
+    var columnStep = k.integer("columnStep");
+    var epilogue = product.epilogue().declare(k);
 
     var blocks = outputs.plus(THREADS - 1).div(THREADS);
     var number = k.block().div(blocks);
@@ -47,12 +46,8 @@ record GemvSumVariant(Product product) implements Variant {
               splits,
               1,
               split -> sum.add(own.matrix(split, strideSplit).load(output).widen()));
-          var ofOutput =
-              product.bias()
-                  ? bias.load(output.times(biasStep)).widen()
-                  : k.real(product.sumType(), 0);
-          var result = product.finish(sum, alpha, ofOutput);
-          y.matrix(number, strideY).store(output, result.to(product.outType()));
+          y.matrix(number, strideY)
+              .store(output, GemvVariant.finish(k, epilogue, sum, output, columnStep, outputs));
         });
   }
 }

@@ -1,6 +1,9 @@
 package dev.athanor.ops.matmul;
 
+import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
+import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Variant;
 
@@ -39,6 +42,17 @@ record GemvVariant(Product product, int access, int lanes) implements Variant {
   public String name() {
     return product.name(
         "gemv", "%s%d_a%d".formatted(product.transposeA() ? "t" : "n", lanes, access));
+  }
+
+  /**
+   * What becomes of a sum. The vector is a row or a column of a matrix product.
+   *
+   * @param columnStep how many columns of that product an output is behind the one before: 0 or 1
+   */
+  static Value finish(
+      KernelBuilder k, Epilogue.Applied epilogue, Real sum, Int output, Int columnStep, Int count) {
+    var first = epilogue.row(k.integer(0), k.integer(1));
+    return epilogue.finish(sum, first, epilogue.column(output.times(columnStep), count));
   }
 
   @Override

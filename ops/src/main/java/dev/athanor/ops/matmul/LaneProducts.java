@@ -73,13 +73,13 @@ final class LaneProducts extends CoresPart {
   void store() {
     for (int x = 0; x < tile.partN(); x += group) {
       var inColumn = group(column, WIDTH, x);
-      var biases = biases(inColumn, group);
+      var columns = columns(inColumn, group);
       for (int y = 0; y < tile.partM(); y++) {
         store(
             group(row, HEIGHT, y).plus(y % group),
             inColumn,
             sums.get(y).subList(x, x + group),
-            biases);
+            columns);
       }
     }
   }

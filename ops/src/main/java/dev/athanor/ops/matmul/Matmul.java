@@ -24,11 +24,14 @@ import java.util.random.RandomGenerator;
 /** The product of two matrices, with bias and activation. */
 public final class Matmul implements Op {
 
+  /** What every product can multiply and add: a number of eight bits is no bias, for one. */
+  static final Set<DType> NUMBERS = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+
   private static final Set<DType> DTYPES =
       Set.of(DType.F64, DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2);
 
-  /** What can be added: a number of eight bits is no bias. */
-  private static final Set<DType> BIASES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
+  /** What a product is summed in. */
+  static final String SUMS = "sums in f32, those of f64 in f64";
 
   /** How far a product with factors rounded to tf32 may be off, relative to it. */
   static final double TF32_TOLERANCE = 1e-3;
@@ -38,41 +41,62 @@ public final class Matmul implements Op {
           "matmul",
           "Multiplies matrices, adds a bias and applies an activation, in one kernel.",
           List.of(
-              new Input("a", "[…, M, K]", DTYPES, false, "the left matrices"),
-              new Input(
-                  "b",
-                  "[…, K, N]",
-                  DTYPES,
-                  false,
-                  "the right matrices; leading dimensions broadcast"),
+              left(DTYPES),
+              right(DTYPES, "; leading dimensions broadcast"),
               new Input(
                   "bias",
                   "[N]",
-                  BIASES,
+                  NUMBERS,
                   true,
                   "added to every row; of the dtype of a, or of c where a has numbers of eight bits")),
           List.of(
-              Attribute.flag("transposeA", "a is stored as […, K, M]"),
-              Attribute.flag("transposeB", "b is stored as […, N, K]"),
+              transposeA("a is", "[…, K, M]"),
+              transposeB("b is"),
               Attribute.number("alpha", 1, "what the product is multiplied by"),
               Attribute.choice(
                   "activation",
                   "none",
                   Activation.names(Activation.EPILOGUES),
                   "the function of the sum"),
-              Attribute.choice(
-                  "outDtype",
-                  "",
-                  List.of("f64", "f32", "f16", "bf16"),
-                  "the dtype of c; left out that of a, or f32 for numbers of eight bits; f64 and f32 give only themselves"),
+              outDType("c", ", or f32 for numbers of eight bits"),
               Attribute.choice(
                   "precision",
                   "ieee",
                   List.of("ieee", "tf32"),
                   "tf32 rounds factors of f32 to 11 bits, for tensor cores")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
-          "c = activation(alpha · a·b + bias), with sums in f32, those of f64 in f64; b is e4m3 or e5m2 where a is one of them",
+          "c = activation(alpha · a·b + bias), with "
+              + SUMS
+              + "; b is e4m3 or e5m2 where a is one of them",
           "2·M·N·K a product");
+
+  static Input left(Set<DType> dtypes) {
+    return new Input("a", "[…, M, K]", dtypes, false, "the left matrices");
+  }
+
+  /** The right matrices, and how many they are. */
+  static Input right(Set<DType> dtypes, String number) {
+    return new Input("b", "[…, K, N]", dtypes, false, "the right matrices" + number);
+  }
+
+  /** Says that {@code what}, "a is" for instance, stored in another shape. */
+  static Attribute transposeA(String what, String shape) {
+    return Attribute.flag("transposeA", what + " stored as " + shape);
+  }
+
+  static Attribute transposeB(String what) {
+    return Attribute.flag("transposeB", what + " stored as […, N, K]");
+  }
+
+  /** The dtype of a product called {@code product}, and what else it is when left out. */
+  static Attribute outDType(String product, String otherwise) {
+    return Attribute.choice(
+        "outDtype",
+        "",
+        List.of("f64", "f32", "f16", "bf16"),
+        "the dtype of %s; left out that of a%s; f64 and f32 give only themselves"
+            .formatted(product, otherwise));
+  }
 
   @Override
   public OpDescription description() {
@@ -90,9 +114,7 @@ public final class Matmul implements Op {
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");
     boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
-    return rows && rank(inputs, "b") == 2
-        ? Optional.of(new Rows(Set.of("a")))
-        : Optional.empty();
+    return rows && rank(inputs, "b") == 2 ? Optional.of(new Rows(Set.of("a"))) : Optional.empty();
   }
 
   private static int rank(Map<String, TensorType> inputs, String name) {

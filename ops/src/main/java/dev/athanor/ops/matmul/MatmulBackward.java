@@ -7,7 +7,6 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
-import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.OpException;
@@ -21,34 +20,25 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.random.RandomGenerator;
 
 /** The gradients of a matrix product: two products, planned as any other. */
 public final class MatmulBackward implements Op {
-
-  private static final Set<DType> DTYPES = Set.of(DType.F64, DType.F32, DType.F16, DType.BF16);
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
           "matmul-backward",
           "Computes the gradients of a matrix product's factors from that of the product.",
           List.of(
-              new Input("grad", "[…, M, N]", DTYPES, false, "the gradient of the product"),
-              new Input("a", "[…, M, K]", DTYPES, false, "the left matrices"),
-              new Input(
-                  "b",
-                  "[…, K, N]",
-                  DTYPES,
-                  false,
-                  "the right matrices: as many as the left ones, or one for all")),
+              new Input("grad", "[…, M, N]", Matmul.NUMBERS, false, "the gradient of the product"),
+              Matmul.left(Matmul.NUMBERS),
+              Matmul.right(Matmul.NUMBERS, ": as many as the left ones, or one for all")),
           List.of(
-              Attribute.flag("transposeA", "a and da are stored as […, K, M]"),
-              Attribute.flag("transposeB", "b and db are stored as […, N, K]")),
+              Matmul.transposeA("a and da are", "[…, K, M]"), Matmul.transposeB("b and db are")),
           List.of(
               Output.of("da", "that of a", "that of a", "the gradient of a"),
               Output.of("db", "that of b", "that of a", "the gradient of b")),
-          "da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; sums in f32, those of f64 in f64",
+          "da = grad·bᵀ, db = aᵀ·grad, summed over the matrices that share b; " + Matmul.SUMS,
           "4·M·N·K a product");
 
   /**
@@ -153,12 +143,7 @@ public final class MatmulBackward implements Op {
           "grad has shape %s; the product of a %s and b %s has %s"
               .formatted(grad.shape(), a.shape(), b.shape(), product.output().shape()));
     }
-    if (grad.dtype() != a.dtype()) {
-      throw new OpException.UnsupportedDType(
-          "grad",
-          "grad is %s but a is %s; they must be the same"
-              .formatted(grad.dtype().text(), a.dtype().text()));
-    }
+    MatmulProblem.requireSame("grad", grad.dtype(), "a", a.dtype(), "grad");
     var shapeA = a.shape();
     var shapeGrad = grad.shape();
     if (!shapeA.leading(2).equals(b.shape().leading(2))) {

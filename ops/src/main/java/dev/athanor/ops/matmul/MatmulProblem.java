@@ -61,11 +61,8 @@ record MatmulProblem(
                   transposeB ? " transposed" : "",
                   depthOfB));
     }
-    if (a.dtype() != b.dtype() && !(isFp8(a.dtype()) && isFp8(b.dtype()))) {
-      throw new OpException.UnsupportedDType(
-          "b",
-          "a is %s but b is %s; they must be the same"
-              .formatted(a.dtype().text(), b.dtype().text()));
+    if (!(isFp8(a.dtype()) && isFp8(b.dtype()))) {
+      requireSame("a", a.dtype(), "b", b.dtype(), "b");
     }
     if (bias != null && (bias.shape().rank() != 1 || bias.shape().extent(0) != n)) {
       throw new OpException.ShapeMismatch(
@@ -73,11 +70,8 @@ record MatmulProblem(
     }
     var out = outDType(a.dtype(), attributes.choice("outDtype"));
     var likeBias = isFp8(a.dtype()) ? out : a.dtype();
-    if (bias != null && bias.dtype() != likeBias) {
-      throw new OpException.UnsupportedDType(
-          "bias",
-          "bias is %s but %s is %s; they must be the same"
-              .formatted(bias.dtype().text(), isFp8(a.dtype()) ? "c" : "a", likeBias.text()));
+    if (bias != null) {
+      requireSame("bias", bias.dtype(), isFp8(a.dtype()) ? "c" : "a", likeBias, "bias");
     }
     boolean tf32 = attributes.choice("precision").equals("tf32");
     if (tf32 && a.dtype() != DType.F32) {
@@ -136,6 +130,16 @@ record MatmulProblem(
           name,
           "input \"%s\" has shape %s; a matrix has at least two dimensions"
               .formatted(name, tensor.shape()));
+    }
+  }
+
+  /** Refuses {@code wrong}, the name of one of two tensors, where their dtypes differ. */
+  static void requireSame(String first, DType one, String second, DType other, String wrong) {
+    if (one != other) {
+      throw new OpException.UnsupportedDType(
+          wrong,
+          "%s is %s but %s is %s; they must be the same"
+              .formatted(first, one.text(), second, other.text()));
     }
   }
 
@@ -207,10 +211,6 @@ record MatmulProblem(
 
   DType outDType() {
     return epilogue.out();
-  }
-
-  boolean bias() {
-    return epilogue.bias().isPresent();
   }
 
   Activation activation() {

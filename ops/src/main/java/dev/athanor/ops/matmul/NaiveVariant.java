@@ -49,8 +49,11 @@ record NaiveVariant(Product product) implements Variant {
                         : problem.b.row(i, problem.ldb).load(column);
                 sum.addProduct(a.widen(), b.widen());
               });
-          var result = problem.finish(sum, problem.bias(column));
-          problem.c.row(row, problem.n).store(column, result.to(product.outType()));
+          var epilogue = problem.epilogue;
+          var result =
+              epilogue.finish(
+                  sum, epilogue.row(row, problem.m), epilogue.column(column, problem.n));
+          problem.c.row(row, problem.n).store(column, result);
         });
   }
 }

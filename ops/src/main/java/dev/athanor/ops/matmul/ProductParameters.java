@@ -3,15 +3,14 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
-import dev.athanor.engine.author.Real;
-import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Step.Slot;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
  * The parameters of a kernel that computes products tile by tile, one block for each tile of each
- * product in a grid of one dimension: {@code a, b, bias, c, m, n, k, lda, ldb, strideA, strideB,
- * strideC, alpha}, strides in elements.
+ * product in a grid of one dimension: {@code a, b, c, m, n, k, lda, ldb, strideA, strideB,
+ * strideC}, strides in elements, and those of the epilogue.
  */
 final class ProductParameters {
   final GlobalPointer a;
@@ -28,17 +27,12 @@ final class ProductParameters {
 
   final Int column;
 
-  private final KernelBuilder k;
-  private final Product product;
-  private final GlobalPointer bias;
-  private final Real alpha;
+  /** What becomes of sums. */
+  final Epilogue.Applied epilogue;
 
   ProductParameters(KernelBuilder k, Product product, int tileM, int tileN) {
-    this.k = k;
-    this.product = product;
     var firstA = k.pointer("a", product.type());
     var firstB = k.pointer("b", product.type());
-    bias = k.pointer("bias", product.type());
     var firstC = k.pointer("c", product.outType());
     m = k.integer("m");
     n = k.integer("n");
@@ -48,7 +42,7 @@ final class ProductParameters {
     var strideA = k.wide("strideA");
     var strideB = k.wide("strideB");
     var strideC = k.wide("strideC");
-    alpha = k.real("alpha", product.sumType());
+    epilogue = product.epilogue().declare(k);
 
     var tileRows = m.plus(tileM - 1).div(tileM);
     var tileColumns = n.plus(tileN - 1).div(tileN);
@@ -63,34 +57,41 @@ final class ProductParameters {
     c = firstC.matrix(number, strideC);
   }
 
-  /** The arguments, in the order of the parameters, of the products from {@code start} on. */
-  static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
+  /**
+   * The arguments up to the strides, of the products from {@code start} on.
+   *
+   * @param c where they go
+   */
+  static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot c) {
     long matrixA = (long) problem.m() * problem.k();
     long matrixB = (long) problem.k() * problem.n();
-    long matrixC = (long) problem.m() * problem.n();
-    int bytes = problem.dtype().bytes();
     var inner = problem.batch().inner();
-    var c = new Slot.Output("c", start.c() * matrixC * problem.outDType().bytes());
-    return List.of(
-        new Slot.Input("a", start.a() * matrixA * bytes),
-        new Slot.Input("b", start.b() * matrixB * bytes),
-        // a kernel without bias never reads the pointer
-        problem.bias() ? Slot.input("bias") : c,
-        c,
-        Slot.of(problem.m()),
-        Slot.of(problem.n()),
-        Slot.of(problem.k()),
-        Slot.of(problem.leadingDimensionA()),
-        Slot.of(problem.leadingDimensionB()),
-        Slot.of(inner.strideA() * matrixA),
-        Slot.of(inner.strideB() * matrixB),
-        Slot.of(matrixC),
-        alpha(Product.of(problem), problem.alpha()));
+    return new ArrayList<>(
+        List.of(
+            new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
+            new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
+            c,
+            Slot.of(problem.m()),
+            Slot.of(problem.n()),
+            Slot.of(problem.k()),
+            Slot.of(problem.leadingDimensionA()),
+            Slot.of(problem.leadingDimensionB()),
+            Slot.of(inner.strideA() * matrixA),
+            Slot.of(inner.strideB() * matrixB),
+            Slot.of((long) problem.m() * problem.n())));
   }
 
-  /** Alpha as the kernels of a product take it. */
-  static Slot alpha(Product product, double alpha) {
-    return product.sumType() == Type.F64 ? Slot.of(alpha) : Slot.of((float) alpha);
+  /** All arguments, in the order of the parameters, of the products from {@code start} on. */
+  static List<Slot> slots(MatmulProblem problem, Batch.Start start) {
+    var slots = slots(problem, start, c(problem, start));
+    slots.addAll(problem.epilogue().slots(problem.alpha()));
+    return slots;
+  }
+
+  /** The products from {@code start} on. */
+  static Slot c(MatmulProblem problem, Batch.Start start) {
+    long matrix = (long) problem.m() * problem.n();
+    return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
   }
 
   /** The blocks that tiles of such a size take. */
@@ -98,17 +99,5 @@ final class ProductParameters {
     return Math.ceilDiv(problem.m(), tileM)
         * (long) Math.ceilDiv(problem.n(), tileN)
         * problem.batch().inner().count();
-  }
-
-  /** The bias of a column, zero beyond the last. */
-  Real bias(Int ofColumn) {
-    return product.bias()
-        ? bias.loadWhere(ofColumn.lt(n), ofColumn).widen()
-        : k.real(product.sumType(), 0);
-  }
-
-  /** What becomes of the sum of an element. */
-  Real finish(Real sum, Real biasOfColumn) {
-    return product.finish(sum, alpha, biasOfColumn);
   }
 }

@@ -3,9 +3,12 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,20 +25,38 @@ import java.util.stream.Stream;
  * @param sum the type of the sums: f32 or s32
  * @param accessC bytes of c that may be written at once
  */
-record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
+public record SplitVariant(
+    TensorTile tile, Type sum, SumStore.Order order, Epilogue epilogue, int accessC)
     implements Variant {
 
   private static final int WARPS = 4;
   private static final int REGISTERS = 4;
 
-  /** Threads of a block. */
-  static int threads() {
-    return WARPS * KernelBuilder.WARP;
+  /**
+   * The launch that adds up.
+   *
+   * @param sums where those of the shares are
+   * @param tiles of all products
+   * @param alpha see {@link Epilogue#slots}
+   */
+  public Step step(Slot sums, Slot c, int m, int n, long tiles, int shares, double alpha) {
+    var slots =
+        new ArrayList<>(
+            List.of(
+                sums,
+                c,
+                Slot.of(m),
+                Slot.of(n),
+                Slot.of((int) tiles),
+                Slot.of(shares),
+                Slot.of((long) m * n)));
+    slots.addAll(epilogue.slots(alpha));
+    long blocks = Math.ceilDiv(tiles * warpsPerTile(), WARPS);
+    return new Step(this, Dim3.of((int) blocks), threads(), sharedBytes(), slots);
   }
 
-  /** The blocks that add the sums of so many tiles. */
-  long blocks(long tiles) {
-    return Math.ceilDiv(tiles * warpsPerTile(), WARPS);
+  private static int threads() {
+    return WARPS * KernelBuilder.WARP;
   }
 
   private int warpsPerTile() {
@@ -43,12 +64,12 @@ record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue ep
   }
 
   /** The dynamic shared memory of a block. */
-  int sharedBytes() {
+  private int sharedBytes() {
     return WARPS * SumStore.bytes(tile.warpN(), Epilogue.type(epilogue.out()));
   }
 
   /** The memory for the sums of a number of blocks. */
-  static long workspaceBytes(TensorTile tile, long blocks) {
+  public static long workspaceBytes(TensorTile tile, long blocks) {
     return blocks * tile.m() * tile.n() * Integer.BYTES;
   }
 
@@ -59,7 +80,8 @@ record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue ep
   }
 
   /** Keeps a warp's sums of a share of K: 16 bytes a lane, of each 8 columns of each 16 rows. */
-  static void keep(KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
+  public static void keep(
+      KernelBuilder k, GlobalPointer sums, TensorTile tile, List<List<Value>> ofWarp) {
     // the blocks of one share follow one another
     var block = k.blockY().times(k.read(SpecialRegister.NCTAID_X)).plus(k.block());
     var own = sums.matrix(block, k.wide((long) tile.m() * tile.n()));
@@ -114,7 +136,7 @@ record SplitVariant(TensorTile tile, Type sum, SumStore.Order order, Epilogue ep
                   }
                 }
               });
-          var place = TensorVariant.Place.of(k, block, tile, m, n);
+          var place = Place.of(k, block, tile, m, n);
           // as the warps of the first step were numbered, and their rows
           int rows = tile.warpM() / Stage.GROUP;
           var ofTile = within.div(rows);

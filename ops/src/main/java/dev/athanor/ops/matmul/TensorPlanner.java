@@ -61,11 +61,6 @@ final class TensorPlanner {
   /** Cycles from one stage to the next that nothing shortens. */
   private static final double STAGE_CYCLES = 100;
 
-  /** The fewest stages that are worth a share of K. */
-  private static final int STAGES_A_SHARE = 4;
-
-  private static final int MOST_SHARES = 64;
-
   private TensorPlanner() {}
 
   /** Offers what the device can run, and says why it cannot run the rest. */
@@ -133,8 +128,7 @@ final class TensorPlanner {
     double cycles = rounds * blockCycles(problem, tile, stages, problem.outDType());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
-      var slots = slots(problem, start, c(problem, start));
-      slots.addAll(problem.epilogue().slots((float) problem.alpha()));
+      var slots = ProductParameters.slots(problem, start);
       steps.add(
           new Step(variant, Dim3.of((int) blocks), tile.threads(), variant.sharedBytes(), slots));
     }
@@ -148,14 +142,11 @@ final class TensorPlanner {
     var tile = whole.tile();
     long blocks = blocks(problem, tile);
     int stages = Math.ceilDiv(problem.k(), tile.k());
-    long most =
-        Math.min(
-            Math.min(MOST_SHARES, stages / STAGES_A_SHARE), capability.multiprocessors() / blocks);
-    if (most < 2) {
+    var found = Shares.of(stages, blocks, capability);
+    if (found.isEmpty()) {
       return;
     }
-    int perShare = Math.ceilDiv(stages, (int) most);
-    int shares = Math.ceilDiv(stages, perShare);
+    var shares = found.get();
     var first = new TensorVariant(tile, whole.a(), whole.b(), Optional.empty(), whole.accessC());
     var second =
         new SplitVariant(
@@ -164,46 +155,39 @@ final class TensorPlanner {
             whole.order(),
             problem.epilogue(),
             whole.accessC());
-    long bytes = SplitVariant.workspaceBytes(tile, blocks * shares);
+    long bytes = SplitVariant.workspaceBytes(tile, blocks * shares.count());
     double cycles =
-        blockCycles(problem, tile, perShare, DType.F32)
+        blockCycles(problem, tile, shares.stages(), DType.F32)
             + bytes / (BYTES_PER_CYCLE * capability.multiprocessors());
     var steps = new ArrayList<Step>();
     for (var start : problem.batch().starts()) {
-      var slots = slots(problem, start, new Slot.Workspace(0));
-      slots.add(Slot.of(perShare * tile.k()));
+      var slots = ProductParameters.slots(problem, start, new Slot.Workspace(0));
+      slots.add(Slot.of(shares.stages() * tile.k()));
       steps.add(
           new Step(
               first,
-              new Dim3((int) blocks, shares, 1),
+              new Dim3((int) blocks, shares.count(), 1),
               tile.threads(),
               first.sharedBytes(),
               slots));
-      var rest = new ArrayList<Slot>();
-      rest.add(new Slot.Workspace(0));
-      rest.add(c(problem, start));
-      rest.add(Slot.of(problem.m()));
-      rest.add(Slot.of(problem.n()));
-      rest.add(Slot.of((int) blocks));
-      rest.add(Slot.of(shares));
-      rest.add(Slot.of((long) problem.m() * problem.n()));
-      rest.addAll(problem.epilogue().slots((float) problem.alpha()));
       steps.add(
-          new Step(
-              second,
-              Dim3.of((int) second.blocks(blocks)),
-              SplitVariant.threads(),
-              second.sharedBytes(),
-              rest));
+          second.step(
+              new Slot.Workspace(0),
+              ProductParameters.c(problem, start),
+              problem.m(),
+              problem.n(),
+              blocks,
+              shares.count(),
+              problem.alpha()));
     }
     offer(
         problem,
         candidates,
-        first.name() + shares,
+        first.name() + shares.count(),
         cycles,
         steps,
         bytes,
-        "K in %d shares".formatted(shares));
+        "K in %d shares".formatted(shares.count()));
   }
 
   /**
@@ -240,35 +224,7 @@ final class TensorPlanner {
     return BLOCK_CYCLES + stages * (Math.max(multiply, read) + STAGE_CYCLES) + write;
   }
 
-  /** The arguments up to the strides. */
-  private static List<Slot> slots(MatmulProblem problem, Batch.Start start, Slot c) {
-    long matrixA = (long) problem.m() * problem.k();
-    long matrixB = (long) problem.k() * problem.n();
-    var inner = problem.batch().inner();
-    return new ArrayList<>(
-        List.of(
-            new Slot.Input("a", start.a() * matrixA * problem.a().dtype().bytes()),
-            new Slot.Input("b", start.b() * matrixB * problem.b().dtype().bytes()),
-            c,
-            Slot.of(problem.m()),
-            Slot.of(problem.n()),
-            Slot.of(problem.k()),
-            Slot.of(problem.leadingDimensionA()),
-            Slot.of(problem.leadingDimensionB()),
-            Slot.of(inner.strideA() * matrixA),
-            Slot.of(inner.strideB() * matrixB),
-            Slot.of((long) problem.m() * problem.n())));
-  }
-
-  private static Slot c(MatmulProblem problem, Batch.Start start) {
-    long matrix = (long) problem.m() * problem.n();
-    return new Slot.Output("c", start.c() * matrix * problem.outDType().bytes());
-  }
-
-  /** The blocks of one launch. */
   private static long blocks(MatmulProblem problem, TensorTile tile) {
-    return Math.ceilDiv(problem.m(), tile.m())
-        * (long) Math.ceilDiv(problem.n(), tile.n())
-        * problem.batch().inner().count();
+    return ProductParameters.blocks(problem, tile.m(), tile.n());
   }
 }

@@ -27,12 +27,19 @@ final class BlockFormat {
 
   private final KernelBuilder k;
   private final DType dtype;
+  private final boolean raised;
   private final Optional<SharedTile> table;
 
-  /** Prepares for a format; all threads of the block must come here, before they decode. */
-  BlockFormat(KernelBuilder k, DType dtype) {
+  /**
+   * Prepares for a format; all threads of the block must come here, before they decode.
+   *
+   * @param raised whether quants of formats with an offset come 128 too large, which saves an
+   *     instruction for each, and the offset makes up for it
+   */
+  BlockFormat(KernelBuilder k, DType dtype, boolean raised) {
     this.k = k;
     this.dtype = dtype;
+    this.raised = raised && hasOffset(dtype);
     this.table = dtype == DType.NF4 ? Optional.of(tableOfNf4(k)) : Optional.empty();
   }
 
@@ -51,6 +58,11 @@ final class BlockFormat {
   /** A power of two of which every block's address is a multiple where the first one's is of 16. */
   static int alignment(DType dtype) {
     return Math.min(16, Integer.lowestOneBit(dtype.bytes()));
+  }
+
+  /** Whether weights are a multiple of the quants and a number for all of a run. */
+  static boolean hasOffset(DType dtype) {
+    return dtype == DType.Q4_1 || dtype == DType.Q4_K || dtype == DType.Q5_K;
   }
 
   /** How many runs a part is. */
@@ -124,7 +136,8 @@ final class BlockFormat {
       case Q4_1 -> {
         var quants = block.words(within, length, 4, length);
         var least = block.half(k.integer(0), 2);
-        yield pair(first, nibbles(quants, 0), block.half(k.integer(0), 0), Optional.of(least));
+        var scale = block.half(k.integer(0), 0);
+        yield pair(first, nibbles(quants, 0), scale, Optional.of(offset(scale, least)));
       }
       case Q5_0 -> {
         var high = block.words(k.integer(0), 16, 2, 4).getFirst();
@@ -217,9 +230,16 @@ final class BlockFormat {
   }
 
   private List<List<Real>> nibbles(List<Int> words, double bias) {
-    return List.of(
-        Quants.bytes(k, map(words, Quants::low), bias),
-        Quants.bytes(k, map(words, Quants::high), bias));
+    return List.of(bytes(map(words, Quants::low), bias), bytes(map(words, Quants::high), bias));
+  }
+
+  private List<Real> bytes(List<Int> words, double bias) {
+    return raised ? Quants.raised(k, words) : Quants.bytes(k, words, bias);
+  }
+
+  /** What is added for a run, of whose weights the least is {@code least}. */
+  private Real offset(Real scale, Real least) {
+    return raised ? scale.fma(k.real(Type.F32, -Quants.RAISED), least) : least;
   }
 
   /** Bits 0 to 3 of a word as bit 4 of each of four bytes. */
@@ -242,26 +262,25 @@ final class BlockFormat {
   private List<Run> superRuns(BlockBytes block, Int group, Int first, List<List<Int>> quants) {
     var head = block.words(k.integer(0), 16, 0, 16);
     var factors = head.get(0).value().as(Type.B32).halves(Type.F16);
+    // of both sub-blocks the bytes of the scales, then those of the minima
+    var pair = group.rem(2).times(0x2222).plus(0x5410);
+    var own = Quants.permute(k, head.get(1), head.get(2), pair);
+    var third = Quants.permute(k, head.get(3), head.get(3).shr(4), pair);
     var early = group.lt(2);
-    var scales =
-        head.get(1)
-            .and(0x3F3F3F3F)
-            .where(early, Quants.low(head.get(3)).or(head.get(1).shr(2).and(0x30303030)));
-    var minima =
-        head.get(2)
-            .and(0x3F3F3F3F)
-            .where(early, Quants.high(head.get(3)).or(head.get(2).shr(2).and(0x30303030)));
-    var shift = group.rem(2).times(16);
+    var six =
+        own.shr(k.integer(0).where(early, k.integer(2)))
+            .and(k.integer(0x3F3F3F3F).where(early, k.integer(0x30303030)))
+            .or(third.and(k.integer(0).where(early, k.integer(0x0F0F0F0F))));
     var runs = new ArrayList<Run>();
     for (int run = 0; run < 2; run++) {
-      var scale = Quants.bytes(k, scales.shr(shift), 0).get(run);
-      var least = Quants.bytes(k, minima.shr(shift), 0).get(run);
+      var scale = factors.get(0).widen().times(Quants.unsigned(k, six, run));
+      var least = factors.get(1).widen().times(Quants.negated(k, six, 2 + run));
       runs.add(
           new Run(
               first.plus(run * apart(dtype)),
-              Quants.bytes(k, quants.get(run), 0),
-              factors.get(0).widen().times(scale),
-              Optional.of(factors.get(1).widen().times(least).negate())));
+              bytes(quants.get(run), 0),
+              scale,
+              Optional.of(offset(scale, least))));
     }
     return runs;
   }

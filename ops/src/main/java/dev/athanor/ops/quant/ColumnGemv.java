@@ -62,11 +62,14 @@ record ColumnGemv(
   }
 
   private void write(KernelBuilder k) {
-    var problem = new ProjectionParameters(k, packing, in, out, products, tile());
+    var problem =
+        new ProjectionParameters(
+            k, packing, in, out, products, (m, n) -> n.plus(tile() - 1).div(tile()));
+    var firstColumn = problem.tile.times(tile());
     var weights = new ColumnWeights(k, packing.format(), problem.weights, problem.n);
     var way = k.thread().div(ACROSS);
     var inTile = k.thread().rem(ACROSS).times(columns);
-    var column = problem.column.plus(inTile);
+    var column = firstColumn.plus(inTile);
     var firstRow = k.blockY().times(rows);
     var sums = new ArrayList<List<Real.Variable>>();
     for (int r = 0; r < rows; r++) {
@@ -95,7 +98,7 @@ record ColumnGemv(
         parts.store(way, inTile.plus(c), sums.get(r).subList(c, Math.min(columns, c + 4)));
       }
       k.barrier();
-      store(k, problem, parts, firstRow.plus(r));
+      store(k, problem, parts, firstColumn, firstRow.plus(r));
       k.barrier();
     }
   }
@@ -158,8 +161,9 @@ record ColumnGemv(
   }
 
   /** Adds what all ways found for a row. */
-  private void store(KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int row) {
-    var column = problem.column.plus(k.thread());
+  private void store(
+      KernelBuilder k, ProjectionParameters problem, SharedTile parts, Int firstColumn, Int row) {
+    var column = firstColumn.plus(k.thread());
     k.when(
         k.thread().lt(tile()).and(column.lt(problem.n)).and(row.lt(problem.m)),
         () -> {
@@ -167,10 +171,11 @@ record ColumnGemv(
           for (int way = 1; way < WAYS; way++) {
             sum = sum.plus(parts.load(k.integer(way), k.thread()).widen());
           }
-          if (packing.format() == ColumnWeights.Format.INT8) {
-            sum = sum.times(problem.scales.load(k.integer(0)).widen());
-          }
-          problem.c.row(row, problem.n).store(column, sum.to(Problems.type(out)));
+          var epilogue = problem.epilogue();
+          var value =
+              epilogue.finish(
+                  sum, epilogue.row(row, problem.m), epilogue.column(column, problem.n));
+          problem.c.row(row, problem.n).store(column, value);
         });
   }
 }

@@ -72,7 +72,7 @@ sealed interface DequantizeVariant extends Variant {
       var x = k.pointer("x", Type.U8);
       var y = k.pointer("y", Problems.type(out));
       var parts = k.integer("parts");
-      var decoder = new BlockFormat(k, format);
+      var decoder = new BlockFormat(k, format, false);
       k.when(
           thread(k).lt(parts),
           () -> {

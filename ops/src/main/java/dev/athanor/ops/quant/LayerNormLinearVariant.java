@@ -35,6 +35,7 @@ sealed interface LayerNormLinearVariant extends Variant {
   /** What a block knows before it begins. */
   final class Parameters {
     final KernelBuilder k;
+    final DType dtype;
     final GlobalPointer x;
     final GlobalPointer gamma;
     final GlobalPointer beta;
@@ -56,6 +57,7 @@ sealed interface LayerNormLinearVariant extends Variant {
 
     Parameters(KernelBuilder k, DType dtype, int tileM, int tileN, int warps) {
       this.k = k;
+      this.dtype = dtype;
       var type = Problems.type(dtype);
       x = k.pointer("x", type);
       gamma = k.pointer("gamma", type);
@@ -72,6 +74,17 @@ sealed interface LayerNormLinearVariant extends Variant {
       statistics = k.shared(Type.F32, 2, tileM, tileM);
       k.loop(k.warp(), k.integer(tileM), warps, this::findStatistics);
       k.barrier();
+    }
+
+    /** What becomes of sums. */
+    Epilogue.Applied epilogue(boolean withBias) {
+      var added = withBias ? Optional.of(dtype) : Optional.<DType>empty();
+      return new Epilogue.Applied(
+          new Epilogue(Epilogue.Scale.NONE, added, Activation.NONE, dtype),
+          Optional.empty(),
+          Optional.empty(),
+          Optional.empty(),
+          added.map(_ -> bias));
     }
 
     /** A row of x, the last one where there are no more. */
@@ -188,20 +201,13 @@ sealed interface LayerNormLinearVariant extends Variant {
               type,
               SumStore.Order.of(a, b),
               accessY);
-      var added = bias ? Optional.of(dtype) : Optional.<DType>empty();
-      var epilogue = new Epilogue(Epilogue.Scale.NONE, added, Activation.NONE, dtype);
       product.store(
           store,
           sums,
           problem.row,
           problem.column,
           new SumStore.Target(problem.y, problem.m, problem.n),
-          new Epilogue.Applied(
-              epilogue,
-              Optional.empty(),
-              Optional.empty(),
-              Optional.empty(),
-              bias ? Optional.of(problem.bias) : Optional.empty()));
+          problem.epilogue(bias));
     }
 
     private Runnable normalise(KernelBuilder k, SharedTile to, Parameters problem, Int depth) {
@@ -277,13 +283,17 @@ sealed interface LayerNormLinearVariant extends Variant {
           });
       var column = problem.column.plus(across);
       var inside = column.lt(problem.n);
-      var added = bias ? problem.bias.loadWhere(inside, column).widen() : k.real(Type.F32, 0);
+      var epilogue = problem.epilogue(bias);
+      var ofColumn = epilogue.column(column, problem.n);
       for (int i = 0; i < ROWS; i++) {
         var row = problem.row.plus(down).plus(i);
         problem
             .y
             .row(row, problem.n)
-            .storeWhere(inside.and(row.lt(problem.m)), column, sums.get(i).plus(added));
+            .storeWhere(
+                inside.and(row.lt(problem.m)),
+                column,
+                epilogue.finish(sums.get(i), epilogue.row(row, problem.m), ofColumn));
       }
     }
   }

@@ -17,6 +17,11 @@ sealed interface Packing {
     return Type.F16;
   }
 
+  /** Whether scales are those of groups of weights and applied to them, rather than to sums. */
+  default boolean scaled() {
+    return true;
+  }
+
   /** Rows of weights along K, in blocks that have their scales with them. */
   record Block(DType format) implements Packing {
     @Override
@@ -56,6 +61,11 @@ sealed interface Packing {
     @Override
     public Type element() {
       return format == ColumnWeights.Format.INT8 ? Type.S8 : Type.U32;
+    }
+
+    @Override
+    public boolean scaled() {
+      return format != ColumnWeights.Format.INT8;
     }
 
     @Override

@@ -5,6 +5,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,20 +21,26 @@ final class ProjectionCases {
 
   static List<Case> gguf(RandomGenerator random, boolean quick) {
     var draw = new Draw(random);
-    var blocks = new QuantDraw(random);
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
-    int[][] sizes = quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}};
+    // M, N, and blocks along K; the last has shares of K of which one is shorter
+    int[][] sizes =
+        quick ? new int[][] {{2, 5, 1}} : new int[][] {{1, 13, 3}, {17, 9, 2}, {18, 11, 0}};
     for (int f = 0; f < formats.size(); f++) {
       var format = formats.get(f);
       for (int s = 0; s < sizes.length; s++) {
         // both types of a with each size and each format in turn
         var in = (f + s) % 2 == 0 ? DType.F32 : DType.F16;
         int m = sizes[s][0];
-        int k = sizes[s][2] * format.blockElements();
+        int along = s < 2 ? sizes[s][2] : format.blockElements() == 32 ? 35 : 5;
+        int k = along * format.blockElements();
         cases.add(
             new Case(
-                Map.of("a", draw.normal(in, m, k), "w", blocks.blocks(format, sizes[s][1], k)),
+                Map.of(
+                    "a",
+                    draw.normal(in, m, k),
+                    "w",
+                    draw.blocks(TensorType.of(format, sizes[s][1], k))),
                 Attributes.of(new MatmulGguf().description(), Map.of()),
                 Map.of("c", Tolerance.relative(1e-3))));
       }
@@ -54,7 +61,10 @@ final class ProjectionCases {
     var others =
         quick
             ? new int[][] {{17, 8, 24, -1}}
-            : new int[][] {{1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}};
+            // of the last the shares of K are of different depths
+            : new int[][] {
+              {1, 24, 256, 128}, {65, 72, 40, -1}, {3, 8, 136, 64}, {17, 24, 1048, 128}
+            };
     for (var size : others) {
       for (var layout : Int4Layout.values()) {
         // formats of zero points in turn

@@ -3,9 +3,14 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.matmul.Epilogue;
 import java.util.ArrayList;
+import java.util.Optional;
+import java.util.function.BinaryOperator;
 
 /**
  * What a block of a kernel with one or more products knows before it begins. The kernel's
@@ -24,8 +29,12 @@ final class ProjectionParameters {
   final GlobalPointer c;
   final Int n;
 
-  /** The first column of the block's tile. */
-  final Int column;
+  /** The number of the block's tile, of those of its product. */
+  final Int tile;
+
+  private final KernelBuilder k;
+  private final Packing packing;
+  private final DType out;
 
   private record Product(
       GlobalPointer weights, GlobalPointer scales, GlobalPointer zeros, GlobalPointer c, Int n) {}
@@ -33,10 +42,18 @@ final class ProjectionParameters {
   /**
    * Declares the parameters and chooses the product that the block belongs to.
    *
-   * @param columnsOfTile how many columns a block computes
+   * @param tiles how many there are in the grid's first dimension, of a product's m and n
    */
   ProjectionParameters(
-      KernelBuilder k, Packing packing, DType in, DType out, int products, int columnsOfTile) {
+      KernelBuilder k,
+      Packing packing,
+      DType in,
+      DType out,
+      int products,
+      BinaryOperator<Int> tiles) {
+    this.k = k;
+    this.packing = packing;
+    this.out = out;
     a = k.pointer("a", Problems.type(in));
     m = k.integer("m");
     depth = k.integer("k");
@@ -52,12 +69,12 @@ final class ProjectionParameters {
               k.integer("n" + i)));
     }
     var own = all.getFirst();
-    var tile = k.block();
+    var number = k.block();
     Int before = k.integer(0);
     for (int i = 1; i < products; i++) {
       var last = all.get(i - 1);
       var next = all.get(i);
-      before = before.plus(last.n.plus(columnsOfTile - 1).div(columnsOfTile));
+      before = before.plus(tiles.apply(m, last.n));
       var later = k.block().ge(before);
       own =
           new Product(
@@ -66,13 +83,29 @@ final class ProjectionParameters {
               next.zeros.where(later, own.zeros),
               next.c.where(later, own.c),
               next.n.where(later, own.n));
-      tile = k.block().minus(before).where(later, tile);
+      number = k.block().minus(before).where(later, number);
     }
     weights = own.weights;
     scales = own.scales;
     zeros = own.zeros;
     c = own.c;
     n = own.n;
-    column = tile.times(columnsOfTile);
+    tile = number;
+  }
+
+  /** What becomes of sums: where one scale is that of all weights, it is applied to them. */
+  Epilogue.Applied epilogue() {
+    var factor =
+        packing.scaled() ? Optional.<Real>empty() : Optional.of(scales.load(k.integer(0)).widen());
+    return new Epilogue.Applied(
+        epilogue(packing, out), factor, Optional.empty(), Optional.empty(), Optional.empty());
+  }
+
+  static Epilogue epilogue(Packing packing, DType out) {
+    return new Epilogue(
+        packing.scaled() ? Epilogue.Scale.NONE : Epilogue.Scale.TENSOR,
+        Optional.empty(),
+        Activation.NONE,
+        out);
   }
 }

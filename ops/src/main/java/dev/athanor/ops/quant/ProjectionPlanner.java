@@ -10,12 +10,16 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Step;
+import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Variant;
+import dev.athanor.ops.matmul.Shares;
+import dev.athanor.ops.matmul.SplitVariant;
 import dev.athanor.ops.matmul.TensorTile;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /** Chooses how products with quantised weights are computed. */
 final class ProjectionPlanner {
@@ -42,7 +46,7 @@ final class ProjectionPlanner {
   private static final int MOST_ROWS = 8;
 
   /** How many steps of a warp of a GEMV are on their way. */
-  private static final int STAGES = 4;
+  private static final int STAGES = 3;
 
   /** Instructions that decode a weight. */
   private static final double DECODING = 4;
@@ -58,6 +62,9 @@ final class ProjectionPlanner {
 
   /** Bytes that a multiprocessor receives in a cycle when all do. */
   private static final double BYTES_PER_CYCLE = 20;
+
+  /** Bytes that it receives in a cycle from the level 2 cache. */
+  private static final double CACHED_BYTES_PER_CYCLE = 40;
 
   /** Cycles of a launch, with a block's before its first product and behind its last. */
   private static final double LAUNCH_CYCLES = 4500;
@@ -112,11 +119,16 @@ final class ProjectionPlanner {
         !(problem.packing() instanceof Packing.Block(var format))
             || BlockFormat.alignment(format) == 16;
     for (boolean split : List.of(false, true)) {
-      if (wide) {
-        offerRows(length, split ? 1 : 2, split, 0);
+      if (wide && split) {
+        offerRows(length, 1, true, 0);
+      } else if (wide) {
+        // more would take more registers for the sums of several rows than there are
+        for (int columns : rows() > 2 ? List.of(2) : List.of(4, 2)) {
+          offerRows(length, columns, false, 0);
+        }
       }
       if (problem.packing() instanceof Packing.Block) {
-        offerRows(length, 1, split, STAGES);
+        offerRows(length, split ? 1 : 2, split, STAGES);
       }
     }
   }
@@ -138,10 +150,10 @@ final class ProjectionPlanner {
       return;
     }
     int part = RowWeights.part(problem.packing(), length);
-    int lanes = split ? RowGemv.THREADS : KernelBuilder.WARP;
+    int lanes = split ? variant.threads() : KernelBuilder.WARP;
     double steps = Math.ceil((double) problem.k() / (lanes * part));
     offerGemv(
-        variant, variant.tile(), steps * part * columns, RowGemv.THREADS, variant.sharedBytes());
+        variant, variant.tile(), steps * part * columns, variant.threads(), variant.sharedBytes());
   }
 
   private void offerColumns(Packing.AlongN along) {
@@ -170,17 +182,27 @@ final class ProjectionPlanner {
    */
   private void offerGemv(Variant variant, int tile, double weights, int threads, int shared) {
     int groups = Math.ceilDiv(problem.m(), rows());
+    long blocks = problem.blocks(tile);
     double perBlock = threads * weights * (DECODING + 2 * rows()) / LANES;
-    double blocks = problem.blocks(tile) * (double) groups / device.multiprocessors();
-    double read = groups * weightBytes / (BYTES_PER_CYCLE * device.multiprocessors());
+    double waves = Math.ceil(blocks * (double) groups / device.multiprocessors());
+    double read = groups * weightBytes;
+    // each block reads its rows, which the cache has
+    double cached = read + (double) blocks * groups * rows() * problem.k() * problem.in().bytes();
+    double moving = Math.max(read / BYTES_PER_CYCLE, cached / CACHED_BYTES_PER_CYCLE);
     offer(
-        variant,
-        problem.blocks(tile),
-        groups,
-        threads,
-        shared,
-        Math.max(Math.ceil(blocks) * perBlock, read),
-        "weights are decoded for %d rows at once".formatted(rows()));
+        variant.name(),
+        Math.max(waves * perBlock, moving / device.multiprocessors()),
+        "weights are decoded for %d rows at once".formatted(rows()),
+        blocks,
+        () ->
+            List.of(
+                new Step(
+                    variant,
+                    new Dim3((int) blocks, groups, 1),
+                    threads,
+                    shared,
+                    problem.slots(Slot::output))),
+        0);
   }
 
   private void offerTile(Shape shape) {
@@ -199,30 +221,88 @@ final class ProjectionPlanner {
             access(problem.k(), problem.in()),
             Math.min(8, problem.alignment()),
             access(problem.alignment(), problem.out()),
-            problem.projections().size());
+            problem.projections().size(),
+            false);
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
       candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
       return;
     }
-    int groups = Math.ceilDiv(problem.m(), shape.m);
-    double weights = (double) shape.n * depth;
-    double products = PRODUCTS_PER_CYCLE * 2 / staged.bytes();
-    double perStage =
-        Math.max(shape.m * weights / products, weights * (DECODING + STAGING) / LANES)
-            + STAGE_CYCLES;
-    double perBlock = Math.ceil((double) problem.k() / depth) * perStage;
-    double blocks = problem.blocks(shape.n) * (double) groups / device.multiprocessors();
+    long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);
+    int stagesOfDepth = Math.ceilDiv(problem.k(), depth);
     offer(
-        variant,
-        problem.blocks(shape.n),
-        groups,
-        tile.threads(),
-        variant.sharedBytes(),
-        Math.ceil(blocks) * perBlock,
+        variant.name(),
+        Math.ceil(blocks / (double) device.multiprocessors()) * stagesOfDepth * stageCycles(tile),
         staged == Type.F32
             ? "both factors are rounded to tf32"
-            : "weights are rounded to " + staged.word());
+            : "weights are rounded to " + staged.word(),
+        blocks,
+        () ->
+            List.of(
+                new Step(
+                    variant,
+                    Dim3.of((int) blocks),
+                    tile.threads(),
+                    variant.sharedBytes(),
+                    problem.slots(Slot::output))),
+        0);
+    // of several products one launch computes all
+    if (problem.projections().size() == 1 && packing.scaled()) {
+      Shares.of(stagesOfDepth, blocks, device)
+          .ifPresent(shares -> offerShares(variant, blocks, shares));
+    }
+  }
+
+  /** Several blocks share K, and a second launch adds what they have. */
+  private void offerShares(TensorProjection whole, long tiles, Shares shares) {
+    var tile = whole.tile();
+    var packing = problem.packing();
+    var first = whole.share();
+    var second =
+        new SplitVariant(
+            tile,
+            Type.F32,
+            whole.order(),
+            ProjectionParameters.epilogue(packing, problem.out()),
+            whole.accessC());
+    long bytes = SplitVariant.workspaceBytes(tile, tiles * shares.count());
+    var sums = new Slot.Workspace(0);
+    var slots = problem.slots(_ -> sums);
+    slots.add(Slot.of(shares.stages() * tile.k()));
+    var projection = problem.projections().getFirst();
+    offer(
+        first.name() + shares.count(),
+        LAUNCH_CYCLES
+            + shares.stages() * stageCycles(tile)
+            + bytes / (BYTES_PER_CYCLE * device.multiprocessors()),
+        "K in %d shares".formatted(shares.count()),
+        tiles,
+        () ->
+            List.of(
+                new Step(
+                    first,
+                    new Dim3((int) tiles, shares.count(), 1),
+                    tile.threads(),
+                    first.sharedBytes(),
+                    slots),
+                second.step(
+                    sums,
+                    Slot.output(projection.output()),
+                    problem.m(),
+                    projection.n(),
+                    tiles,
+                    shares.count(),
+                    1)),
+        bytes);
+  }
+
+  /** The cycles that a multiprocessor takes for a stage of a tile. */
+  private double stageCycles(TensorTile tile) {
+    double weights = (double) tile.n() * tile.k();
+    double products =
+        PRODUCTS_PER_CYCLE * 2 / TensorProjection.staged(problem.packing(), problem.in()).bytes();
+    return Math.max(tile.m() * weights / products, weights * (DECODING + STAGING) / LANES)
+        + STAGE_CYCLES;
   }
 
   private static long upTo16(long extent) {
@@ -234,23 +314,29 @@ final class ProjectionPlanner {
     return (int) Math.min(16, Long.lowestOneBit(elements * (long) dtype.bytes()));
   }
 
+  /**
+   * Offers a way.
+   *
+   * @param cycles that it takes beside those of a launch
+   * @param blocks of its first dimension, which must not be too many
+   */
   private void offer(
-      Variant variant,
-      long columns,
-      int groups,
-      int threads,
-      int shared,
+      String name,
       double cycles,
-      String how) {
-    if (columns > Integer.MAX_VALUE) {
-      candidates.refuse(
-          variant.name(), "it needs %d blocks, and 2^31 - 1 are the most".formatted(columns));
+      String how,
+      long blocks,
+      Supplier<List<Step>> steps,
+      long workspaceBytes) {
+    if (blocks > Integer.MAX_VALUE) {
+      candidates.refuse(name, "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks));
       return;
     }
     double microseconds = (LAUNCH_CYCLES + cycles) / CYCLES_PER_MICROSECOND;
     candidates.offer(
+        name,
         microseconds,
         String.format(Locale.ROOT, "about %.1f us; %s", microseconds, how),
-        new Step(variant, new Dim3((int) columns, groups, 1), threads, shared, problem.slots()));
+        steps.get(),
+        workspaceBytes);
   }
 }

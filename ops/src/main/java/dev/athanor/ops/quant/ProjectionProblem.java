@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * Products of one matrix with one or more matrices of quantised weights, shapes checked.
@@ -83,8 +84,12 @@ record ProjectionProblem(
     return Integer.lowestOneBit(all);
   }
 
-  /** The arguments of {@link ProjectionParameters}. */
-  List<Slot> slots() {
+  /**
+   * The arguments of {@link ProjectionParameters}.
+   *
+   * @param output where a product of a name goes
+   */
+  List<Slot> slots(Function<String, Slot> output) {
     var slots = new ArrayList<Slot>();
     slots.add(Slot.input(left));
     slots.add(Slot.of(m));
@@ -95,7 +100,7 @@ record ProjectionProblem(
       // a kernel without scales or zero points never reads the pointer
       slots.add(Slot.input(p.scales().isEmpty() ? p.weights() : p.scales()));
       slots.add(Slot.input(p.zeros().isEmpty() ? p.weights() : p.zeros()));
-      slots.add(Slot.output(p.output()));
+      slots.add(output.apply(p.output()));
       slots.add(Slot.of(p.n()));
     }
     return slots;

@@ -15,6 +15,14 @@ final class Quants {
 
   private static final double BASE_VALUE = 0x1p23;
 
+  /** The f32 128, but with its highest byte alone: the one below it may be a byte. */
+  private static final int SEVEN_BITS = 0x43000000;
+
+  /** Selects the three upper bytes of a number above byte 0 of a word. */
+  private static final int LOWEST_BYTE = 0x7540;
+
+  static final double RAISED = 128;
+
   private static final int LOW_NIBBLES = 0x0F0F0F0F;
 
   private Quants() {}
@@ -30,14 +38,40 @@ final class Quants {
 
   /** 2^23 plus byte {@code b} of a word. */
   private static Real raised(KernelBuilder k, Int word, int b) {
-    var permuted =
-        k.compute(
-            Type.B32,
-            "prmt.b32",
-            word.value(),
-            k.integer(BASE).value(),
-            k.integer(0x7540 | b).value());
-    return (Real) permuted.as(Type.F32);
+    return f32(k, word, BASE, LOWEST_BYTE | b);
+  }
+
+  private static Real f32(KernelBuilder k, Int word, int number, int selection) {
+    return (Real) permute(k, word, k.integer(number), k.integer(selection)).value().as(Type.F32);
+  }
+
+  /** Four of the bytes of two words, whose numbers are the nibbles of the selection. */
+  static Int permute(KernelBuilder k, Int low, Int high, Int selection) {
+    return k.compute(Type.B32, "prmt.b32", low.value(), high.value(), selection.value()).integer();
+  }
+
+  /** Unsigned byte {@code b} of a word. */
+  static Real unsigned(KernelBuilder k, Int word, int b) {
+    return raised(k, word, b).minus(BASE_VALUE);
+  }
+
+  /** Minus unsigned byte {@code b} of a word. */
+  static Real negated(KernelBuilder k, Int word, int b) {
+    return k.real(Type.F32, BASE_VALUE).minus(raised(k, word, b));
+  }
+
+  /**
+   * The bytes of several words, in order, each more by {@link #RAISED}. None may exceed 127: those
+   * are the seven bits behind the leading one of f32 from 128 to 255.
+   */
+  static List<Real> raised(KernelBuilder k, List<Int> words) {
+    var values = new ArrayList<Real>();
+    for (var word : words) {
+      for (int b = 0; b < 4; b++) {
+        values.add(f32(k, word, SEVEN_BITS, 0x7044 | (b << 8)));
+      }
+    }
+    return values;
   }
 
   /** The bytes of several words, in order. */

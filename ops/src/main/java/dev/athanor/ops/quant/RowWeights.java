@@ -25,15 +25,17 @@ final class RowWeights {
    * Describes the weights of a block's product.
    *
    * @param length of a run, see {@link #longestRun}
+   * @param raised see {@link BlockFormat}
    */
-  RowWeights(KernelBuilder k, ProjectionParameters problem, Packing packing, int length) {
+  RowWeights(
+      KernelBuilder k, ProjectionParameters problem, Packing packing, int length, boolean raised) {
     this.k = k;
     this.problem = problem;
     this.packing = packing;
     this.length = length;
     this.format =
         packing instanceof Packing.Block(var dtype)
-            ? Optional.of(new BlockFormat(k, dtype))
+            ? Optional.of(new BlockFormat(k, dtype, raised))
             : Optional.empty();
   }
 
@@ -64,6 +66,37 @@ final class RowWeights {
     return firsts;
   }
 
+  /**
+   * Where a weight is.
+   *
+   * @param within the part
+   */
+  record Place(Int part, Int within) {}
+
+  /** Where weights {@code element} and behind it are, that are neighbours of one run. */
+  static Place place(Packing packing, Int element, int length) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    if (apart == 0) {
+      return new Place(element.div(length), element.rem(length));
+    }
+    var inFirsts = element.div(2 * apart).times(apart).plus(element.rem(apart));
+    var run = element.div(apart).rem(2);
+    return new Place(inFirsts.div(length), run.times(length).plus(inFirsts.rem(length)));
+  }
+
+  /** How many of {@code span} neighbours along K, from the first of a part on, that part has. */
+  static int together(Packing packing, int length, int span) {
+    int apart = packing instanceof Packing.Block(var dtype) ? BlockFormat.apart(dtype) : 0;
+    return apart > 0 && apart < span ? 2 * length : Math.min(length, span);
+  }
+
+  /** How many runs of a part have an offset, by which what they are multiplied with is summed. */
+  static int sums(Packing packing) {
+    return packing instanceof Packing.Block(var dtype) && BlockFormat.hasOffset(dtype)
+        ? BlockFormat.runs(dtype)
+        : 0;
+  }
+
   /** The weights of a part whose runs have a length. */
   static int part(Packing packing, int length) {
     return packing instanceof Packing.Block(var dtype) ? length * BlockFormat.runs(dtype) : length;
@@ -91,10 +124,10 @@ final class RowWeights {
     return switch (packing) {
       case Packing.Block(var dtype) -> {
         int perBlock = BlockFormat.parts(dtype, length);
-        var blocksOfRow = problem.depth.div(dtype.blockElements()).wide();
+        var bytesOfRow = problem.depth.div(dtype.blockElements()).wide().times(dtype.bytes());
         var block = part.div(perBlock);
-        var index = blocksOfRow.times(row).plus(block.wide());
-        var start = problem.weights.plus(index.times(dtype.bytes()));
+        var start =
+            problem.weights.plus(bytesOfRow.times(row)).plus(block.wide().times(dtype.bytes()));
         var bytes = BlockBytes.global(k, start, BlockFormat.alignment(dtype));
         yield inRow(dtype, block, decoder().decode(bytes, part.rem(perBlock), length));
       }

@@ -3,25 +3,24 @@ package dev.athanor.ops.quant;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
-import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.ops.Activation;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Variant;
-import dev.athanor.ops.matmul.Epilogue;
 import dev.athanor.ops.matmul.MatrixStaging;
+import dev.athanor.ops.matmul.Place;
+import dev.athanor.ops.matmul.SplitVariant;
 import dev.athanor.ops.matmul.Stage;
 import dev.athanor.ops.matmul.Staging;
 import dev.athanor.ops.matmul.SumStore;
 import dev.athanor.ops.matmul.TensorMatmul;
 import dev.athanor.ops.matmul.TensorTile;
-import java.util.Optional;
 
 /**
  * Products with quantised weights on tensor cores: weights are dequantised on their way to shared
- * memory. Blocks along the second dimension of the grid take the tiles' rows.
+ * memory. With {@code split} the blocks along the second dimension of the grid share K, {@code
+ * depth} each, and c is where their f32 sums go, for {@link SplitVariant}.
  *
  * @param accessA bytes of a that may be copied at once
  * @param accessWeights how many of int8 may be loaded at once
@@ -36,7 +35,8 @@ record TensorProjection(
     int accessA,
     int accessWeights,
     int accessC,
-    int products)
+    int products,
+    boolean split)
     implements Variant {
 
   /**
@@ -46,16 +46,10 @@ record TensorProjection(
   static Mma mma(Packing packing, DType in) {
     return switch (in) {
       case F16 -> Mma.F16;
-      case BF16 -> scaled(packing) ? Mma.TF32 : Mma.BF16;
+      case BF16 -> packing.scaled() ? Mma.TF32 : Mma.BF16;
       case F32 -> Mma.TF32;
       default -> throw new IllegalArgumentException(in.text());
     };
-  }
-
-  /** Whether scales are applied to weights, rather than to sums. */
-  private static boolean scaled(Packing packing) {
-    return !(packing instanceof Packing.AlongN along
-        && along.format() == ColumnWeights.Format.INT8);
   }
 
   /** The type of what is in shared memory. */
@@ -72,10 +66,21 @@ record TensorProjection(
     return new Stage(staged(packing, in), WeightStaging.kIsRow(packing), tile.n(), tile.k());
   }
 
+  SumStore.Order order() {
+    return SumStore.Order.of(stageA(), stageB());
+  }
+
   int sharedBytes() {
-    return Math.max(
-        TensorMatmul.ringBytes(tile, stageA(), stageB()),
-        tile.warps() * SumStore.bytes(tile.warpN(), Problems.type(out)));
+    int ring = TensorMatmul.ringBytes(tile, stageA(), stageB());
+    return split
+        ? ring
+        : Math.max(ring, tile.warps() * SumStore.bytes(tile.warpN(), Problems.type(out)));
+  }
+
+  /** The first of two steps, whose blocks share K. */
+  TensorProjection share() {
+    return new TensorProjection(
+        tile, packing, in, DType.F32, accessA, accessWeights, accessC, products, true);
   }
 
   @Override
@@ -89,7 +94,7 @@ record TensorProjection(
             accessA,
             accessWeights,
             accessC,
-            products > 1 ? "_p" + products : "");
+            split ? "_split" : products > 1 ? "_p" + products : "");
   }
 
   @Override
@@ -98,14 +103,23 @@ record TensorProjection(
   }
 
   private void write(KernelBuilder k) {
-    var problem = new ProjectionParameters(k, packing, in, out, products, tile.n());
+    var problem =
+        new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
+    var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
-    var row = k.blockY().times(tile.m());
     var product = new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB());
     var weights =
-        new WeightStaging(k, shared, stageB(), problem, packing, accessWeights, tile.threads());
-    var sums =
-        product.multiply(left(k, shared, problem, row), weights, k.integer(0), problem.depth);
+        new WeightStaging(
+            k, shared, stageB(), problem, place.column(), packing, accessWeights, tile.threads());
+    var rows = left(k, shared, problem, place.row());
+    if (split) {
+      var share = k.integer("depth");
+      var from = k.blockY().times(share);
+      var to = from.plus(share).min(problem.depth);
+      SplitVariant.keep(k, problem.c, tile, product.multiply(rows, weights, from, to));
+      return;
+    }
+    var sums = product.multiply(rows, weights, k.integer(0), problem.depth);
     k.barrier();
     var type = Problems.type(out);
     var store =
@@ -115,15 +129,15 @@ record TensorProjection(
             k.warp().times(SumStore.bytes(tile.warpN(), type)),
             tile.warpN(),
             type,
-            SumStore.Order.of(stageA(), stageB()),
+            order(),
             accessC);
     product.store(
         store,
         sums,
-        row,
-        problem.column,
+        place.row(),
+        place.column(),
         new SumStore.Target(problem.c, problem.m, problem.n),
-        epilogue(k, problem));
+        problem.epilogue());
   }
 
   private Staging left(KernelBuilder k, SharedTile shared, ProjectionParameters problem, Int row) {
@@ -140,20 +154,5 @@ record TensorProjection(
             problem.depth,
             accessA,
             tile.threads());
-  }
-
-  private Epilogue.Applied epilogue(KernelBuilder k, ProjectionParameters problem) {
-    var factor =
-        scaled(packing)
-            ? Optional.<Real>empty()
-            : Optional.of(problem.scales.load(k.integer(0)).widen());
-    var epilogue =
-        new Epilogue(
-            factor.isPresent() ? Epilogue.Scale.TENSOR : Epilogue.Scale.NONE,
-            Optional.empty(),
-            Activation.NONE,
-            out);
-    return new Epilogue.Applied(
-        epilogue, factor, Optional.empty(), Optional.empty(), Optional.empty());
   }
 }

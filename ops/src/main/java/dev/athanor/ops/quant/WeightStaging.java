@@ -24,6 +24,7 @@ final class WeightStaging implements Staging {
   private final SharedTile shared;
   private final Stage stage;
   private final ProjectionParameters problem;
+  private final Int firstColumn;
   private final Packing packing;
   private final int access;
   private final int threads;
@@ -34,6 +35,7 @@ final class WeightStaging implements Staging {
    * Describes the weights that a block multiplies.
    *
    * @param stage with K as the row where {@link #kIsRow}
+   * @param firstColumn of the block
    * @param access how many of int8 may be loaded at once, from 1 to 8
    */
   WeightStaging(
@@ -41,6 +43,7 @@ final class WeightStaging implements Staging {
       SharedTile shared,
       Stage stage,
       ProjectionParameters problem,
+      Int firstColumn,
       Packing packing,
       int access,
       int threads) {
@@ -48,10 +51,11 @@ final class WeightStaging implements Staging {
     this.shared = shared;
     this.stage = stage;
     this.problem = problem;
+    this.firstColumn = firstColumn;
     this.packing = packing;
     this.access = access;
     this.threads = threads;
-    this.rows = new RowWeights(k, problem, packing, CHUNK);
+    this.rows = new RowWeights(k, problem, packing, CHUNK, false);
     this.format =
         packing instanceof Packing.AlongN along ? along.format() : ColumnWeights.Format.GPTQ;
   }
@@ -69,7 +73,7 @@ final class WeightStaging implements Staging {
       int rowsOfPiece = stage.extent() * stage.depth() / (CHUNK * threads);
       var column = k.thread().rem(stage.extent() / CHUNK).times(CHUNK);
       var row = k.thread().div(stage.extent() / CHUNK).times(rowsOfPiece);
-      var values = patch(depth.plus(row), rowsOfPiece, problem.column.plus(column));
+      var values = patch(depth.plus(row), rowsOfPiece, firstColumn.plus(column));
       for (int i = 0; i < rowsOfPiece; i++) {
         var chunk = round(values.get(i));
         int within = i;
@@ -87,7 +91,7 @@ final class WeightStaging implements Staging {
         var last = problem.depth.div(part).plus(-1);
         var runs =
             rows.decode(
-                problem.column.plus(column).min(problem.n.plus(-1)),
+                firstColumn.plus(column).min(problem.n.plus(-1)),
                 depth.div(part).plus(ofStage).min(last));
         var firsts = rows.firsts(ofStage);
         for (int run = 0; run < runs.size(); run++) {

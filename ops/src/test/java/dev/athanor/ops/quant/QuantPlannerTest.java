@@ -52,10 +52,10 @@ class QuantPlannerTest {
   void smallSharedMemoryLeavesGemv() {
     var types =
         Map.of("a", TensorType.of(DType.F16, 512, 256), "w", TensorType.of(DType.Q4_K, 64, 256));
-    var small = TestDevices.of(Target.SM_80, 108, 16_384);
+    var small = TestDevices.of(Target.SM_80, 108, 40_000);
     var plan = GGUF.plan(types, Attributes.of(GGUF.description(), Map.of()), small);
     assertThat(plan.kernel()).startsWith("gemv");
-    assertThat(plan.explain()).contains("bytes of shared memory, a block on test device has 16384");
+    assertThat(plan.explain()).contains("bytes of shared memory, a block on test device has 40000");
   }
 
   @Test

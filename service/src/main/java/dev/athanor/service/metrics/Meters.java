@@ -36,6 +36,12 @@ public enum Meters {
       Meter.Type.COUNTER,
       "Bytes of device memory that the ops had to read and write",
       "op"),
+  BATCH_SIZE(
+      "athanor.batch.size",
+      "athanor_batch_size",
+      Meter.Type.DISTRIBUTION_SUMMARY,
+      "Calls that a launch of an op did",
+      "op"),
   TENSORS("athanor.tensors", "athanor_tensors", Meter.Type.GAUGE, "Resident tensors"),
   TENSOR_BYTES(
       "athanor.tensor.bytes",

@@ -1,7 +1,9 @@
 package dev.athanor.service.metrics;
 
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.service.failure.Failure;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
@@ -12,6 +14,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
+import java.util.function.Supplier;
 import java.util.stream.LongStream;
 
 /** Records what {@link Meters} lists, for one device. */
@@ -55,6 +58,8 @@ public final class Metrics {
           .mapToObj(micros -> Duration.ofNanos(micros * 1_000))
           .toArray(Duration[]::new);
 
+  private static final double[] BATCHES = {1, 2, 4, 8, 16, 32, 64};
+
   private final MeterRegistry registry;
   private final String device;
 
@@ -73,9 +78,35 @@ public final class Metrics {
         .record((long) (micros * 1_000), TimeUnit.NANOSECONDS);
   }
 
+  /** A launch of an op did so many calls. */
+  public void launch(String op, int calls) {
+    DistributionSummary.builder(Meters.BATCH_SIZE.id())
+        .description(Meters.BATCH_SIZE.description())
+        .tags(tags(Meters.BATCH_SIZE, op))
+        .serviceLevelObjectives(BATCHES)
+        .register(registry)
+        .record(calls);
+  }
+
   /** An op was asked for, with this outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();
+  }
+
+  /**
+   * Does what an op was asked for and counts it by its outcome.
+   *
+   * @param op the name of one that there is, or clients could grow the metrics
+   */
+  public <T> T counted(String op, Supplier<T> work) {
+    try {
+      var result = work.get();
+      request(op, "ok");
+      return result;
+    } catch (Failure e) {
+      request(op, e.code().text());
+      throw e;
+    }
   }
 
   /** An op did this much work. */

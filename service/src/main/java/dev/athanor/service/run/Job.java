@@ -38,6 +38,9 @@ interface Job extends AutoCloseable {
     return false;
   }
 
+  /** Gives back what was taken to run together, which has failed; the job is run alone next. */
+  default void leave() {}
+
   /** Makes the result visible to others; not called when nobody waits for it any more. */
   default void commit(Stream stream) {}
 

@@ -130,6 +130,9 @@ public final class OpRunner {
       var step = job.steps().get(i);
       steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
     }
+    if (ran.company() > 0) {
+      job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
+    }
     record(job.steps(), steps, timing);
     return new Result(steps, job.outputs(), timing);
   }
@@ -148,8 +151,10 @@ public final class OpRunner {
       for (var output : op.outputs()) {
         var value = given.get(output.name());
         if (value != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
-          output(job, output.name(), value, target);
+          var target = call.outputs().getOrDefault(output.name(), call.others());
+          if (target != null) {
+            output(job, output.name(), value, target);
+          }
         } else if (call.outputs().containsKey(output.name())) {
           throw notComputed(op, output.name(), "outputs." + output.name());
         }
@@ -253,9 +258,7 @@ public final class OpRunner {
 
   /** The plan of a problem that has the kernel of this name. */
   private Optional<Plan> sameKernel(Problem problem, String kernel) {
-    return planner.plans(problem).stream()
-        .filter(plan -> plan.kernel().equals(kernel))
-        .findFirst();
+    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {

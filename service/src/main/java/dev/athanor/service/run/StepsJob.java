@@ -37,7 +37,7 @@ final class StepsJob implements Job {
    *
    * @param started on the clock of {@link System#nanoTime()}
    * @param stepMicros of each step
-   * @param company how many runs shared the launch, this one counted
+   * @param company how many runs the launch did whose first this was; 0 when another was
    */
   record Ran(
       long started,
@@ -187,7 +187,14 @@ final class StepsJob implements Job {
     value.isOutput = true;
     var out =
         switch (destination) {
-          case Destination.Inline _ -> {
+          case Destination.Inline(var readable) -> {
+            if (!readable.contains(type.dtype())) {
+              throw new Failure.Refused(
+                  Code.NOT_ACCEPTABLE,
+                  "outputs." + name,
+                  "output \"%s\" is %s, for which the form of the answer has no dtype; ask for another form or keep it as a handle"
+                      .formatted(name, type.dtype().text()));
+            }
             inlineBytes += type.bytes();
             if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
               throw new Failure.Refused(
@@ -403,6 +410,13 @@ final class StepsJob implements Job {
         }
       }
     }
+  }
+
+  @Override
+  public void leave() {
+    temporaries.forEach(memory::free);
+    temporaries.clear();
+    inCompany = false;
   }
 
   void ranTogether(Ran all) {

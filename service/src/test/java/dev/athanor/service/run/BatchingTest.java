@@ -1,0 +1,301 @@
+package dev.athanor.service.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.service.tensor.TensorStore;
+import io.micrometer.core.instrument.DistributionSummary;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.util.unit.DataSize;
+
+/** Calls that wait together run together, and give what they give alone. */
+class BatchingTest {
+
+  private static final Catalogue CATALOGUE = Catalogue.load();
+
+  @TempDir Path folder;
+
+  /** Enough for a run of {@link #LARGE}, not for two together. */
+  private static final long MEMORY = 3 << 20;
+
+  /** Its input and its output take a MiB each. */
+  private static final String LARGE = "x=f32[512,512]";
+
+  private final EmulatedDevice device =
+      new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(MEMORY));
+  private final DeviceHealth health = new DeviceHealth();
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  private final DeviceMemory memory = new DeviceMemory(device, health);
+  private final TensorStore store =
+      new TensorStore(
+          new Handles(""),
+          new TensorSettings(1 << 24, 100, Duration.ofHours(1), Duration.ofMinutes(1)),
+          Clock.systemUTC(),
+          memory::free);
+  private final StreamPool pool =
+      new StreamPool(
+          device,
+          health,
+          new RunSettings(
+              1,
+              64,
+              Duration.ofMinutes(10),
+              DataSize.ofMegabytes(64),
+              100,
+              Duration.ZERO,
+              Duration.ofSeconds(30)));
+  private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
+  private OpRunner runner;
+  private Transfers transfers;
+
+  @BeforeEach
+  void open() {
+    runner =
+        new OpRunner(
+            new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
+            _ -> {},
+            new KernelCache(device),
+            memory,
+            store,
+            pool,
+            new Metrics(registry, "emulator:0"),
+            100);
+    transfers = new Transfers(memory, store, pool);
+  }
+
+  @AfterEach
+  void close() {
+    clients.close();
+    pool.close();
+    memory.close();
+    device.close();
+  }
+
+  /** Keeps the only stream until it is told to let go. */
+  private static final class Occupant implements Job {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch end = new CountDownLatch(1);
+
+    @Override
+    public Object kind() {
+      return "occupant";
+    }
+
+    @Override
+    public long cost() {
+      return 1;
+    }
+
+    @Override
+    public long hostBytes() {
+      return 0;
+    }
+
+    @Override
+    public void run(Stream stream) {
+      begun.countDown();
+      try {
+        end.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private static Terms terms() {
+    return new Terms(Tenant.LOCAL, Deadline.none());
+  }
+
+  private String resident(HostTensor tensor) {
+    var charge = store.of(Tenant.LOCAL).charge(tensor.type().bytes());
+    return transfers.create(tensor, charge, TensorOptions.NONE, terms()).handle();
+  }
+
+  /** Runs all at once behind a stream that is busy. */
+  private List<Result> together(List<Call> calls) {
+    var occupant = new Occupant();
+    var first = CompletableFuture.runAsync(() -> pool.run(occupant, terms()), clients);
+    await().until(() -> occupant.begun.getCount() == 0);
+    var answers = new ArrayList<CompletableFuture<Result>>();
+    for (var call : calls) {
+      int before = pool.waiting();
+      answers.add(CompletableFuture.supplyAsync(() -> runner.run(call), clients));
+      await().until(() -> pool.waiting() > before);
+    }
+    occupant.end.countDown();
+    first.join();
+    return answers.stream().map(CompletableFuture::join).toList();
+  }
+
+  private double launches(String op) {
+    return summary(op).count();
+  }
+
+  private double calls(String op) {
+    return summary(op).totalAmount();
+  }
+
+  private DistributionSummary summary(String op) {
+    return registry.get("athanor.batch.size").tag("op", op).summary();
+  }
+
+  private static MemorySegment inline(Result result, String output) {
+    return ((Result.Output.Inline) Objects.requireNonNull(result.outputs().get(output)))
+        .tensor()
+        .data();
+  }
+
+  private static Result.Output.Resident resident(Result result) {
+    return (Result.Output.Resident) Objects.requireNonNull(result.outputs().get("y"));
+  }
+
+  private Call call(Op op, Problem problem, Map<String, String> weights, long seed, Target target) {
+    var inputs = new HashMap<String, Call.Input>();
+    problem
+        .draw(new SplittableRandom(seed))
+        .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
+    weights.forEach((name, handle) -> inputs.put(name, new Call.Input.Resident(handle)));
+    var output = op.description().outputs().getFirst().name();
+    return new Call(op, inputs, problem.attributes().values(), Map.of(output, target), terms());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "matmul | a=f16[%d,64] b=f16[64,40] bias=f16[40] activation=gelu | b bias",
+        "matmul | a=f32[%d,20] b=f32[20,18] | b",
+        "rms-norm | x=f16[%d,128] gamma=f16[128] | gamma",
+        "softmax | x=f32[%d,33] |",
+        "silu | x=f16[%d,40] |"
+      })
+  void waitingCallsShareALaunchBitForBit(String name, String text, String shared) {
+    var op = CATALOGUE.find(name).orElseThrow();
+    var weights = new HashMap<String, String>();
+    var drawn = Problem.parse(op, text.formatted(17)).draw(new SplittableRandom(7));
+    if (shared != null) {
+      for (var input : List.of(shared.split(" ", -1))) {
+        weights.put(input, resident(Objects.requireNonNull(drawn.get(input))));
+      }
+    }
+    var output = op.description().outputs().getFirst().name();
+    var calls = new ArrayList<Call>();
+    for (int rows : new int[] {17, 33, 20, 31}) {
+      var problem = Problem.parse(op, text.formatted(rows));
+      calls.add(call(op, problem, weights, rows, Target.INLINE));
+    }
+    var alone = calls.stream().map(runner::run).toList();
+    assertThat(calls(name)).isEqualTo(launches(name)).isEqualTo(4);
+    var together = together(calls);
+    assertThat(calls(name)).isEqualTo(8);
+    assertThat(launches(name)).isEqualTo(5);
+    for (int i = 0; i < calls.size(); i++) {
+      assertThat(together.get(i).kernel()).isEqualTo(alone.get(i).kernel());
+      assertThat(inline(together.get(i), output).mismatch(inline(alone.get(i), output)))
+          .as("call %d", i)
+          .isEqualTo(-1);
+    }
+    assertThat(store.count()).isEqualTo(weights.size());
+  }
+
+  @Test
+  void everyCallOfALaunchPutsItsOutputWhereItWants() {
+    var op = CATALOGUE.find("silu").orElseThrow();
+    var problem = Problem.parse(op, "x=f32[4,8]");
+    var there = resident(Objects.requireNonNull(problem.draw(new SplittableRandom(9)).get("x")));
+    var calls =
+        List.of(
+            call(op, problem, Map.of(), 1, Target.INLINE),
+            call(op, problem, Map.of(), 1, new Target(new Destination.Keep(), null)),
+            call(op, problem, Map.of(), 1, new Target(new Destination.Into(there), null)));
+    var results = together(calls);
+    assertThat(launches("silu")).isEqualTo(1);
+    var inline = inline(results.getFirst(), "y");
+    for (var result : results.subList(1, 3)) {
+      var info = resident(result).info();
+      try (var reader = transfers.open(info.handle(), terms())) {
+        assertThat(reader.read(0, (int) info.type().bytes()).mismatch(inline)).isEqualTo(-1);
+      }
+    }
+    assertThat(resident(results.get(2)).info().version()).isEqualTo(2);
+  }
+
+  @Test
+  void whatDoesNotGoTogetherRunsAlone() {
+    var op = CATALOGUE.find("matmul").orElseThrow();
+    var problem = Problem.parse(op, "a=f32[4,8] b=f32[8,4]");
+    var drawn = problem.draw(new SplittableRandom(3));
+    var one = resident(Objects.requireNonNull(drawn.get("b")));
+    var other = resident(Objects.requireNonNull(drawn.get("b")));
+    together(
+        List.of(
+            call(op, problem, Map.of("b", one), 1, Target.INLINE),
+            call(op, problem, Map.of("b", other), 1, Target.INLINE),
+            call(op, problem, Map.of(), 1, Target.INLINE),
+            call(
+                op,
+                Problem.parse(op, "a=f32[4,8] b=f32[8,4] alpha=2"),
+                Map.of("b", one),
+                1,
+                Target.INLINE)));
+    assertThat(launches("matmul")).isEqualTo(4);
+  }
+
+  @Test
+  void whatFailsTogetherIsTriedAlone() {
+    var op = CATALOGUE.find("silu").orElseThrow();
+    var problem = Problem.parse(op, LARGE);
+    var calls =
+        List.of(
+            call(op, problem, Map.of(), 1, Target.INLINE),
+            call(op, problem, Map.of(), 2, Target.INLINE));
+    var alone = calls.stream().map(runner::run).toList();
+    var together = together(calls);
+    assertThat(launches("silu")).isEqualTo(4);
+    for (int i = 0; i < calls.size(); i++) {
+      assertThat(inline(together.get(i), "y").mismatch(inline(alone.get(i), "y"))).isEqualTo(-1);
+    }
+    assertThat(device.memory().used()).isZero();
+  }
+}
