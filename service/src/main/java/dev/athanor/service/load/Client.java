@@ -55,6 +55,7 @@ public final class Client implements AutoCloseable {
    * @param body of a refusal, or of an answer that was to be kept; else empty
    * @param problem the code of a refusal; empty when it is none
    */
+  @SuppressWarnings("ArrayRecordComponent") // read once, never compared
   record Answer(
       int status,
       byte[] body,

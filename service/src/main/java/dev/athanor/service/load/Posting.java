@@ -6,7 +6,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Sends one JSON document, as it is, to one path, and expects the same outputs each time. */
-record Posting(String text, String path, byte[] body) implements Scenario {
+record Posting(String text, String path, Body body) implements Scenario {
 
   private static final JsonMapper JSON = new JsonMapper();
 
@@ -17,7 +17,7 @@ record Posting(String text, String path, byte[] body) implements Scenario {
 
   @Override
   public Ready prepare(Client client, Resident resident, int slots) throws InterruptedException {
-    var request = client.request("POST", path, "application/json", new Body(body));
+    var request = client.request("POST", path, "application/json", body);
     var first = outputs(client.expect(request));
     return new Ready() {
       @Override

@@ -52,7 +52,7 @@ public final class Scenarios {
               TensorType.of(DType.F32, count(text, rest)),
               seed);
       case "op" -> op(text, rest);
-      case "pipeline" -> new Posting(text, "/pipelines/run", file(text, rest));
+      case "pipeline" -> new Posting(text, "/pipelines/run", new Body(file(text, rest)));
       default ->
           throw new IllegalArgumentException(
               "\"%s\" is no scenario; scenarios are %s".formatted(text, FORMS));
