@@ -50,11 +50,11 @@ public record Measurement(
           at(nanos, 95),
           at(nanos, 99),
           at(nanos, 99.9),
-          tenths(nanos.getMaxValue()));
+          tenths((double) nanos.getMaxValue()));
     }
 
     private static double at(Histogram nanos, double percentile) {
-      return tenths(nanos.getValueAtPercentile(percentile));
+      return tenths((double) nanos.getValueAtPercentile(percentile));
     }
 
     private static double tenths(double nanos) {
