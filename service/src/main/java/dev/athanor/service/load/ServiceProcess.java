@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
+import java.net.http.HttpRequest;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -62,7 +63,7 @@ public final class ServiceProcess implements AutoCloseable {
   /** A program in one jar brings further jars in it, and a class loader that finds them. */
   private static List<String> program() {
     var path = System.getProperty("java.class.path");
-    return ServiceProcess.class.getClassLoader() == ClassLoader.getSystemClassLoader()
+    return ClassLoader.getSystemClassLoader().equals(ServiceProcess.class.getClassLoader())
         ? List.of("-cp", path, MAIN)
         : List.of("-jar", path);
   }
@@ -81,16 +82,20 @@ public final class ServiceProcess implements AutoCloseable {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
           throw new LoadException("the service ended at its start: " + lastLine());
         }
-        try {
-          if (client.send(ready, false).problem().isEmpty()) {
-            return;
-          }
-        } catch (IOException e) {
-          continue; // it does not listen yet
+        if (answers(client, ready)) {
+          return;
         }
       }
     }
     throw new LoadException("the service was not ready after %s".formatted(LONGEST_START));
+  }
+
+  private static boolean answers(Client client, HttpRequest ready) throws InterruptedException {
+    try {
+      return client.send(ready, false).problem().isEmpty();
+    } catch (IOException e) {
+      return false; // it does not listen yet
+    }
   }
 
   private String lastLine() throws IOException {
