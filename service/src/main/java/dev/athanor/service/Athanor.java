@@ -6,6 +6,7 @@ import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
 import dev.athanor.service.cli.EmulateCommand;
+import dev.athanor.service.cli.LoadCommand;
 import dev.athanor.service.cli.OpsCommand;
 import dev.athanor.service.cli.ProfileCommand;
 import dev.athanor.service.cli.PtxCommand;
@@ -44,6 +45,7 @@ import picocli.CommandLine.Spec;
       ApiKeyCommand.class,
       BenchCommand.class,
       EmulateCommand.class,
+      LoadCommand.class,
       OpsCommand.class,
       ProfileCommand.class,
       PtxCommand.class,

@@ -51,6 +51,7 @@ class CommandLineTest {
         "emulate",
         "verify",
         "bench",
+        "load",
         "tune",
         "version"
       })
@@ -100,6 +101,12 @@ class CommandLineTest {
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: there is no op "frob"; athanor ops lists them
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM or pipeline FILE
+          load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
+          load op | athanor load: "op": there is no op ""; athanor ops lists them
+          load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999
+          load pipeline | athanor load: "pipeline": there is no readable file ""
+          load | athanor load: Missing required parameter: 'SCENARIO'
           bench matmul --baseline torch | athanor bench: --baseline torch: it takes cublas
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
           """)
@@ -200,6 +207,37 @@ class CommandLineTest {
         .isPositive();
     assertThat(json.get("explanation").asString()).contains("matmul_f32_64x64x16_nn");
     assertThat(ptx("--explain").out().strip()).isEqualTo(json.get("explanation").asString());
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          put 2GiB          |                              | "put 2GiB": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
+          op frob x=f32[4]  |                              | "op frob x=f32[4]": there is no op "frob"; athanor ops lists them
+          op add a=f32[4]   |                              | "op add a=f32[4]": input "b" […] is missing; add takes a, b
+          put 1KiB          | --url localhost              | --url localhost: it is written http://127.0.0.1:8080
+          put 1KiB          | --concurrency 0              | --concurrency 0: it is written 4, 1:8 or 1:8:2, with 1 to 9999 clients
+          put 1KiB          | --concurrency 8:1            | --concurrency 8:1: it ends at 1, below 8
+          put 1KiB          | --rate 5 --concurrency 2     | --concurrency is of closed loops and --rate of open ones; give one of the two
+          put 1KiB          | --rate 0                     | --rate 0.0: a rate is above 0 and at most 1000000 a second
+          put 1KiB          | --rate 5 --arrivals late     | --arrivals late: it is constant or poisson
+          put 1KiB          | --window 0                   | --window 0.0: it takes seconds, above 0 and at most 86400
+          put 1KiB          | --warmup -1                  | --warmup -1.0: it takes seconds, at least 0 and at most 86400
+          put 1KiB          | --trials 2                   | --trials 2: stability is seen in three windows or more
+          put 1KiB          | --stability 0                | --stability 0.0: it is above 0 and at most 100 percent
+          put 1KiB          | --device emulator            | --device is the device of --self; a service that runs has its own
+          put 1KiB          | --csv /no/such/folder/x      | --csv /no/such/folder/x: that is no file in a folder that exists
+          """)
+  void loadThatCannotBeMeantIsRefused(String scenario, String options, String sentence) {
+    var arguments = new ArrayList<>(List.of("load", scenario));
+    if (options != null) {
+      arguments.addAll(List.of(options.split(" ")));
+    }
+    var run = athanor(arguments.toArray(String[]::new));
+    assertThat(run.err()).isEqualTo("athanor load: " + sentence + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
   }
 
   @Test

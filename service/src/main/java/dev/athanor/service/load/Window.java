@@ -1,0 +1,95 @@
+package dev.athanor.service.load;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import org.HdrHistogram.Histogram;
+
+/**
+ * What was observed during a stretch of time. Any thread may add to it, late answers even while it
+ * is read.
+ */
+final class Window {
+
+  private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
+  private static final int DIGITS = 3;
+
+  private final Map<String, Histogram> nanos = new HashMap<>();
+  private final Map<String, Long> errors = new TreeMap<>();
+  private long right;
+  private long wrong;
+
+  /** Adds a request that was answered with a result. */
+  synchronized void add(long latency, Optional<String> serverTiming) {
+    record("latency", latency);
+    serverTiming.ifPresent(text -> phases(latency, text));
+  }
+
+  private void phases(long latency, String text) {
+    var phase = PHASE.matcher(text);
+    while (phase.find()) {
+      long took = Math.round(Double.parseDouble(phase.group(2)) * 1e6);
+      record(phase.group(1), took);
+      switch (phase.group(1)) {
+        case "total" -> record("outside", latency - took);
+        case "kernel" -> record("above", latency - took);
+        default -> {}
+      }
+    }
+  }
+
+  private void record(String what, long took) {
+    histogram(what).recordValue(Math.max(took, 0));
+  }
+
+  private Histogram histogram(String what) {
+    return nanos.computeIfAbsent(what, _ -> new Histogram(DIGITS));
+  }
+
+  /** Adds a request that was refused, by the code of the problem, or that had no answer. */
+  synchronized void refused(String code) {
+    errors.merge(code, 1L, Long::sum);
+  }
+
+  /** Adds an answer that was looked at. */
+  synchronized void checked(boolean asItHasToBe) {
+    if (asItHasToBe) {
+      right++;
+    } else {
+      wrong++;
+    }
+  }
+
+  /** Adds all that another window has. */
+  synchronized void add(Window other) {
+    synchronized (other) {
+      other.nanos.forEach((what, those) -> histogram(what).add(those));
+      other.errors.forEach((code, count) -> errors.merge(code, count, Long::sum));
+      right += other.right;
+      wrong += other.wrong;
+    }
+  }
+
+  /** Times in nanoseconds; empty where nothing was observed. */
+  synchronized Histogram nanos(String what) {
+    return histogram(what).copy();
+  }
+
+  synchronized long requests() {
+    return histogram("latency").getTotalCount();
+  }
+
+  synchronized long right() {
+    return right;
+  }
+
+  synchronized long wrong() {
+    return wrong;
+  }
+
+  synchronized Map<String, Long> errors() {
+    return new TreeMap<>(errors);
+  }
+}

@@ -1,0 +1,142 @@
+package dev.athanor.service.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.Athanor;
+import dev.athanor.service.TestService;
+import io.restassured.RestAssured;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.hamcrest.Matchers;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+import tools.jackson.databind.json.JsonMapper;
+
+/** {@code athanor load} against the service as it ships, on the emulator. */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class LoadCommandTest {
+
+  @LocalServerPort int port;
+  @TempDir Path folder;
+
+  private Run load(String... options) {
+    var arguments = new ArrayList<>(List.of("load", "--url", "http://127.0.0.1:" + port));
+    arguments.addAll(List.of(options));
+    return Run.of(Athanor.commandLine(), arguments.toArray(String[]::new));
+  }
+
+  @Test
+  void everyScenarioIsMeasuredAndLeavesNothingBehind() throws IOException {
+    var pipeline = folder.resolve("pipeline.json");
+    Files.writeString(
+        pipeline,
+        """
+        {"inputs": {"x": {"dtype": "f32", "shape": [2], "data": [1, 2]}},
+         "steps": [{"op": "add", "inputs": {"a": "x", "b": "x"}, "outputs": {"y": "twice"}}],
+         "outputs": {"twice": {"as": "inline"}}}
+        """);
+    var json = folder.resolve("rows.json");
+    var csv = folder.resolve("rows.csv");
+    var scenarios =
+        List.of(
+            "put 64KiB",
+            "get 300",
+            "put-json 100",
+            "get-json 100",
+            "op add a=f32[8] b=f32[8]",
+            "pipeline " + pipeline);
+    var options = new ArrayList<>(scenarios);
+    options.addAll(List.of("--duration", "0.3", "--warmup", "0"));
+    options.addAll(List.of("--json", json.toString(), "--csv", csv.toString()));
+    var run = load(options.toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out()).contains("put 64KiB", "above kernel").doesNotContain("WRONG");
+    assertThat(run.status()).isZero();
+
+    var rows = JsonMapper.shared().readTree(json.toFile()).get("rows");
+    assertThat(rows.valueStream().map(row -> row.get("scenario").stringValue()))
+        .containsExactlyElementsOf(scenarios);
+    for (var row : rows) {
+      assertThat(row.get("requests").asLong()).isPositive();
+      assertThat(row.get("errors").isEmpty()).isTrue();
+      assertThat(row.get("wrong").asLong()).isZero();
+      assertThat(row.get("checked").asLong()).isGreaterThan(1);
+      var latency = row.get("latency");
+      assertThat(latency.get("p50").asDouble())
+          .isPositive()
+          .isLessThanOrEqualTo(latency.get("p99").asDouble());
+    }
+    var phases = rows.get(4).get("phases");
+    assertThat(phases.propertyNames())
+        .containsExactly("queue", "upload", "kernel", "download", "total", "outside", "above");
+    assertThat(phases.get("kernel").get("p50").asDouble())
+        .isLessThan(phases.get("total").get("max").asDouble());
+
+    var lines = Files.readAllLines(csv);
+    assertThat(lines).hasSize(7);
+    assertThat(lines.getFirst()).startsWith("Scenario,Concurrency,Request Rate,Inferences/Second,");
+    assertThat(lines.get(1)).startsWith("\"put 64KiB\",1,,").endsWith(",0,true");
+    noTensorsAreLeft();
+  }
+
+  private void noTensorsAreLeft() {
+    RestAssured.get("http://127.0.0.1:%d/tensors".formatted(port))
+        .then()
+        .body("tensors", Matchers.empty());
+  }
+
+  @Test
+  void residentOpsAndRangesOfClients() {
+    var run =
+        load(
+            "op matmul a=f16[16,16] b=f16[16,16] transposeB=true",
+            "--resident",
+            "--concurrency",
+            "1:3:2",
+            "--duration",
+            "0.2",
+            "--warmup",
+            "0");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .containsPattern("transposeB=true +closed +1 ")
+        .containsPattern("transposeB=true +closed +3 ")
+        .doesNotContain("WRONG");
+    assertThat(run.status()).isZero();
+    noTensorsAreLeft();
+  }
+
+  @Test
+  void openLoopsSendAtTheirOwnRate() {
+    var run = load("get 1KiB", "--rate", "50,100", "--arrivals", "constant", "--duration", "1");
+    assertThat(run.out()).containsPattern("get 1KiB +open +50 ").containsPattern("open +100 ");
+    assertThat(run.status()).isZero();
+  }
+
+  @Test
+  void whatTheServiceRefusesIsSaid() {
+    var run = load("op add a=f32[2] b=f32[3]");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.err())
+        .startsWith("athanor load: POST http://127.0.0.1:" + port + "/ops/add was answered with 4")
+        .contains("urn:athanor:problem:shape-mismatch");
+  }
+
+  @Test
+  void aServiceOfItsOwnThatCannotStartSaysWhy() {
+    var run = Run.of(Athanor.commandLine(), "load", "--self", "--device", "tpu", "put 1KiB");
+    assertThat(run.err())
+        .isEqualTo(
+            "athanor load: the service ended at its start: athanor serve: --device: tpu is no device;"
+                + " it may be auto, emulator, cuda or cuda:N%n".formatted());
+    assertThat(run.status()).isEqualTo(1);
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.service.load;
+
+import org.jspecify.annotations.NullMarked;
