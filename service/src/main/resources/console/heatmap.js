@@ -91,7 +91,7 @@ export function heatmap(values, rows, columns) {
   canvas.style.height = `${Math.max(Math.min(HEIGHT, height * LARGEST_CELL), 8)}px`;
 
   const readout = h('output', {class: 'readout'}, step > 1 ? `every ${step}th row and column is shown` : 'point at a cell to read it');
-  let [row, column] = [0, -1];
+  let [row, column] = [0, 0];
   const read = (y, x) => {
     row = Math.min(Math.max(y, 0), rows - 1);
     column = Math.min(Math.max(x, 0), columns - 1);
@@ -101,6 +101,7 @@ export function heatmap(values, rows, columns) {
     const box = canvas.getBoundingClientRect();
     read(Math.floor(((event.clientY - box.top) / box.height) * rows), Math.floor(((event.clientX - box.left) / box.width) * columns));
   });
+  canvas.addEventListener('focus', () => read(row, column));
   const moves = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
   canvas.addEventListener('keydown', (event) => {
     const move = moves[event.key];

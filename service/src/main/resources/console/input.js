@@ -22,7 +22,7 @@ export class InputFields {
   #seed;
   #given = h('input', {type: 'checkbox'});
   #dtype = h('select', {'data-role': 'dtype'});
-  #shape = h('input', {'data-role': 'shape', size: 12, autocomplete: 'off', spellcheck: 'false'});
+  #shape = h('input', {'data-role': 'shape', size: 9, autocomplete: 'off', spellcheck: 'false'});
   #source = h('select', {'data-role': 'source'}, ...SOURCES.map(([value, text]) => h('option', {value}, text)));
   #parts = {};
   #numbers = h('textarea', {rows: 3, spellcheck: 'false', 'data-role': 'numbers', placeholder: '1 2 3 4'});
@@ -50,11 +50,11 @@ export class InputFields {
     });
     this.#parts = {
       type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
-      random: h('span', {class: 'fields'}, labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
+      random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
       typed: labelled('numbers, row by row', this.#numbers, {class: 'field wide'}),
       resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
     };
-    this.body = h('span', {class: 'fields'}, labelled('elements', this.#source), ...Object.values(this.#parts));
+    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('elements', this.#source), this.#parts.random, this.#parts.typed, this.#parts.resident);
     this.element = h(
       'fieldset',
       {'data-field': `inputs.${input.name}`},

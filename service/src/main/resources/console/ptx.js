@@ -38,19 +38,16 @@ function listing(kernel) {
     h('option', {value: ''}, 'no line of Java'),
     ...[...counts].sort((a, b) => b[1] - a[1]).map(([source, count]) => h('option', {value: source}, `${source} (${count})`)),
   );
+  const table = h('table', {class: 'ptx'});
+  const listed = h('div', {class: 'scroll listing', tabindex: '0', role: 'region', 'aria-label': `PTX of ${kernel.name}`}, table);
   which.addEventListener('change', () => {
     for (const row of rows) row.classList.toggle('marked', which.value !== '' && row.dataset.source === which.value);
-    rows.find((row) => row.classList.contains('marked'))?.scrollIntoView({block: 'center'});
+    const first = rows.find((row) => row.classList.contains('marked'));
+    if (first) listed.scrollTop = first.offsetTop - listed.clientHeight / 3;
   });
   const head = ['line', 'PTX', 'written by', 'live', ''];
-  return [
-    h('div', {class: 'row'}, h('span', {class: 'field'}, h('span', {}, 'mark what was written by'), which)),
-    h(
-      'div',
-      {class: 'scroll listing', tabindex: '0', role: 'region', 'aria-label': `PTX of ${kernel.name}`},
-      h('table', {class: 'ptx'}, h('thead', {}, h('tr', {}, ...head.map((name) => (name ? h('th', {scope: 'col'}, name) : h('td'))))), h('tbody', {}, ...rows)),
-    ),
-  ];
+  table.append(h('thead', {}, h('tr', {}, ...head.map((name) => (name ? h('th', {scope: 'col'}, name) : h('td'))))), h('tbody', {}, ...rows));
+  return [h('div', {class: 'row'}, h('span', {class: 'field'}, h('span', {}, 'mark what was written by'), which)), listed];
 }
 
 function kernelView(kernel) {

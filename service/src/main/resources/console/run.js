@@ -5,6 +5,7 @@ import {errorLine, h, newId} from './dom.js';
 import {InputFields, labelled} from './input.js';
 import {answer} from './result.js';
 import {letters} from './shapes.js';
+import {Mistake} from './values.js';
 
 /** The widget that an attribute asks for. */
 function attributeField(attribute) {
@@ -32,6 +33,7 @@ function attributeField(attribute) {
 
 /** What a field says; undefined where it says nothing besides the default. */
 function attributeValue(attribute, field) {
+  if (field.validity.badInput) throw new Mistake(`attributes.${attribute.name}`, `${attribute.name} must be a number`);
   const value = attribute.type === 'boolean' ? field.checked : attribute.type === 'choice' ? field.value : field.valueAsNumber;
   return value === attribute.default || value === '' || Number.isNaN(value) ? undefined : value;
 }
@@ -57,7 +59,7 @@ export class RunView {
     this.#showPtx = showPtx;
     this.#form = h(
       'form',
-      {class: 'panel'},
+      {class: 'panel', novalidate: true}, // what is wrong is said in the service's words, at the field
       h('div', {class: 'row'}, h('h2', {}, 'Run'), h('span', {class: 'field'}, h('label', {for: 'op'}, 'op'), this.#select)),
       this.#about,
       this.#fields,

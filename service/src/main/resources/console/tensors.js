@@ -59,7 +59,7 @@ export class TensorsView {
       this.#rows = rows;
       this.#none.hidden = tensors.length > 0;
       this.#more.hidden = !more;
-      setText(this.#count, `${tensors.length}${more ? ' newest' : ''}, ${bytes(tensors.reduce((sum, tensor) => sum + tensor.bytes, 0))}`);
+      setText(this.#count, `${tensors.length === 1 ? '1 tensor' : `${tensors.length} ${more ? 'newest ' : ''}tensors`}, ${bytes(tensors.reduce((sum, tensor) => sum + tensor.bytes, 0))}`);
     } catch (failure) {
       this.#explain(failure);
     }
