@@ -56,10 +56,10 @@ export function bytes(count) {
   return `${unit === 0 ? count : digits(count)} ${units[unit]}`;
 }
 
-/** An element of a tensor: seven digits suffice for f32. */
+/** An element of a tensor, in six digits. */
 export function element(value) {
   if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
-  return String(Number(value.toPrecision(7)));
+  return String(Number(value.toPrecision(6)));
 }
 
 /** How far away a moment is: "in 59 min". */

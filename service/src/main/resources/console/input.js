@@ -38,8 +38,7 @@ export class InputFields {
   constructor(input, seed) {
     this.#input = input;
     this.#seed = h('input', {type: 'number', value: seed, min: 0, step: 1});
-    const floats = !input.dtypes.every((dtype) => isInteger(dtype));
-    const low = h('input', {type: 'number', value: floats ? -1 : 0, step: 'any'});
+    const low = h('input', {type: 'number', value: -1, step: 'any'});
     const high = h('input', {type: 'number', value: 1, step: 'any'});
     this.#fields = {low, high};
     this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
@@ -63,12 +62,19 @@ export class InputFields {
       input.optional ? labelled('give this input', this.#given, {class: 'field check'}) : null,
       this.body,
     );
+    this.#dtype.addEventListener('change', () => this.#spread());
+    this.#spread();
     for (const field of [this.#given, this.#source, this.#dtype]) field.addEventListener('change', () => this.#show());
     this.#show();
   }
 
   get isGiven() {
     return this.#given.checked;
+  }
+
+  /** Counts, masks and places are not negative. */
+  #spread() {
+    this.#fields.low.value = isInteger(this.#dtype.value) ? 0 : -1;
   }
 
   #show() {

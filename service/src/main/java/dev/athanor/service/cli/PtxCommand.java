@@ -133,7 +133,9 @@ public final class PtxCommand implements Callable<Integer> {
   }
 
   private List<String> text(Kernel kernel) {
-    return KernelView.of(kernel).lines().stream().map(line -> annotate ? annotated(line) : line.text()).toList();
+    return KernelView.of(kernel).lines().stream()
+        .map(line -> annotate ? annotated(line) : line.text())
+        .toList();
   }
 
   private static String annotated(KernelView.Line line) {

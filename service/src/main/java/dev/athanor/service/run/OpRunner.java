@@ -116,11 +116,6 @@ public final class OpRunner {
       return Problem.parse(op, text);
     } catch (IllegalArgumentException e) {
       throw new Failure.Refused(Code.INVALID_ATTRIBUTE, "problem", String.valueOf(e.getMessage()));
-    } catch (ArithmeticException e) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "problem",
-          "problem has a tensor of more elements than 2^63 - 1, the most that can be counted");
     }
   }
 
@@ -283,9 +278,7 @@ public final class OpRunner {
 
   /** The plan of a problem that has the kernel of this name. */
   private Optional<Plan> sameKernel(Problem problem, String kernel) {
-    return planner.plans(problem).stream()
-        .filter(plan -> plan.kernel().equals(kernel))
-        .findFirst();
+    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {

@@ -18,7 +18,9 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Pattern;
@@ -70,8 +72,7 @@ class ConsoleTest {
     assumeTrue(chromium.isPresent(), "there is no Chromium; apt-get install chromium");
     playwright =
         Playwright.create(
-            new Playwright.CreateOptions()
-                .setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
+            new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
     browser =
         playwright
             .chromium()
@@ -110,25 +111,23 @@ class ConsoleTest {
 
   private void open(int width, int height, ColorScheme colours) {
     page =
-        java.util.Objects.requireNonNull(browser)
+        Objects.requireNonNull(browser)
             .newPage(
                 new Browser.NewPageOptions()
                     .setViewportSize(width, height)
                     .setColorScheme(colours));
-    page.onConsoleMessage(
-        message -> {
-          if (List.of("error", "warning").contains(message.type())) {
-            faults.add(message.text());
-          }
-        });
+    page.onConsoleMessage(message -> {
+      if (List.of("error", "warning").contains(message.type())) {
+        faults.add(message.text());
+      }
+    });
     page.onPageError(faults::add);
-    page.onRequest(
-        request -> {
-          var to = URI.create(request.url());
-          if (to.getPort() != port || !to.getHost().equals("127.0.0.1")) {
-            faults.add("a request to " + to);
-          }
-        });
+    page.onRequest(request -> {
+      var to = URI.create(request.url());
+      if (to.getPort() != port || !to.getHost().equals("127.0.0.1")) {
+        faults.add("a request to " + to);
+      }
+    });
     page.navigate(url("/console/"));
     assertThat(page.locator("#state")).hasText("emulator:0 ready");
   }
@@ -202,7 +201,9 @@ class ConsoleTest {
     choose("matmul");
     var numbers = IntStream.range(0, 64).mapToObj(String::valueOf).collect(Collectors.joining(" "));
     var twice =
-        IntStream.range(0, 64).mapToObj(i -> i % 9 == 0 ? "2" : "0").collect(Collectors.joining(","));
+        IntStream.range(0, 64)
+            .mapToObj(i -> i % 9 == 0 ? "2" : "0")
+            .collect(Collectors.joining(","));
     type("a", "8, 8", numbers);
     type("b", "8, 8", twice);
     button("Run matmul").click();
@@ -213,20 +214,25 @@ class ConsoleTest {
     assertThat(page.locator("#result .legend")).containsText("min 0, max 126");
     assertThat(page.locator("#result .timing dt"))
         .hasText(new String[] {"queue", "upload", "kernel", "download", "total"});
-    assertThat(colour("#result .heatmap", 0, 0)).isEqualTo("68,1,84");
-    assertThat(colour("#result .heatmap", 7, 7)).isEqualTo("253,231,37");
+    assertThat(colours(List.of(0, 0), List.of(7, 7))).isEqualTo(List.of("68,1,84", "253,231,37"));
     page.locator("#result .heatmap").focus();
     page.keyboard().press("ArrowDown");
     page.keyboard().press("ArrowRight");
     assertThat(page.locator("#result .readout")).hasText("[1, 1] = 18");
   }
 
-  private Object colour(String canvas, int x, int y) {
+  /** Red, green and blue of the picture's points. */
+  @SafeVarargs
+  private Object colours(List<Integer>... points) {
     return page.evaluate(
         """
-        ([canvas, x, y]) => document.querySelector(canvas).getContext('2d').getImageData(x, y, 1, 1).data.slice(0, 3).join(',')
+        (points) => {
+          const canvas = document.querySelector('#result .heatmap');
+          const {data, width} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return points.map(([x, y]) => data.slice(4 * (y * width + x), 4 * (y * width + x) + 3).join(','));
+        }
         """,
-        List.of(canvas, x, y));
+        List.of(points));
   }
 
   @Test
@@ -236,7 +242,7 @@ class ConsoleTest {
     button("Run relu").click();
     assertThat(page.locator("#result .legend .swatch"))
         .hasText(new String[] {"1 NaN", "1 infinite"});
-    assertThat(colour("#result .heatmap", 0, 1)).isEqualTo("255,0,200");
+    assertThat(colours(List.of(0, 1), List.of(1, 1))).isEqualTo(List.of("255,0,200", "0,0,0"));
     assertThat(page.locator("#result table.values td.number"))
         .hasText(new String[] {"1", "0", "NaN", "Infinity"});
   }
@@ -323,7 +329,8 @@ class ConsoleTest {
     assertThat(page.locator("#ptx-problem")).hasValue("a=f32[8,8] b=f32[8,8]");
     assertThat(page.locator("#listing .kernel h3").first()).hasText(kernel);
     assertThat(page.locator("#listing .kernel dl").first()).containsText("registers live");
-    var line = page.locator(".ptx tbody tr").filter(new Locator.FilterOptions().setHasText("fma.rn.f32"));
+    var line =
+        page.locator(".ptx tbody tr").filter(new Locator.FilterOptions().setHasText("fma.rn.f32"));
     assertThat(line.first().locator(".source")).hasText(Pattern.compile("\\w+\\.java:\\d+"));
     var marks = page.getByLabel(Pattern.compile("Line of Java to mark.*")).first();
     marks.selectOption(line.first().locator(".source").textContent());
@@ -341,7 +348,9 @@ class ConsoleTest {
 
   @Test
   void chartsMoveWithTheCalls() {
-    var row = page.locator("#latencies tbody tr").filter(new Locator.FilterOptions().setHasText("sigmoid"));
+    var row =
+        page.locator("#latencies tbody tr")
+            .filter(new Locator.FilterOptions().setHasText("sigmoid"));
     for (int calls = 1; calls <= 2; calls++) {
       call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
       page.locator("#latency-span").selectOption("start");
@@ -375,7 +384,8 @@ class ConsoleTest {
       for (int rows = 1; rows <= 1 + i % 7; rows++) {
         call("softmax", "{\"x\": %s}".formatted(wave(8 * rows, 16)));
       }
-      call("matmul", "{\"a\": %1$s, \"b\": %1$s}".formatted(wave(16 + i % 5 * 12, 16 + i % 5 * 12)));
+      call(
+          "matmul", "{\"a\": %1$s, \"b\": %1$s}".formatted(wave(16 + i % 5 * 12, 16 + i % 5 * 12)));
       page.waitForTimeout(1000);
     }
     page.locator("#latency-span").selectOption("window");
@@ -388,7 +398,10 @@ class ConsoleTest {
             columns,
             IntStream.range(0, rows * columns)
                 .mapToObj(i ->
-                    "%.4f".formatted(Math.sin(i / columns / 5.0) * Math.cos(i % columns / 4.0)))
+                    String.format(
+                        Locale.ROOT,
+                        "%.4f",
+                        Math.sin(Math.floorDiv(i, columns) / 5.0) * Math.cos(i % columns / 4.0)))
                 .collect(Collectors.joining(",")));
   }
 
@@ -448,7 +461,9 @@ class ConsoleTest {
     button("Use").click();
     assertThat(page.locator("#state")).hasText("emulator:0 ready");
     assertThat(page.locator("#access")).isHidden();
-    assertThat(page.evaluate("() => localStorage.length + sessionStorage.length + document.cookie.length"))
+    assertThat(
+            page.evaluate(
+                "() => localStorage.length + sessionStorage.length + document.cookie.length"))
         .isEqualTo(0);
     faults.removeIf(fault -> fault.contains("the server responded with a status of 401"));
   }

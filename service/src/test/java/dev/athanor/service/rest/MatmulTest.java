@@ -58,8 +58,8 @@ class MatmulTest {
   void thePtxOfWhatRunsNamesTheLinesOfJava() {
     var ran =
         json("""
-            {"inputs": {"x": {"dtype": "f32", "shape": [4], "data": [1, -2, 3, -4]}}}
-            """)
+        {"inputs": {"x": {"dtype": "f32", "shape": [4], "data": [1, -2, 3, -4]}}}
+        """)
             .post("/ops/relu")
             .then()
             .statusCode(200)
@@ -80,7 +80,9 @@ class MatmulTest {
             .jsonPath();
     var lines = plan.getList("kernels[0].lines.text", String.class);
     assertThat(lines).anyMatch(line -> line.startsWith(".visible .entry " + ran));
-    int store = lines.indexOf(lines.stream().filter(l -> l.contains("st.global")).findFirst().orElseThrow());
+    int store =
+        lines.indexOf(
+            lines.stream().filter(l -> l.contains("st.global")).findFirst().orElseThrow());
     assertThat(plan.getString("kernels[0].lines[%d].source".formatted(store)))
         .matches("\\w+\\.java:\\d+");
     assertThat(plan.getInt("kernels[0].lines[%d].live".formatted(store)))
@@ -94,13 +96,14 @@ class MatmulTest {
       delimiter = '|',
       textBlock =
           """
-          x=f32           | invalid-attribute   | attributes.x | relu has no attribute
+          x=f32           | missing-input       | inputs.x     | input "x" […] is missing
+          x=f32[4] z=1    | unknown-field       | attributes.z | relu has no attribute "z"
           x               | invalid-attribute   | problem      | "x" is neither an input
           x=f33[4]        | invalid-attribute   | problem      | "f33[4]" has no known dtype
           x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu takes
           x=f32[0]        | shape-mismatch      | inputs.x     | every extent must be at least 1
           z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
-          x=f32[9999999999,9999999999] | invalid-attribute | problem | more elements than
+          x=f32[9999999999,9999999999] | shape-mismatch | outputs.y | y
           """)
   void aProblemThatIsNoneIsRefusedInWords(
       String problem, String code, String field, String sentence) {

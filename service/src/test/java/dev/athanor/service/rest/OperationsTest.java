@@ -44,7 +44,8 @@ class OperationsTest extends RestTest {
 
   @Test
   void devicesSayWhatTheyAreAndWhatTheyAreAt() {
-    long before = given().get("/devices").then().extract().jsonPath().getLong("devices[0].memory.used");
+    long before =
+        given().get("/devices").then().extract().jsonPath().getLong("devices[0].memory.used");
     tensor(1, 2, 3, 4);
     given()
         .get("/devices")
@@ -79,7 +80,7 @@ class OperationsTest extends RestTest {
     var page = given().get("/actuator/prometheus").then().extract().asString();
     var kind =
         switch (meter.type()) {
-          case TIMER -> "histogram";
+          case TIMER, DISTRIBUTION_SUMMARY -> "histogram";
           case COUNTER -> "counter";
           default -> "gauge";
         };
