@@ -79,10 +79,10 @@ async function poll() {
     const failure = await readMetrics(devices);
     state(devices.map((each) => `${each.id} ${each.health}`).join(', '), devices.every((each) => each.health === 'ready') ? 'ready' : 'not-ready');
     overview.update(devices, history.polls, failure);
-    if (current() === 'tensors') await tensors.refresh();
   } catch (failure) {
     state(failure.message, 'lost');
   }
+  if (current() === 'tensors') await tensors.refresh();
   if (!document.hidden) timer = setTimeout(poll, POLL_MILLIS);
 }
 

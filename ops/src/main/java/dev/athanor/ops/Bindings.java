@@ -9,7 +9,7 @@ import java.util.Optional;
  * The memory that a plan works on.
  *
  * @param inputs under the names of the op's description
- * @param outputs tensors of the types of {@link Plan#outputs()}, overlapping no input
+ * @param outputs tensors of the types of {@link Plan#outputs()}
  * @param workspace at least {@link Plan#workspaceBytes()}; absent where that is 0
  */
 public record Bindings(
@@ -17,9 +17,30 @@ public record Bindings(
     Map<String, DeviceTensor> outputs,
     Optional<Buffer> workspace) {
 
+  /**
+   * Checks that outputs stand alone.
+   *
+   * @throws IllegalArgumentException when one overlaps an input or another output
+   */
   public Bindings {
     inputs = Map.copyOf(inputs);
     outputs = Map.copyOf(outputs);
+    for (var output : outputs.entrySet()) {
+      requireApart(output, inputs, "input");
+      requireApart(output, outputs, "output");
+    }
+  }
+
+  private static void requireApart(
+      Map.Entry<String, DeviceTensor> output, Map<String, DeviceTensor> others, String kind) {
+    for (var other : others.entrySet()) {
+      boolean itself = kind.equals("output") && other.getKey().equals(output.getKey());
+      if (!itself && output.getValue().overlaps(other.getValue())) {
+        throw new IllegalArgumentException(
+            "output %s overlaps %s %s; outputs must not share memory with other tensors"
+                .formatted(output.getKey(), kind, other.getKey()));
+      }
+    }
   }
 
   /** The input of this name. */

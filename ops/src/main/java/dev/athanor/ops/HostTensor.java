@@ -2,6 +2,8 @@ package dev.athanor.ops;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /** A tensor in the memory of the host: little-endian, row-major. */
 public record HostTensor(TensorType type, MemorySegment data) {
@@ -41,6 +43,13 @@ public record HostTensor(TensorType type, MemorySegment data) {
       type.dtype().write(tensor.data, i, values[i]);
     }
     return tensor;
+  }
+
+  /** The types of tensors, by the same names. */
+  public static Map<String, TensorType> types(Map<String, HostTensor> tensors) {
+    var types = new LinkedHashMap<String, TensorType>();
+    tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
+    return types;
   }
 
   public double get(long index) {

@@ -86,15 +86,17 @@ public record Step(Variant variant, Dim3 grid, int block, int sharedBytes, List<
     return Optional.empty();
   }
 
+  private static Argument pointer(DeviceTensor tensor, long offset) {
+    return new Argument.Pointer(tensor.buffer(), tensor.offset() + offset);
+  }
+
   Launch launch(KernelCache kernels, Bindings bindings) {
     var arguments = new ArrayList<Argument>(slots.size());
     for (var slot : slots) {
       arguments.add(
           switch (slot) {
-            case Slot.Input(var name, var offset) ->
-                new Argument.Pointer(bindings.input(name).buffer(), offset);
-            case Slot.Output(var name, var offset) ->
-                new Argument.Pointer(bindings.output(name).buffer(), offset);
+            case Slot.Input(var name, var offset) -> pointer(bindings.input(name), offset);
+            case Slot.Output(var name, var offset) -> pointer(bindings.output(name), offset);
             case Slot.Workspace(var offset) ->
                 new Argument.Pointer(bindings.workspace().orElseThrow(), offset);
             case Slot.Scalar(var value) -> value;

@@ -56,8 +56,7 @@ class BatchedTest {
           for (var input : parts) {
             alone.put(input, part(inputs, input, part));
           }
-          var types = new HashMap<String, TensorType>();
-          alone.forEach((input, tensor) -> types.put(input, tensor.type()));
+          var types = HostTensor.types(alone);
           var same =
               op.plans(types, problem.attributes(), device.capability()).stream()
                   .filter(each -> each.kernel().equals(plan.kernel()))

@@ -1,6 +1,7 @@
 package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
@@ -182,6 +183,13 @@ class BlocksTest {
       widest = Math.max(widest, (Blocks.nf4(i) - Blocks.nf4(i - 1)) / 2);
     }
     assertThat(widest).isLessThan(0.16).isGreaterThan(0.15);
+  }
+
+  @Test
+  void anUnknownFormatIsRefusedAndNotGuessed() {
+    assertThatThrownBy(() -> TensorType.parse("q2_k[1,256]"))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("\"q2_k[1,256]\" has no known dtype; dtypes are " + DType.names());
   }
 
   @Test

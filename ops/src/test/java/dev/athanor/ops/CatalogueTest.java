@@ -43,6 +43,14 @@ class CatalogueTest {
         Map.of("a", TensorType.of(DType.F32, 0, 2), "b", MATRIX),
         OpException.ShapeMismatch.class,
         "input \"a\" has shape [0, 2]; every extent must be at least 1");
+    refused(
+        Map.of("a", TensorType.of(DType.F32, 2, 0), "b", TensorType.of(DType.F32, 0, 2)),
+        OpException.ShapeMismatch.class,
+        "input \"a\" has shape [2, 0]; every extent must be at least 1");
+    refused(
+        Map.of("a", MATRIX, "b", TensorType.of(DType.F32, 2, 0)),
+        OpException.ShapeMismatch.class,
+        "input \"b\" has shape [2, 0]; every extent must be at least 1");
   }
 
   @Test

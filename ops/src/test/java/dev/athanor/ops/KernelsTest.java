@@ -19,7 +19,6 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -64,8 +63,7 @@ class KernelsTest {
           var found = Catalogue.load().find(op).orElseThrow();
           var kernels = new TreeMap<String, Kernel>();
           for (Op.Case each : found.cases(new Random(1), false)) {
-            var types = new HashMap<String, TensorType>();
-            each.inputs().forEach((name, tensor) -> types.put(name, tensor.type()));
+            var types = HostTensor.types(each.inputs());
             for (var plan : found.plans(types, each.attributes(), TestDevices.H200)) {
               plan.kernels().forEach(kernel -> kernels.put(kernel.name(), kernel));
             }

@@ -79,8 +79,7 @@ class LaunchPathTest {
   void theSecondCallLoadsAndAllocatesNothing(String name) {
     var op = Catalogue.load().find(name).orElseThrow();
     var test = op.cases(RandomGenerator.of("L64X128MixRandom"), true).getFirst();
-    var types = new HashMap<String, TensorType>();
-    test.inputs().forEach((input, tensor) -> types.put(input, tensor.type()));
+    var types = HostTensor.types(test.inputs());
     var buffers = new ArrayList<Buffer>();
     try (var device = new Counting(new EmulatedDevice());
         var stream = device.openStream()) {

@@ -1,29 +1,140 @@
 package dev.athanor.ops;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import java.lang.foreign.ValueLayout;
+import dev.athanor.ops.check.Check;
+import dev.athanor.ops.check.Verification;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalInt;
+import java.util.random.RandomGenerator;
 
-/** Runs plans on an emulator of their own. */
+/** Runs ops and plans, made for a small device, on an emulator. */
 public final class Runner {
+
+  private static final EmulatedDevice DEVICE = new EmulatedDevice();
+  private static final KernelCache KERNELS = new KernelCache(DEVICE);
 
   private Runner() {}
 
-  /** One of the outputs of a plan. */
-  public static HostTensor run(Plan plan, Map<String, HostTensor> inputs, String output) {
-    return Objects.requireNonNull(run(plan, inputs).get(output), output);
+  /** An op of the catalogue. */
+  public static Op op(String name) {
+    return Catalogue.load().find(name).orElseThrow();
+  }
+
+  /** The plans of a problem, the best first. */
+  public static List<? extends Plan> plans(
+      Op op, Map<String, HostTensor> inputs, Attributes attributes) {
+    return op.plans(HostTensor.types(inputs), attributes, TestDevices.SMALL);
+  }
+
+  /** The plans for an H200 of a problem that is only planned, the best first. */
+  public static List<? extends Plan> plans(
+      Op op, Map<String, TensorType> inputs, Map<String, ?> attributes) {
+    return op.plans(inputs, Attributes.of(op.description(), attributes), TestDevices.H200);
   }
 
   /** The outputs of a plan. */
   public static Map<String, HostTensor> run(Plan plan, Map<String, HostTensor> inputs) {
-    try (var device = new EmulatedDevice()) {
-      return HostRun.of(device, new KernelCache(device), plan, inputs).outputs();
-    }
+    return HostRun.of(DEVICE, KERNELS, plan, inputs).outputs();
   }
 
-  /** The bits of an output. */
-  public static byte[] bytes(HostTensor tensor) {
-    return tensor.data().toArray(ValueLayout.JAVA_BYTE);
+  /** One of the outputs of a plan. */
+  public static HostTensor run(Plan plan, Map<String, HostTensor> inputs, String output) {
+    return Tensors.get(run(plan, inputs), output);
+  }
+
+  /** The outputs of the best plan. */
+  public static Map<String, HostTensor> run(
+      Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes) {
+    var given = Attributes.of(op.description(), attributes);
+    return run(plans(op, inputs, given).getFirst(), inputs);
+  }
+
+  /** One of the outputs of the best plan. */
+  public static HostTensor run(
+      Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes, String output) {
+    return Tensors.get(run(op, inputs, attributes), output);
+  }
+
+  /** The outputs of each plan, by its kernel. */
+  public static Map<String, Map<String, HostTensor>> all(
+      Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes) {
+    var results = new LinkedHashMap<String, Map<String, HostTensor>>();
+    for (var plan : plans(op, inputs, Attributes.of(op.description(), attributes))) {
+      results.put(plan.kernel(), run(plan, inputs));
+    }
+    return results;
+  }
+
+  /** One of the outputs of each plan, by its kernel. */
+  public static Map<String, double[]> all(
+      Op op, Map<String, HostTensor> inputs, Map<String, ?> attributes, String output) {
+    var results = new LinkedHashMap<String, double[]>();
+    all(op, inputs, attributes)
+        .forEach(
+            (kernel, outputs) -> results.put(kernel, Tensors.get(outputs, output).toDoubles()));
+    return results;
+  }
+
+  /** The outputs of every plan, each checked against the reference. */
+  public static List<Map<String, HostTensor>> check(
+      Op op, Map<String, HostTensor> inputs, Attributes attributes, Tolerance tolerance) {
+    var reference = op.reference(inputs, attributes);
+    var all = new ArrayList<Map<String, HostTensor>>();
+    for (var plan : plans(op, inputs, attributes)) {
+      var outputs = run(plan, inputs);
+      outputs.forEach((name, tensor) -> {
+        var expected = Objects.requireNonNull(reference.get(name));
+        assertThat(tolerance.error(tensor.toDoubles(), expected))
+            .as("error of %s by %s of %s", name, plan.kernel(), HostTensor.types(inputs))
+            .isLessThanOrEqualTo(tolerance.limit());
+      });
+      all.add(outputs);
+    }
+    return all;
+  }
+
+  /**
+   * Holds the best plan of every case to the reference, twice with the same bits, with guards
+   * behind the outputs and inputs that must stay as they are. The cases of an op itself, where they
+   * are enough, are held to it with all plans.
+   */
+  public static void verify(Op op, List<Op.Case> cases) {
+    var checks = new ArrayList<Check>();
+    var verification =
+        new Verification(DEVICE, List.of(new Chosen(op, cases)), true, 1, OptionalInt.empty());
+    assertThat(verification.skipped()).isEmpty();
+    assertThat(verification.run(checks::add)).isEqualTo(cases.size());
+    assertThat(checks).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+  }
+
+  /** An op with cases that are chosen for it, and its best plan. */
+  private record Chosen(Op op, List<Case> chosen) implements Op {
+    @Override
+    public OpDescription description() {
+      return op.description();
+    }
+
+    @Override
+    public List<? extends Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      return op.plans(inputs, attributes, TestDevices.SMALL).subList(0, 1);
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      return op.reference(inputs, attributes);
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return chosen;
+    }
   }
 }

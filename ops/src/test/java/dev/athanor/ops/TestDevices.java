@@ -10,6 +10,9 @@ public final class TestDevices {
 
   public static final Capability H200 = OpProfile.capability(Gpu.H200);
 
+  /** A GPU that a few blocks fill, so that what is split for a large one is whole. */
+  public static final Capability SMALL = of(Target.SM_90, 2, 232_448);
+
   private TestDevices() {}
 
   /** A device of a kind that there is not. */

@@ -1,6 +1,7 @@
 package dev.athanor.service;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.cli.ApiKeyCommand;
 import dev.athanor.service.cli.BadUse;
 import dev.athanor.service.cli.BenchCommand;
 import dev.athanor.service.cli.Build;
@@ -13,6 +14,7 @@ import dev.athanor.service.cli.ShowcaseCommand;
 import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
+import dev.athanor.service.security.SecurityMisconfigured;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,6 +25,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.BeansException;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerOAuth2ResourceServerAutoConfiguration;
+import org.springframework.boot.grpc.server.autoconfigure.security.GrpcServerSecurityAutoConfiguration;
 import org.springframework.boot.web.server.WebServerException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -37,6 +41,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class,
     subcommands = {
+      ApiKeyCommand.class,
       BenchCommand.class,
       EmulateCommand.class,
       OpsCommand.class,
@@ -71,7 +76,9 @@ public final class Athanor {
   int serve(
       @Option(names = "--port", description = "where it listens (8080); 0 takes a free port")
           @Nullable Integer port,
-      @Option(names = "--bind", description = "the address it listens on (127.0.0.1)")
+      @Option(names = "--grpc-port", description = "where gRPC listens (9090); 0 takes a free port")
+          @Nullable Integer grpcPort,
+      @Option(names = "--bind", description = "the address both listen on (127.0.0.1)")
           @Nullable String address,
       @Option(names = "--device", description = "auto, emulator, cuda or cuda:N (auto)")
           @Nullable String device,
@@ -92,14 +99,14 @@ public final class Athanor {
     if (plugins != null && !Files.isDirectory(plugins)) {
       throw misuse("--plugins: there is no folder " + plugins);
     }
-    if (port != null && (port < 0 || port > 65_535)) {
-      throw misuse("--port: " + port + " is no port; ports are 0 to 65535");
-    }
+    checkPort("--port", port);
+    checkPort("--grpc-port", grpcPort);
     if (device != null && !device.matches("auto|emulator|cuda(:\\d{1,2})?")) {
       throw misuse(
           "--device: " + device + " is no device; it may be auto, emulator, cuda or cuda:N");
     }
     add(arguments, "server.port", port);
+    add(arguments, "spring.grpc.server.port", grpcPort);
     add(arguments, "server.address", address);
     add(arguments, "athanor.device", device);
     add(arguments, "athanor.plugins", plugins);
@@ -116,8 +123,17 @@ public final class Athanor {
         if (cause instanceof DeviceException.Unavailable) {
           throw misuse("--device %s: %s".formatted(device, cause.getMessage()));
         }
+        if (cause instanceof SecurityMisconfigured) {
+          throw misuse(String.valueOf(cause.getMessage()));
+        }
       }
       return CommandLine.ExitCode.SOFTWARE; // Spring has logged why
+    }
+  }
+
+  private void checkPort(String option, @Nullable Integer port) {
+    if (port != null && (port < 0 || port > 65_535)) {
+      throw misuse(option + ": " + port + " is no port; ports are 0 to 65535");
     }
   }
 
@@ -134,7 +150,12 @@ public final class Athanor {
     }
   }
 
-  /** The Spring application that {@code serve} starts. */
-  @SpringBootApplication(proxyBeanMethods = false)
+  /** The Spring application that {@code serve} starts; who may call over gRPC is ours to decide. */
+  @SpringBootApplication(
+      proxyBeanMethods = false,
+      exclude = {
+        GrpcServerOAuth2ResourceServerAutoConfiguration.class,
+        GrpcServerSecurityAutoConfiguration.class
+      })
   static class Service {}
 }

@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -93,11 +94,22 @@ class ChartTest {
   void byDefaultEveryPodHasOneGpuAndRefusesToRunWithout() throws IOException {
     Map<String, Object> objects = render("{}");
 
-    assertThat(objects).containsOnlyKeys("ServiceAccount", "Service", "Deployment");
+    assertThat(objects)
+        .containsOnlyKeys("ServiceAccount", "Service", "Deployment", "Secret", "NetworkPolicy");
     assertThat(at(container(objects), "resources", "limits"))
         .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/gpu", 1));
     assertThat(at(container(objects), "args"))
-        .isEqualTo(List.of("serve", "--bind", "0.0.0.0", "--port", "8080", "--device", "cuda"));
+        .isEqualTo(
+            List.of(
+                "serve",
+                "--bind",
+                "0.0.0.0",
+                "--port",
+                "8080",
+                "--grpc-port",
+                "9090",
+                "--device",
+                "cuda"));
     assertThat(at(pod(objects), "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
     assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
     // The device plugin says which GPUs a pod sees; a value here would overrule it.
@@ -168,12 +180,15 @@ class ChartTest {
         .isEqualTo(
             List.of(
                 Map.of("name", "tmp", "mountPath", "/tmp"),
-                Map.of("name", "cache", "mountPath", "/var/cache/athanor")));
+                Map.of("name", "cache", "mountPath", "/var/cache/athanor"),
+                Map.of("name", "api-keys", "mountPath", "/etc/athanor-keys", "readOnly", true)));
     assertThat(at(pod(objects), "volumes"))
         .isEqualTo(
             List.of(
                 Map.of("name", "tmp", "emptyDir", Map.of("sizeLimit", "1Gi")),
-                Map.of("name", "cache", "emptyDir", Map.of("sizeLimit", "1Gi"))));
+                Map.of("name", "cache", "emptyDir", Map.of("sizeLimit", "1Gi")),
+                Map.of(
+                    "name", "api-keys", "secret", Map.of("secretName", "kiln-athanor-api-keys"))));
     assertThat(env(objects))
         .containsEntry("XDG_CACHE_HOME", "/var/cache")
         .containsEntry("CUDA_CACHE_PATH", "/var/cache/athanor/cuda");
@@ -186,13 +201,28 @@ class ChartTest {
     assertThat(at(container(objects), "ports", "0", "containerPort")).isEqualTo(8181);
     assertThat(at(container(objects), "args")).asInstanceOf(LIST).contains("8181");
     assertThat(at(container(objects), "startupProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/readyz", "port", "http"));
+        .isEqualTo(Map.of("path", "/readyz", "port", "http", "scheme", "HTTP"));
     assertThat(at(container(objects), "readinessProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/readyz", "port", "http"));
+        .isEqualTo(Map.of("path", "/readyz", "port", "http", "scheme", "HTTP"));
     assertThat(at(container(objects), "livenessProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/livez", "port", "http"));
+        .isEqualTo(Map.of("path", "/livez", "port", "http", "scheme", "HTTP"));
     assertThat(at(objects, "Service", "spec", "ports", "0", "port")).isEqualTo(80);
     assertThat(at(objects, "Service", "spec", "ports", "0", "targetPort")).isEqualTo("http");
+    assertThat(at(container(objects), "ports", "1"))
+        .isEqualTo(Map.of("name", "grpc", "containerPort", 9090, "protocol", "TCP"));
+    assertThat(at(objects, "Service", "spec", "ports", "1"))
+        .isEqualTo(
+            Map.of(
+                "name",
+                "grpc",
+                "port",
+                9090,
+                "targetPort",
+                "grpc",
+                "protocol",
+                "TCP",
+                "appProtocol",
+                "kubernetes.io/h2c"));
     Map<?, ?> selector = (Map<?, ?>) at(objects, "Service", "spec", "selector");
     assertThat(at(objects, "Deployment", "spec", "selector", "matchLabels")).isEqualTo(selector);
     Map<?, ?> labels =
@@ -230,22 +260,158 @@ class ChartTest {
   }
 
   @Test
-  void theServiceMonitorScrapesTheService() throws IOException {
+  void thePodMonitorScrapesTheManagementPort() throws IOException {
     Map<String, Object> objects =
-        render("serviceMonitor: {enabled: true, labels: {release: prometheus}}");
+        render("podMonitor: {enabled: true, labels: {release: prometheus}}");
 
-    assertThat(at(objects, "ServiceMonitor", "spec", "endpoints"))
+    assertThat(at(objects, "PodMonitor", "spec", "podMetricsEndpoints"))
         .isEqualTo(
             List.of(
                 Map.of(
-                    "port", "http",
+                    "port", "management",
                     "path", "/actuator/prometheus",
+                    "scheme", "http",
                     "interval", "15s",
                     "scrapeTimeout", "10s")));
-    assertThat(at(objects, "ServiceMonitor", "spec", "selector", "matchLabels"))
+    assertThat(at(objects, "PodMonitor", "spec", "selector", "matchLabels"))
         .isEqualTo(at(objects, "Service", "spec", "selector"));
-    assertThat(at(objects, "ServiceMonitor", "metadata", "labels", "release"))
-        .isEqualTo("prometheus");
+    assertThat(at(objects, "PodMonitor", "metadata", "labels", "release")).isEqualTo("prometheus");
+
+    Object told =
+        at(
+            render(
+                """
+                security: {tls: {existingSecret: pki}}
+                podMonitor:
+                  enabled: true
+                  authorization: {credentials: {name: scraper, key: token}}
+                  tlsConfig: {insecureSkipVerify: true}
+                """),
+            "PodMonitor",
+            "spec",
+            "podMetricsEndpoints",
+            "0");
+    assertThat(at(told, "scheme")).isEqualTo("https");
+    assertThat(at(told, "authorization", "credentials", "name")).isEqualTo("scraper");
+    assertThat(at(told, "tlsConfig", "insecureSkipVerify")).isEqualTo(true);
+  }
+
+  private static final String LINE = "0a1b2c3d lab ops:run sha256:" + "0123456789abcdef".repeat(4);
+
+  @Test
+  void callersNeedKeysUnlessToldOtherwise() throws IOException {
+    Map<String, Object> objects = render("security: {apiKeys: {lines: [\"" + LINE + "\"]}}");
+
+    assertThat(env(objects))
+        .containsEntry("ATHANOR_SECURITY_MODE", "api-key")
+        .containsEntry("ATHANOR_SECURITY_APIKEYS_FILE", "/etc/athanor-keys/api-keys")
+        .containsEntry("MANAGEMENT_SERVER_PORT", "8081")
+        .doesNotContainKeys("ATHANOR_SECURITY_ALLOWOPEN", "ATHANOR_SECURITY_OPENMANAGEMENT");
+    assertThat(at(objects, "Secret", "stringData", "api-keys")).isEqualTo(LINE + "\n");
+    assertThat(at(objects, "Secret", "metadata", "name")).isEqualTo("kiln-athanor-api-keys");
+    assertThat(at(container(objects), "ports", "2", "containerPort")).isEqualTo(8081);
+    assertThat(at(objects, "Service", "spec", "ports")).asInstanceOf(LIST).hasSize(2);
+
+    Map<String, Object> own = render("security: {apiKeys: {existingSecret: mine}}");
+
+    assertThat(own).doesNotContainKey("Secret");
+    assertThat(at(pod(own), "volumes", "2", "secret", "secretName")).isEqualTo("mine");
+  }
+
+  @Test
+  void tokensAndCertificatesAreTaken() throws IOException {
+    Map<String, Object> jwt =
+        render(
+            """
+            security:
+              mode: jwt
+              jwt: {issuerUri: "https://issuer.example", audiences: [athanor, kiln]}
+            management: {open: true, port: 9000}
+            """);
+
+    String boot = "SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_";
+    assertThat(env(jwt))
+        .containsEntry("ATHANOR_SECURITY_MODE", "jwt")
+        .containsEntry(boot + "ISSUERURI", "https://issuer.example")
+        .containsEntry(boot + "AUDIENCES", "athanor,kiln")
+        .containsEntry("ATHANOR_SECURITY_OPENMANAGEMENT", "true")
+        .containsEntry("MANAGEMENT_SERVER_PORT", "9000")
+        .doesNotContainKey(boot + "JWKSETURI");
+    assertThat(jwt).doesNotContainKey("Secret");
+    assertThat(at(jwt, "NetworkPolicy", "spec", "egress", "0", "ports", "2", "port"))
+        .isEqualTo(443);
+
+    Map<String, Object> mtls = render("security: {mode: mtls, tls: {existingSecret: pki}}");
+
+    assertThat(env(mtls))
+        .containsEntry("ATHANOR_SECURITY_MODE", "mtls")
+        .containsEntry("SERVER_SSL_BUNDLE", "web")
+        .containsEntry("SERVER_SSL_CLIENTAUTH", "want")
+        .containsEntry(
+            "SPRING_SSL_BUNDLE_PEM_WEB_TRUSTSTORE_CERTIFICATE", "file:/etc/athanor-tls/ca.crt");
+    assertThat(at(pod(mtls), "volumes", "2", "secret", "secretName")).isEqualTo("pki");
+    for (String probe : List.of("startupProbe", "livenessProbe", "readinessProbe")) {
+      assertThat(at(container(mtls), probe, "httpGet", "scheme")).isEqualTo("HTTPS");
+    }
+    assertThat(at(mtls, "Service", "spec", "ports", "0", "appProtocol")).isEqualTo("https");
+    assertThat(at(mtls, "Service", "spec", "ports", "1"))
+        .asInstanceOf(InstanceOfAssertFactories.MAP)
+        .doesNotContainKey("appProtocol");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "security: {mode: none} | security.mode is none, which lets in whoever reaches the pods",
+        "security: {mode: jwt} | security.jwt.audiences and security.jwt.issuerUri or jwkSetUri",
+        "security: {mode: mtls} | needs security.tls.existingSecret",
+        "management: {port: 8080} | port and management.port are both 8080",
+        "grpcPort: 8080 | port and grpcPort are both 8080",
+        "grpcPort: 8081 | management.port and grpcPort are both 8081",
+      })
+  void whatWouldBeOpenOrWithoutAWayInIsRefused(String values, String reason) {
+    assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
+  }
+
+  @Test
+  void anOpenServiceMustBeAskedForTwice() throws IOException {
+    assertThat(env(render("security: {mode: none, allowOpen: true}")))
+        .containsEntry("ATHANOR_SECURITY_MODE", "none")
+        .containsEntry("ATHANOR_SECURITY_ALLOWOPEN", "true");
+  }
+
+  @Test
+  void theNetworkPolicyKeepsManagementToItsNamespaceAndThePodsIn() throws IOException {
+    Map<String, Object> objects = render("{}");
+
+    Object spec = at(objects, "NetworkPolicy", "spec");
+    assertThat(at(spec, "podSelector")).isEqualTo(at(objects, "Deployment", "spec", "selector"));
+    assertThat(at(spec, "policyTypes")).isEqualTo(List.of("Ingress", "Egress"));
+    assertThat(at(spec, "egress")).isEqualTo(List.of());
+    Map<?, ?> api = (Map<?, ?>) at(spec, "ingress", "0");
+    assertThat(at(api, "ports", "0", "port")).isEqualTo("http");
+    assertThat(at(api, "ports", "1", "port")).isEqualTo("grpc");
+    assertThat(api.containsKey("from")).isFalse();
+    assertThat(at(spec, "ingress", "1", "ports", "0", "port")).isEqualTo("management");
+    assertThat(at(spec, "ingress", "1", "from"))
+        .isEqualTo(List.of(Map.of("podSelector", Map.of())));
+
+    Object told =
+        at(
+            render(
+                """
+                networkPolicy:
+                  from: [{podSelector: {matchLabels: {app: kiln}}}]
+                  monitoringFrom: [{namespaceSelector: {matchLabels: {name: monitoring}}}]
+                """),
+            "NetworkPolicy",
+            "spec",
+            "ingress");
+    assertThat(at(told, "0", "from", "0", "podSelector", "matchLabels", "app")).isEqualTo("kiln");
+    assertThat(at(told, "1", "from", "0", "namespaceSelector", "matchLabels", "name"))
+        .isEqualTo("monitoring");
+    assertThat(render("networkPolicy: {enabled: false}")).doesNotContainKey("NetworkPolicy");
   }
 
   @Test
@@ -301,8 +467,10 @@ class ChartTest {
         "gpu: {count: 0}                  | /gpu/count        | 1",
         "service: {type: Loadbalancer}    | /service/type     | 'LoadBalancer'",
         "image: {digest: latest}          | /image/digest     | sha256",
-        "serviceMonitor: {interval: soon} | /serviceMonitor   | does not match pattern",
+        "podMonitor: {interval: soon}     | /podMonitor       | does not match pattern",
         "probes: {startup: {period: 3}}   | /probes/startup   | 'period' not allowed",
+        "security: {mode: password}       | /security/mode    | must be one of 'none', 'api-key'",
+        "security: {apiKeys: {lines: [ath_x]}} | /security/apiKeys/lines/0 | does not match pattern",
         "replicaz: 2                      | ``                | 'replicaz' not allowed",
       })
   void wrongValuesAreRefusedWithTheirPlaceAndWhatWouldBeRight(

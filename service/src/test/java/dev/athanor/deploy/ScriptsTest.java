@@ -205,6 +205,7 @@ class ScriptsTest {
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
             "[--enable-native-access=ALL-UNNAMED]",
+            "[--sun-misc-unsafe-memory-access=allow]",
             "[-jar]",
             "[" + jar + "]",
             "[serve]",
@@ -327,6 +328,7 @@ class ScriptsTest {
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
             "[--enable-native-access=ALL-UNNAMED]",
+            "[--sun-misc-unsafe-memory-access=allow]",
             "[-Djava.library.path=" + bundle + "/native]",
             "[-jar]",
             "[" + bundle + "/lib/athanor.jar]",

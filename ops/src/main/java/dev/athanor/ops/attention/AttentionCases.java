@@ -169,7 +169,7 @@ final class AttentionCases {
   /** The outputs of attention, for its gradients. */
   static Map<String, HostTensor> forwardOutputs(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = AttentionProblem.of(AttentionReference.types(inputs), attributes);
+    var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
     var outputs = AttentionReference.forward(inputs, attributes);
     return Map.of(
         "out", HostTensor.of(p.out(), AttentionReference.get(outputs, "out")),

@@ -2,8 +2,6 @@ package dev.athanor.ops.attention;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
@@ -13,12 +11,6 @@ import java.util.Set;
 final class AttentionReference {
 
   private AttentionReference() {}
-
-  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
-  }
 
   static HostTensor tensor(Map<String, HostTensor> inputs, String name) {
     return Objects.requireNonNull(inputs.get(name), name);
@@ -68,7 +60,7 @@ final class AttentionReference {
 
   /** Gives lse whether it is asked for or not. */
   static Map<String, double[]> forward(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = AttentionProblem.of(types(inputs), attributes);
+    var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
     var q = read(inputs, "q");
     var k = read(inputs, "k");
     var v = read(inputs, "v");
@@ -97,7 +89,7 @@ final class AttentionReference {
 
   /** The gradients, with probabilities from the given lse and the given out. */
   static Map<String, double[]> backward(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = AttentionProblem.of(types(inputs), attributes);
+    var p = AttentionProblem.of(HostTensor.types(inputs), attributes);
     var grad = read(inputs, "grad");
     var q = read(inputs, "q");
     var k = read(inputs, "k");
@@ -151,7 +143,7 @@ final class AttentionReference {
 
   /** The rows of the cache that are there, of all sequences and heads. */
   static Set<Integer> cachedRows(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = DecodeProblem.of(types(inputs), attributes);
+    var p = DecodeProblem.of(HostTensor.types(inputs), attributes);
     var rows = new HashSet<Integer>();
     for (int b = 0; b < p.batch(); b++) {
       for (int h = 0; h < p.sharedHeads(); h++) {
@@ -164,7 +156,7 @@ final class AttentionReference {
   }
 
   static double[] decode(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = DecodeProblem.of(types(inputs), attributes);
+    var p = DecodeProblem.of(HostTensor.types(inputs), attributes);
     var q = read(inputs, "q");
     var k = read(inputs, "kCache");
     var v = read(inputs, "vCache");

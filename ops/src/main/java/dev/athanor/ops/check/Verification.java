@@ -80,8 +80,7 @@ public final class Verification {
   }
 
   private void plan(Op op, int number, Op.Case problem) {
-    var types = new LinkedHashMap<String, TensorType>();
-    problem.inputs().forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(problem.inputs());
     try {
       var plans = op.plans(types, problem.attributes(), device.capability());
       trials.add(new Trial(op, number, problem, types, plans, ""));

@@ -114,9 +114,7 @@ public final class Matmul implements Op {
   public Optional<Rows> rows(Map<String, TensorType> inputs, Attributes attributes) {
     int rank = rank(inputs, "a");
     boolean rows = rank > 2 || (rank == 2 && !attributes.flag("transposeA"));
-    return rows && rank(inputs, "b") == 2
-        ? Optional.of(new Rows(Set.of("a")))
-        : Optional.empty();
+    return rows && rank(inputs, "b") == 2 ? Optional.of(new Rows(Set.of("a"))) : Optional.empty();
   }
 
   private static int rank(Map<String, TensorType> inputs, String name) {

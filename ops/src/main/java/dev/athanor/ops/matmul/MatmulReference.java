@@ -2,8 +2,6 @@ package dev.athanor.ops.matmul;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.LongToDoubleFunction;
@@ -71,8 +69,6 @@ final class MatmulReference {
   }
 
   private static MatmulProblem problem(Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return MatmulProblem.of(types, attributes);
+    return MatmulProblem.of(HostTensor.types(inputs), attributes);
   }
 }

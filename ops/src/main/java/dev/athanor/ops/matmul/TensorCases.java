@@ -159,9 +159,7 @@ final class TensorCases {
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("a", normal(random, factors.a, tA ? batchA.with(k, m) : batchA.with(m, k)));
     inputs.put("b", normal(random, factors.b, tB ? batchB.with(n, k) : batchB.with(k, n)));
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    var out = MatmulProblem.of(types, attributes).outDType();
+    var out = MatmulProblem.of(HostTensor.types(inputs), attributes).outDType();
     if (bias) {
       inputs.put("bias", normal(random, factors.a.bytes() == 1 ? out : factors.a, Shape.of(n)));
     }

@@ -2,8 +2,10 @@ package dev.athanor.ops.quant;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -17,10 +19,12 @@ final class DequantizeCases {
 
   private static final List<DType> OUT = List.of(DType.F32, DType.F16, DType.BF16);
 
+  private final Draw blocks;
   private final QuantDraw draw;
   private final List<Case> cases = new ArrayList<>();
 
   private DequantizeCases(RandomGenerator random) {
+    this.blocks = new Draw(random);
     this.draw = new QuantDraw(random);
   }
 
@@ -38,9 +42,10 @@ final class DequantizeCases {
     var formats = EnumSet.copyOf(BlockFormat.GGML);
     formats.add(DType.NF4);
     for (var format : formats) {
-      add(out, Map.of(), Map.of("x", draw.blocks(format, quick ? 1 : 3, format.blockElements())));
+      int n = format.blockElements();
+      add(out, Map.of(), Map.of("x", blocks.blocks(TensorType.of(format, quick ? 1 : 3, n))));
       if (!quick) {
-        add(out, Map.of(), Map.of("x", draw.blocks(format, 3L * format.blockElements())));
+        add(out, Map.of(), Map.of("x", blocks.blocks(TensorType.of(format, 3L * n))));
       }
     }
   }
@@ -97,7 +102,7 @@ final class DequantizeCases {
     all.put("outDtype", out.text());
     var op = new Dequantize();
     var attributes = Attributes.of(op.description(), all);
-    var tolerance = op.tolerance("y", out, Problems.types(inputs), attributes);
+    var tolerance = op.tolerance("y", out, HostTensor.types(inputs), attributes);
     cases.add(new Case(inputs, attributes, Map.of("y", tolerance)));
   }
 }

@@ -219,7 +219,7 @@ public final class LayerNormLinear implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = problem(Problems.types(inputs), attributes);
+    var p = problem(HostTensor.types(inputs), attributes);
     var normal = Objects.requireNonNull(inputs.get("x")).toDoubles();
     var gamma = Objects.requireNonNull(inputs.get("gamma")).toDoubles();
     var beta = Objects.requireNonNull(inputs.get("beta")).toDoubles();

@@ -107,14 +107,14 @@ public final class MatmulInt4 implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var weights = weights(Problems.types(inputs), attributes);
+    var weights = weights(HostTensor.types(inputs), attributes);
     return Map.of("c", Problems.product(left(inputs), weights.n(), columns(weights, inputs)));
   }
 
   @Override
   public double[] reference(
       Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
-    var weights = weights(Problems.types(inputs), attributes);
+    var weights = weights(HostTensor.types(inputs), attributes);
     return Problems.product(left(inputs), weights.n(), columns(weights, inputs), elements);
   }
 

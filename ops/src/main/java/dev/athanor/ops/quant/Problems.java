@@ -5,8 +5,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.TensorType;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.stream.LongStream;
 
 /** What the problems of this package have in common. */
@@ -41,12 +39,6 @@ final class Problems {
               .formatted(name, tensor.shape(), threads));
     }
     return (int) threads;
-  }
-
-  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
   }
 
   /** The PTX type of elements. */

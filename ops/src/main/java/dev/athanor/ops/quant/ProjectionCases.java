@@ -5,6 +5,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
+import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,7 +21,6 @@ final class ProjectionCases {
 
   static List<Case> gguf(RandomGenerator random, boolean quick) {
     var draw = new Draw(random);
-    var blocks = new QuantDraw(random);
     var cases = new ArrayList<Case>();
     var formats = BlockFormat.GGML.stream().sorted().toList();
     // M, N, and blocks along K; the last has shares of K of which one is shorter
@@ -36,7 +36,11 @@ final class ProjectionCases {
         int k = along * format.blockElements();
         cases.add(
             new Case(
-                Map.of("a", draw.normal(in, m, k), "w", blocks.blocks(format, sizes[s][1], k)),
+                Map.of(
+                    "a",
+                    draw.normal(in, m, k),
+                    "w",
+                    draw.blocks(TensorType.of(format, sizes[s][1], k))),
                 Attributes.of(new MatmulGguf().description(), Map.of()),
                 Map.of("c", Tolerance.relative(1e-3))));
       }

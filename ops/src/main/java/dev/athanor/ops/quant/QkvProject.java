@@ -181,7 +181,7 @@ public final class QkvProject implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var p = problem(Problems.types(inputs), attributes);
+    var p = problem(HostTensor.types(inputs), attributes);
     var products = new HashMap<String, double[]>();
     for (var product : p.projections()) {
       products.put(
@@ -195,7 +195,7 @@ public final class QkvProject implements Op {
   public double[] reference(
       Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
     var product =
-        problem(Problems.types(inputs), attributes).projections().stream()
+        problem(HostTensor.types(inputs), attributes).projections().stream()
             .filter(p -> p.output().equals(output))
             .findFirst()
             .orElseThrow();

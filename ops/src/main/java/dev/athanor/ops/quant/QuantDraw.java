@@ -16,11 +16,6 @@ final class QuantDraw {
     this.draw = new Draw(random);
   }
 
-  /** Rows of blocks. */
-  HostTensor blocks(DType format, long... extents) {
-    return draw.blocks(new TensorType(format, Shape.of(extents)));
-  }
-
   /** Scales of groups. */
   HostTensor scales(DType dtype, long... extents) {
     return draw.uniform(1e-3, 1e-1, new TensorType(dtype, Shape.of(extents)));

@@ -110,7 +110,7 @@ public final class NormRopeOp implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = RopeProblem.types(inputs);
+    var types = HostTensor.types(inputs);
     var shape = RowShape.of(types, "x");
     var problem = problem(shape, types, attributes);
     var x = Objects.requireNonNull(inputs.get("x")).toDoubles();

@@ -154,7 +154,7 @@ public final class RopeOp implements Op {
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     var tensor = Objects.requireNonNull(inputs.get("x"));
-    var types = RopeProblem.types(inputs);
+    var types = HostTensor.types(inputs);
     var problem = problem(RowShape.of(types, "x", 2), types, attributes);
     return Map.of("y", problem.turn(tensor.toDoubles(), inputs));
   }

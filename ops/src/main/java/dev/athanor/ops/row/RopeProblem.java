@@ -9,7 +9,6 @@ import dev.athanor.ops.Step;
 import dev.athanor.ops.Step.Slot;
 import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -26,13 +25,6 @@ record RopeProblem(
 
   /** An RMS norm and the dtype of its weights. */
   record Weighted(DType weights, float epsilon) {}
-
-  /** The types of tensors. */
-  static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
-  }
 
   List<LaunchPlan> plans(String op, Map<String, TensorType> inputs, Capability capability) {
     int rest = headDim - 2 * tables.half();

@@ -9,13 +9,15 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,12 +26,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 class AttentionBackwardTest {
 
   private static final AttentionBackward BACKWARD = new AttentionBackward();
-  private static final Bench BENCH = new Bench();
-
-  @AfterAll
-  static void close() {
-    BENCH.close();
-  }
 
   private static Attributes attributes(Map<String, ?> given) {
     return Attributes.of(BACKWARD.description(), given);
@@ -37,7 +33,7 @@ class AttentionBackwardTest {
 
   private static Map<String, HostTensor> inputs(
       DType dtype, int sq, int sk, int d, Map<String, ?> given) {
-    Draw draw = Bench.draw();
+    Draw draw = new Draw(new Random(7));
     var inputs =
         new HashMap<>(
             Map.of(
@@ -53,8 +49,14 @@ class AttentionBackwardTest {
   @ParameterizedTest
   @CsvSource({
     "F32, 32, 32, false",
+    "F32, 32, 32, true",
+    "F32, 64, 64, false",
     "F32, 64, 64, true",
+    "F32, 128, 128, false",
+    "F32, 128, 128, true",
+    "F32, 17, 19, false",
     "F32, 17, 19, true",
+    "F32, 257, 32, false",
     "F32, 257, 32, true",
     "F16, 128, 128, true",
     "F16, 257, 32, false",
@@ -64,8 +66,7 @@ class AttentionBackwardTest {
     var given = Map.of("causal", causal);
     var inputs = inputs(dtype, s, s, d, given);
     var expected = BACKWARD.reference(inputs, attributes(given));
-    BENCH
-        .run(BACKWARD, inputs, given)
+    Runner.run(BACKWARD, inputs, given)
         .forEach((name, gradient) ->
             assertThat(
                     AttentionBackward.tolerance(dtype)
@@ -79,13 +80,13 @@ class AttentionBackwardTest {
   @EnumSource(names = {"F32", "F16", "BF16"})
   void ofOneKeyTheGradientIsThatOfItsValue(DType dtype) {
     var inputs = inputs(dtype, 1, 1, 16, Map.of());
-    for (var plan : BENCH.plans(BACKWARD, inputs, attributes(Map.of()))) {
-      var gradients = BENCH.run(plan, inputs);
-      var grad = Bench.get(inputs, "grad").toDoubles();
-      assertThat(Tolerance.maximum(1e-6).error(Bench.get(gradients, "dv").toDoubles(), grad))
+    for (var plan : Runner.plans(BACKWARD, inputs, attributes(Map.of()))) {
+      var gradients = Runner.run(plan, inputs);
+      var grad = Tensors.get(inputs, "grad").toDoubles();
+      assertThat(Tolerance.maximum(1e-6).error(Tensors.get(gradients, "dv").toDoubles(), grad))
           .isLessThanOrEqualTo(1e-6);
       for (var name : List.of("dq", "dk")) {
-        for (double each : Bench.get(gradients, name).toDoubles()) {
+        for (double each : Tensors.get(gradients, name).toDoubles()) {
           assertThat(each).as(name).isCloseTo(0, within(1e-5));
         }
       }
@@ -98,7 +99,7 @@ class AttentionBackwardTest {
   void gradientsAreTheSlopesOfAttention(String name, int window, double softcap) {
     var given = Map.of("causal", true, "window", window, "softcap", softcap);
     var inputs = inputs(DType.F32, 8, 8, 16, given);
-    var gradient = Bench.get(BENCH.run(BACKWARD, inputs, given), "d" + name);
+    var gradient = Tensors.get(Runner.run(BACKWARD, inputs, given), "d" + name);
     double h = 1e-3;
     for (int at = 0; at < 8 * 16; at += 5) {
       double slope =
@@ -111,12 +112,12 @@ class AttentionBackwardTest {
       Map<String, HostTensor> inputs, Map<String, ?> given, String name, int at, double by) {
     var moved = new HashMap<String, HostTensor>();
     for (var each : List.of("q", "k", "v")) {
-      var values = Bench.get(inputs, each).toDoubles();
+      var values = Tensors.get(inputs, each).toDoubles();
       values[at] += each.equals(name) ? by : 0;
       moved.put(each, HostTensor.of(TensorType.of(DType.F64, 8, 16), values));
     }
     var out = AttentionReference.get(AttentionReference.forward(moved, attributes(given)), "out");
-    var grad = Bench.get(inputs, "grad").toDoubles();
+    var grad = Tensors.get(inputs, "grad").toDoubles();
     double sum = 0;
     for (int i = 0; i < out.length; i++) {
       sum += out[i] * grad[i];
@@ -127,7 +128,7 @@ class AttentionBackwardTest {
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
   void runsAreEqualBitForBit(DType dtype) {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     var inputs = new HashMap<String, HostTensor>();
     for (var name : List.of("q", "grad")) {
       inputs.put(name, draw.normal(dtype, 2, 4, 70, 32));
@@ -136,17 +137,16 @@ class AttentionBackwardTest {
       inputs.put(name, draw.normal(dtype, 2, 2, 70, 32));
     }
     inputs.putAll(AttentionCases.forwardOutputs(inputs, attributes(Map.of())));
-    var first = BENCH.run(BACKWARD, inputs, Map.of());
+    var first = Runner.run(BACKWARD, inputs, Map.of());
     for (int run = 0; run < 3; run++) {
-      BENCH
-          .run(BACKWARD, inputs, Map.of())
-          .forEach((name, gradient) -> Bench.equalBits(gradient, Bench.get(first, name)));
+      Runner.run(BACKWARD, inputs, Map.of())
+          .forEach((name, gradient) -> Tensors.equalBits(gradient, Tensors.get(first, name)));
     }
   }
 
   @Test
   void threeKernelsComputeThem() {
-    var types = Bench.types(inputs(DType.F16, 4, 4, 64, Map.of()));
+    var types = HostTensor.types(inputs(DType.F16, 4, 4, 64, Map.of()));
     var plan = BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200).getFirst();
     assertThat(plan.kernels().stream().map(kernel -> kernel.name().replaceAll("_f16.*", "")))
         .containsExactly(
@@ -169,7 +169,7 @@ class AttentionBackwardTest {
   }
 
   private static void refused(String name, TensorType type, String message) {
-    var types = Bench.types(inputs(DType.F16, 4, 4, 8, Map.of()));
+    var types = HostTensor.types(inputs(DType.F16, 4, 4, 8, Map.of()));
     types.put(name, type);
     assertThatThrownBy(() -> BACKWARD.plans(types, attributes(Map.of()), TestDevices.H200))
         .isInstanceOf(OpException.class)

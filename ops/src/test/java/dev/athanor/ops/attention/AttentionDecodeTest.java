@@ -5,13 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
 import java.util.Map;
-import org.junit.jupiter.api.AfterAll;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,12 +23,6 @@ import org.junit.jupiter.params.provider.EnumSource;
 class AttentionDecodeTest {
 
   private static final AttentionDecode DECODE = new AttentionDecode();
-  private static final Bench BENCH = new Bench();
-
-  @AfterAll
-  static void close() {
-    BENCH.close();
-  }
 
   private static Attributes attributes(Map<String, ?> given) {
     return Attributes.of(DECODE.description(), given);
@@ -47,7 +44,7 @@ class AttentionDecodeTest {
   @ParameterizedTest
   @CsvSource({"F16, 1", "F16, 31", "F16, 32", "F16, 33", "F16, 2048", "F32, 33", "BF16, 33"})
   void aStepIsTheLastQueryOfAttention(DType dtype, int length) {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     var q = draw.normal(dtype, 1, 32, 1, 16);
     var k = draw.normal(dtype, 1, 8, length, 16);
     var v = draw.normal(dtype, 1, 8, length, 16);
@@ -58,7 +55,7 @@ class AttentionDecodeTest {
                 Map.of("q", q, "k", k, "v", v),
                 Attributes.of(new Attention().description(), Map.of("causal", true))),
             "out");
-    var out = Bench.get(BENCH.run(DECODE, inputs, Map.of()), "out");
+    var out = Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out");
     var tolerance = Attention.tolerance(dtype);
     assertThat(tolerance.error(out.toDoubles(), expected)).isLessThanOrEqualTo(tolerance.limit());
   }
@@ -67,7 +64,7 @@ class AttentionDecodeTest {
   @ParameterizedTest
   @EnumSource(names = {"F32", "F16"})
   void pagesAreEqualBitForBitToWhatTheyMake(DType dtype) {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     int d = 16;
     var q = draw.normal(dtype, 2, 4, 1, d);
     var paged =
@@ -79,14 +76,14 @@ class AttentionDecodeTest {
             "blockTable", integers(TensorType.of(DType.I32, 2, 3), 5, 0, 3, 2, 6, 1));
     var inputs = new HashMap<String, HostTensor>();
     inputs.put("q", q);
-    inputs.put("lengths", Bench.get(paged, "lengths"));
+    inputs.put("lengths", Tensors.get(paged, "lengths"));
     for (var name : new String[] {"kCache", "vCache"}) {
-      var from = Bench.get(paged, name);
+      var from = Tensors.get(paged, name);
       var to = HostTensor.zeros(TensorType.of(dtype, 2, 2, 150, d));
       for (int sequence = 0; sequence < 2; sequence++) {
         for (int head = 0; head < 2; head++) {
           for (int page = 0; page < 3; page++) {
-            long block = (long) Bench.get(paged, "blockTable").get(sequence * 3L + page);
+            long block = (long) Tensors.get(paged, "blockTable").get(sequence * 3L + page);
             long bytes = 50L * d * dtype.bytes();
             to.data()
                 .asSlice(((sequence * 2L + head) * 3 + page) * bytes, bytes)
@@ -97,22 +94,23 @@ class AttentionDecodeTest {
       inputs.put(name, to);
     }
     var given = attributes(Map.of("window", 130));
-    var contiguous = BENCH.plans(DECODE, inputs, given);
-    for (var plan : BENCH.plans(DECODE, paged, given)) {
+    var contiguous = Runner.plans(DECODE, inputs, given);
+    for (var plan : Runner.plans(DECODE, paged, given)) {
       var same =
           contiguous.stream()
               .filter(other -> other.kernel().equals(plan.kernel().replace("paged", "cache")))
               .findFirst()
               .orElseThrow();
-      Bench.equalBits(
-          Bench.get(BENCH.run(plan, paged), "out"), Bench.get(BENCH.run(same, inputs), "out"));
+      Tensors.equalBits(
+          Tensors.get(Runner.run(plan, paged), "out"),
+          Tensors.get(Runner.run(same, inputs), "out"));
     }
   }
 
   /** A table that names blocks that there are not leads nowhere else. */
   @Test
   void entriesOutOfRangeAreTakenIntoIt() {
-    var draw = Bench.draw();
+    var draw = new Draw(new Random(7));
     var inputs =
         Map.of(
             "q", draw.normal(DType.F32, 1, 1, 1, 8),
@@ -122,9 +120,9 @@ class AttentionDecodeTest {
             "blockTable", integers(TensorType.of(DType.I32, 1, 2), -7, 99));
     var right = new HashMap<>(inputs);
     right.put("blockTable", integers(TensorType.of(DType.I32, 1, 2), 0, 1));
-    Bench.equalBits(
-        Bench.get(BENCH.run(DECODE, inputs, Map.of()), "out"),
-        Bench.get(BENCH.run(DECODE, right, Map.of()), "out"));
+    Tensors.equalBits(
+        Tensors.get(Runner.run(DECODE, inputs, Map.of()), "out"),
+        Tensors.get(Runner.run(DECODE, right, Map.of()), "out"));
   }
 
   @Test

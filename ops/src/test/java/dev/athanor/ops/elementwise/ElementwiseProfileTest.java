@@ -8,6 +8,7 @@ import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.profile.Profile.Traffic;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.List;
@@ -22,7 +23,7 @@ class ElementwiseProfileTest {
 
   private static Profile profile(
       String op, Map<String, TensorType> inputs, Map<String, ?> attributes) {
-    var plan = Runs.plans(op, inputs, attributes).getFirst();
+    var plan = Runner.plans(Runner.op(op), inputs, attributes).getFirst();
     var launches = OpProfile.run(plan, inputs, Gpu.H200, Long.MAX_VALUE).launches();
     assertThat(launches).hasSize(1);
     return launches.getFirst();
@@ -157,7 +158,7 @@ class ElementwiseProfileTest {
   void reductionsReadEachElementOnce(DType dtype, long rows, long columns, int axis) {
     var type = TensorType.of(dtype, rows, columns);
     for (var op : List.of("reduce", "argmax")) {
-      for (var plan : Runs.plans(op, Map.of("x", type), Map.of("axis", axis))) {
+      for (var plan : Runner.plans(Runner.op(op), Map.of("x", type), Map.of("axis", axis))) {
         var first =
             OpProfile.run(plan, Map.of("x", type), Gpu.H200, Long.MAX_VALUE).launches().getFirst();
         long read = 0;

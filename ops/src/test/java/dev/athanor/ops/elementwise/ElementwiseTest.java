@@ -7,6 +7,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
@@ -22,7 +23,7 @@ class ElementwiseTest {
 
   private static double[] apply(String op, Map<String, ?> attributes, DType dtype, double... x) {
     var input = HostTensor.of(TensorType.of(dtype, x.length), x);
-    return Runs.run(op, Map.of("x", input), attributes).toDoubles();
+    return Runner.run(Runner.op(op), Map.of("x", input), attributes, "y").toDoubles();
   }
 
   /** A tanh made of exponentials that overflow gave 0 from 43.7 on and NaN from 44.4. */
@@ -96,7 +97,7 @@ class ElementwiseTest {
   void broadcastsAsNumpyDoes() {
     var a = HostTensor.of(TensorType.of(DType.F32, 2, 1, 3), 1, 2, 3, 4, 5, 6);
     var b = HostTensor.of(TensorType.of(DType.F32, 2, 1), 10, 20);
-    var y = Runs.run("add", Map.of("a", a, "b", b), Map.of());
+    var y = Runner.run(Runner.op("add"), Map.of("a", a, "b", b), Map.of(), "y");
     assertThat(y.type()).isEqualTo(TensorType.of(DType.F32, 2, 2, 3));
     assertThat(y.toDoubles()).containsExactly(11, 12, 13, 21, 22, 23, 14, 15, 16, 24, 25, 26);
   }
@@ -122,11 +123,14 @@ class ElementwiseTest {
             output,
             List.of());
     var cost = new Plan.Cost(600, 2000);
-    var whole = Runs.run(planner.plans(cost, TestDevices.H200).getFirst(), inputs).toDoubles();
+    var whole =
+        Runner.run(planner.plans(cost, TestDevices.H200).getFirst(), inputs, "y").toDoubles();
     for (long most : new long[] {16, 48, 96, 256}) {
       var plan = planner.plans(cost, TestDevices.H200, most).getFirst();
       assertThat((long) plan.steps().size()).isGreaterThanOrEqualTo(15L * width / most);
-      assertThat(Runs.run(plan, inputs).toDoubles()).as("parts of %d", most).isEqualTo(whole);
+      assertThat(Runner.run(plan, inputs, "y").toDoubles())
+          .as("parts of %d", most)
+          .isEqualTo(whole);
     }
   }
 
@@ -166,9 +170,9 @@ class ElementwiseTest {
     // rounded over f64 the first would become a tie, and the tie go to an even number
     DType.I64.writeLong(x.data(), 0, (1L << 60) + (1L << 36) + 1);
     DType.I64.writeLong(x.data(), 1, Long.MAX_VALUE);
-    assertThat(Runs.run("cast", Map.of("x", x), Map.of("to", "f32")).toDoubles())
+    assertThat(Runner.run(Runner.op("cast"), Map.of("x", x), Map.of("to", "f32"), "y").toDoubles())
         .containsExactly(0x1.000002p60, 0x1p63);
-    var same = Runs.run("cast", Map.of("x", x), Map.of("to", "i64"));
+    var same = Runner.run(Runner.op("cast"), Map.of("x", x), Map.of("to", "i64"), "y");
     assertThat(DType.I64.readLong(same.data(), 0)).isEqualTo((1L << 60) + (1L << 36) + 1);
   }
 }

@@ -6,6 +6,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import java.util.Arrays;
 import java.util.List;
@@ -20,12 +21,12 @@ class ReduceTest {
 
   private static double reduce(String kind, double... x) {
     var tensor = HostTensor.of(TensorType.of(DType.F32, x.length), x);
-    return Runs.run("reduce", Map.of("x", tensor), Map.of("kind", kind)).get(0);
+    return Runner.run(Runner.op("reduce"), Map.of("x", tensor), Map.of("kind", kind), "y").get(0);
   }
 
   private static double argmax(double... x) {
     var tensor = HostTensor.of(TensorType.of(DType.F32, x.length), x);
-    return Runs.run("argmax", Map.of("x", tensor), Map.of()).get(0);
+    return Runner.run(Runner.op("argmax"), Map.of("x", tensor), Map.of(), "y").get(0);
   }
 
   /** Below a warp, at blocks of two dimensions such as 10x10, and at whole blocks. */
@@ -85,14 +86,14 @@ class ReduceTest {
   @Test
   void allPlansGiveTheSameBits() {
     var x = new Draw(new Random(3)).normal(DType.F32, 4, 4100);
-    var plans = Runs.plans("reduce", Map.of("x", x.type()), Map.of());
+    var plans = Runner.plans(Runner.op("reduce"), Map.of("x", x.type()), Map.of());
     assertThat(plans.stream().map(Plan::kernel).toList())
         .containsExactlyInAnyOrder(
             "reduce_sum_f32_warp_v4", "reduce_sum_f32_block_v4", "reduce_sum_f32_block_to_v4");
-    var first = Runs.run(plans.getFirst(), Map.of("x", x));
+    var first = Runner.run(plans.getFirst(), Map.of("x", x), "y");
     for (var plan : plans) {
       for (int repeat = 0; repeat < 2; repeat++) {
-        assertThat(Runs.run(plan, Map.of("x", x)).data().mismatch(first.data()))
+        assertThat(Runner.run(plan, Map.of("x", x), "y").data().mismatch(first.data()))
             .as(plan.kernel())
             .isEqualTo(-1);
       }
@@ -105,13 +106,17 @@ class ReduceTest {
     assertThat(kernel(4096, 16_384)).isEqualTo("reduce_sum_f32_block_v4");
     assertThat(kernel(1 << 20, 64)).isEqualTo("reduce_sum_f32_warp_v4");
     var tall =
-        Runs.plans("reduce", Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)), Map.of("axis", 0));
+        Runner.plans(
+            Runner.op("reduce"),
+            Map.of("x", TensorType.of(DType.F16, 1 << 20, 64)),
+            Map.of("axis", 0));
     assertThat(tall.getFirst().kernel()).isEqualTo("reduce_sum_f16_columns_to_v8");
     assertThat(tall.getFirst().workspaceBytes()).isPositive();
   }
 
   private static String kernel(long rows, long n) {
-    var plans = Runs.plans("reduce", Map.of("x", TensorType.of(DType.F32, rows, n)), Map.of());
+    var plans =
+        Runner.plans(Runner.op("reduce"), Map.of("x", TensorType.of(DType.F32, rows, n)), Map.of());
     return plans.getFirst().kernel();
   }
 
@@ -119,11 +124,13 @@ class ReduceTest {
   void anyDimensionCanGo() {
     var x = HostTensor.of(TensorType.of(DType.F64, 2, 3, 2), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
     for (var axis : List.of(1, -2)) {
-      var y = Runs.run("reduce", Map.of("x", x), Map.of("axis", axis, "kind", "max"));
+      var y =
+          Runner.run(Runner.op("reduce"), Map.of("x", x), Map.of("axis", axis, "kind", "max"), "y");
       assertThat(y.type()).isEqualTo(TensorType.of(DType.F64, 2, 2));
       assertThat(y.toDoubles()).containsExactly(5, 6, 11, 12);
     }
-    var indices = Runs.run("argmax", Map.of("x", x), Map.of("axis", 0, "outDtype", "i32"));
+    var indices =
+        Runner.run(Runner.op("argmax"), Map.of("x", x), Map.of("axis", 0, "outDtype", "i32"), "y");
     assertThat(indices.type()).isEqualTo(TensorType.of(DType.I32, 3, 2));
     assertThat(indices.toDoubles()).containsOnly(1);
   }

@@ -6,6 +6,7 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.Map;
@@ -24,7 +25,7 @@ class RefusalsTest {
       Map<String, ?> attributes,
       Class<? extends OpException> kind,
       String message) {
-    assertThatThrownBy(() -> Runs.plans(op, inputs, attributes))
+    assertThatThrownBy(() -> Runner.plans(Runner.op(op), inputs, attributes))
         .isInstanceOf(kind)
         .hasMessage(message);
   }
@@ -145,7 +146,7 @@ class RefusalsTest {
 
   @Test
   void anOldDeviceIsRefused() {
-    var op = Runs.op("relu");
+    var op = Runner.op("relu");
     assertThatThrownBy(() ->
             op.plans(
                 Map.of("x", f32(3)),

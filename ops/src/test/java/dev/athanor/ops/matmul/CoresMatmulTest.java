@@ -11,9 +11,10 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -30,8 +31,7 @@ class CoresMatmulTest {
 
   private static List<? extends Plan> plans(
       Map<String, HostTensor> inputs, Map<String, ?> attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     return MATMUL.plans(types, Attributes.of(MATMUL.description(), attributes), TestDevices.H200);
   }
 
@@ -48,6 +48,7 @@ class CoresMatmulTest {
       for (int i = 0; i < c.length; i++) {
         assertThat(Math.abs(c[i] - exact[i])).as("%s at %d", plan.kernel(), i).isLessThan(1e-4);
       }
+      assertThat(Tolerance.relative(1e-4).error(c, exact)).as(plan.kernel()).isLessThan(1e-4);
     }
   }
 
@@ -85,8 +86,8 @@ class CoresMatmulTest {
           var same = byName.get(plan.kernel());
           if (same != null) {
             compared++;
-            var whole = Runner.bytes(Runner.run(same, batched, "c"));
-            var own = Runner.bytes(Runner.run(plan, single, "c"));
+            var whole = Tensors.bytes(Runner.run(same, batched, "c"));
+            var own = Tensors.bytes(Runner.run(plan, single, "c"));
             int from = (i * 3 + j) * own.length;
             assertThat(Arrays.copyOfRange(whole, from, from + own.length))
                 .as(plan.kernel())

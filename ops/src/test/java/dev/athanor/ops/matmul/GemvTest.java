@@ -14,13 +14,13 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -134,21 +134,9 @@ class GemvTest {
     var exact = Objects.requireNonNull(GEMV.reference(inputs, attributes).get("y"));
     for (var plan : plans(dtype, transposeA, 333, 512)) {
       var result = Runner.run(plan, inputs, "y").toDoubles();
-      assertThat(cosine(result, exact)).as(plan.kernel()).isGreaterThan(0.9999);
-      assertThat(greatest(result)).as(plan.kernel()).isEqualTo(greatest(exact));
+      assertThat(Tensors.cosine(result, exact)).as(plan.kernel()).isGreaterThan(0.9999);
+      assertThat(Tensors.greatest(result)).as(plan.kernel()).isEqualTo(Tensors.greatest(exact));
     }
-  }
-
-  private static double cosine(double[] x, double[] y) {
-    return dot(x, y) / Math.sqrt(dot(x, x) * dot(y, y));
-  }
-
-  private static double dot(double[] x, double[] y) {
-    return IntStream.range(0, x.length).mapToDouble(i -> x[i] * y[i]).sum();
-  }
-
-  private static int greatest(double[] x) {
-    return IntStream.range(0, x.length).reduce((i, j) -> x[j] > x[i] ? j : i).orElseThrow();
   }
 
   /** No atomics: repeated runs give the same bits, those of parts of K among them. */
@@ -164,7 +152,7 @@ class GemvTest {
   }
 
   private static byte[] bytes(Plan plan, Map<String, HostTensor> inputs, String output) {
-    return Runner.bytes(Runner.run(plan, inputs, output));
+    return Tensors.bytes(Runner.run(plan, inputs, output));
   }
 
   @Test

@@ -32,8 +32,7 @@ class MatmulBackwardTest {
 
   private static Map<String, double[]> gradients(
       Map<String, HostTensor> inputs, Attributes attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     var plan = BACKWARD.plan(types, attributes, TestDevices.H200);
     var results = new HashMap<String, double[]>();
     Runner.run(plan, inputs).forEach((name, tensor) -> results.put(name, tensor.toDoubles()));

@@ -14,9 +14,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.profile.OpProfile;
-import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.IntBinaryOperator;
 import org.junit.jupiter.api.Test;
@@ -63,11 +61,16 @@ class MatmulInt8Test {
 
   /** Every plan gives the sums bit for bit. */
   private static void exact(HostTensor a, HostTensor b) {
+    exact(a, b, Integer.MAX_VALUE);
+  }
+
+  private static void exact(HostTensor a, HostTensor b, int mostPlans) {
     var inputs = Map.of("a", a, "b", b);
     var attributes = attributes("i32");
     var expected = MATMUL.reference(inputs, attributes).get("c");
-    for (var plan : MATMUL.plans(types(inputs), attributes, TestDevices.H200)) {
-      var c = Objects.requireNonNull(Runner.run(plan, inputs).get("c"));
+    var plans = Runner.plans(MATMUL, inputs, attributes);
+    for (var plan : plans.subList(0, Math.min(mostPlans, plans.size()))) {
+      var c = Runner.run(plan, inputs, "c");
       assertThat(c.type().dtype()).isEqualTo(DType.I32);
       assertThat(c.toDoubles()).as(plan.kernel()).isEqualTo(expected);
     }
@@ -77,18 +80,37 @@ class MatmulInt8Test {
     return Attributes.of(MATMUL.description(), Map.of("outDtype", out));
   }
 
-  private static Map<String, TensorType> types(Map<String, HostTensor> inputs) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
-    return types;
-  }
-
   @ParameterizedTest
   @EnumSource
   void patternsAreMultipliedExactly(Pattern pattern) {
     exact(pattern.tensor(17, 64), Pattern.ASCENDING.tensor(64, 40));
     exact(Pattern.ASCENDING.tensor(17, 64), pattern.tensor(64, 40));
     exact(pattern.tensor(16, 32), pattern.tensor(32, 8));
+  }
+
+  /** Products as great as they get, of which none may saturate on the way. */
+  @ParameterizedTest
+  @CsvSource({"LEAST, LEAST", "LEAST, GREATEST", "GREATEST, GREATEST"})
+  void extremesAreMultipliedExactly(Pattern a, Pattern b) {
+    exact(a.tensor(16, 64), b.tensor(64, 16));
+    var scaled =
+        Map.of(
+            "a", a.tensor(16, 64),
+            "b", b.tensor(64, 16),
+            "scale", HostTensor.of(TensorType.of(DType.F32), 1));
+    for (var c : Runner.all(MATMUL, scaled, Map.of("outDtype", "f32"), "c").values()) {
+      assertThat(c).containsOnly(64.0 * a.value(0, 0) * b.value(0, 0));
+    }
+  }
+
+  /** The greatest K, whose sums come within 16384 of 2^31. */
+  @Test
+  void theLongestSumsFit() {
+    int k = 131_071;
+    int sum = k * 128 * 128;
+    var inputs = Map.of("a", Pattern.LEAST.tensor(1, k), "b", Pattern.LEAST.tensor(k, 1));
+    assertThat(Runner.run(MATMUL, inputs, Map.of("outDtype", "i32"), "c").toDoubles())
+        .containsOnly(sum);
   }
 
   /** A single 1 brings each row of b, and each column of a, to its place. */
@@ -105,8 +127,30 @@ class MatmulInt8Test {
     }
   }
 
+  /** Each fragment of a, 16 by 32, has its 1 at another place, and so has each of b, 32 by 8. */
+  @Test
+  void aSingleOneMayBeAnywhere() {
+    exact(
+        filled(16 * 512, 32, (i, j) -> i % 16 == i / 16 / 32 && j == i / 16 % 32 ? 1 : 0),
+        Pattern.ASCENDING.tensor(32, 16),
+        1);
+    exact(
+        Pattern.ASCENDING.tensor(16, 32),
+        filled(32, 8 * 256, (i, j) -> j % 8 == j / 8 / 32 && i == j / 8 % 32 ? 1 : 0),
+        1);
+  }
+
   @ParameterizedTest
-  @CsvSource({"16, 8, 32", "64, 64, 32", "64, 64, 128", "17, 8, 32", "16, 13, 32", "33, 65, 31"})
+  @CsvSource({
+    "16, 8, 32",
+    "64, 64, 32",
+    "64, 64, 128",
+    "128, 128, 128",
+    "256, 256, 256",
+    "17, 8, 32",
+    "16, 13, 32",
+    "33, 65, 31"
+  })
   void randomBytesAreMultipliedExactly(int m, int n, int k) {
     var draw = new Draw(new SplittableRandom(3));
     exact(
@@ -130,8 +174,8 @@ class MatmulInt8Test {
             "bScale",
             HostTensor.of(TensorType.of(DType.F32, 1), 0.3f));
     float nearest = (float) ((3 + 1600.0 * 127 * 127) * 0.1f * 0.3f);
-    for (var plan : MATMUL.plans(types(inputs), attributes("f32"), TestDevices.H200)) {
-      assertThat(Objects.requireNonNull(Runner.run(plan, inputs).get("c")).toDoubles())
+    for (var plan : MATMUL.plans(HostTensor.types(inputs), attributes("f32"), TestDevices.H200)) {
+      assertThat(Runner.run(plan, inputs, "c").toDoubles())
           .as(plan.kernel())
           .containsExactly(nearest);
     }

@@ -85,6 +85,18 @@ class MatmulPlannerTest {
   }
 
   @Test
+  void aDeviceWithoutTheseTensorCoresIsRefused() {
+    assertThatThrownBy(() ->
+            MATMUL.plan(
+                inputs(DType.F16, 64, 64, 64),
+                attributes(Map.of()),
+                TestDevices.of(Target.of("sm_70"), 80, 98_304)))
+        .isInstanceOf(OpException.UnsupportedOnDevice.class)
+        .hasMessageStartingWith("test device (sm_70) cannot compute this product of f16: ")
+        .hasMessageContaining("it needs sm_80, the device is sm_70");
+  }
+
+  @Test
   void numbersOfEightBitsNeedSm89() {
     assertThatThrownBy(() ->
             MATMUL.plan(

@@ -1,17 +1,24 @@
 package dev.athanor.ops.matmul;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
 
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
+import dev.athanor.ops.HostRun;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -35,8 +42,7 @@ class TensorMatmulTest {
 
   /** The plans on tensor cores. */
   private static List<LaunchPlan> plans(Map<String, HostTensor> inputs, Map<String, ?> attributes) {
-    var types = new HashMap<String, TensorType>();
-    inputs.forEach((name, tensor) -> types.put(name, tensor.type()));
+    var types = HostTensor.types(inputs);
     return MATMUL
         .plans(types, Attributes.of(MATMUL.description(), attributes), TestDevices.H200)
         .stream()
@@ -56,7 +62,7 @@ class TensorMatmulTest {
   }
 
   private static double[] c(LaunchPlan plan, Map<String, HostTensor> inputs) {
-    return Objects.requireNonNull(Runner.run(plan, inputs).get("c")).toDoubles();
+    return Runner.run(plan, inputs, "c").toDoubles();
   }
 
   private static HostTensor filled(TensorType type, boolean transposed, IntBinaryOperator value) {
@@ -143,6 +149,73 @@ class TensorMatmulTest {
     }
   }
 
+  /**
+   * Whole fragments and odd edges, and a K of 24 and 31, which are no multiples of what an
+   * instruction takes: beyond the edges stand zeros.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "16, 8, 16",
+    "32, 16, 32",
+    "128, 8, 16",
+    "64, 64, 64",
+    "7, 5, 16",
+    "15, 7, 16",
+    "17, 9, 16",
+    "33, 17, 16",
+    "100, 50, 64",
+    "64, 64, 24",
+    "17, 9, 31"
+  })
+  void halvesOfEveryShapeAreMultiplied(int m, int n, int k) {
+    var draw = new Draw(new SplittableRandom(2));
+    var inputs = Map.of("a", draw.normal(DType.F16, m, k), "b", draw.normal(DType.F16, k, n));
+    var attributes = Attributes.of(MATMUL.description(), attributes(DType.F16, false, false));
+    // far less than K·2⁻¹⁰ times the greatest of a and of b
+    Runner.verify(
+        MATMUL, List.of(new Op.Case(inputs, attributes, Map.of("c", Tolerance.maximum(1e-4)))));
+  }
+
+  /**
+   * Sampled elements of the tile of the first block, the only one that is run. Tensor cores cut
+   * sums off, which adds up along K.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "F16, 1023, 1023, 1024, 1, 1",
+    "BF16, 256, 256, 256, 1, 1",
+    "BF16, 512, 512, 512, 200, 200",
+    "BF16, 512, 512, 512, 2e14, 2e14",
+    "BF16, 512, 512, 512, 1e-9, 1e-9",
+    "BF16, 512, 512, 512, 2e-38, 1e10",
+    "BF16, 2048, 2048, 2048, 1, 1",
+    "BF16, 4096, 4096, 4096, 1, 1"
+  })
+  void aTileOfALargeProductIsRight(DType dtype, int m, int n, int k, double ofA, double ofB) {
+    var draw = new Draw(new SplittableRandom(5));
+    var inputs =
+        Map.of(
+            "a", draw.normal(0, ofA, TensorType.of(dtype, m, k)),
+            "b", draw.normal(0, ofB, TensorType.of(dtype, k, n)));
+    var attributes = Attributes.of(MATMUL.description(), attributes(dtype, false, false));
+    var plan = plans(inputs, attributes(dtype, false, false)).getFirst();
+    var tile = ((TensorVariant) plan.steps().getFirst().variant()).tile();
+    var cells =
+        new SplittableRandom(6)
+            .longs(100, 0, (long) tile.m() * tile.n())
+            .map(i -> i / tile.n() * n + i % tile.n())
+            .toArray();
+    var exact = MATMUL.reference(inputs, attributes, "c", cells);
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withBlocks(1))) {
+      var c = HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c");
+      for (int i = 0; i < cells.length; i++) {
+        assertThat(Objects.requireNonNull(c).get(cells[i]) / (ofA * ofB))
+            .as("%s at %d", plan.kernel(), cells[i])
+            .isCloseTo(exact[i] / (ofA * ofB), within(1e-6 * k));
+      }
+    }
+  }
+
   /** K is added in the same order whatever the tile, if one block has all of it. */
   @ParameterizedTest
   @EnumSource(names = {"F16", "BF16", "F32", "E4M3"})
@@ -212,9 +285,12 @@ class TensorMatmulTest {
   @ValueSource(doubles = {1, 200, 2e14, 1e-9, 1e-18})
   void bf16KeepsItsRange(double magnitude) {
     var draw = new Draw(new SplittableRandom(10));
-    var type = TensorType.of(DType.BF16, 64, 64);
-    var inputs = Map.of("a", draw.normal(0, magnitude, type), "b", draw.normal(0, magnitude, type));
-    near(inputs, x -> 1e-5 * magnitude * magnitude * 8);
+    for (int n : new int[] {32, 64}) {
+      var type = TensorType.of(DType.BF16, n, n);
+      var inputs =
+          Map.of("a", draw.normal(0, magnitude, type), "b", draw.normal(0, magnitude, type));
+      near(inputs, x -> 1e-5 * magnitude * magnitude * 8);
+    }
   }
 
   @Test

@@ -6,13 +6,16 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Random;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
@@ -28,8 +31,8 @@ class Int4Test {
 
   private static Map<String, HostTensor> ones(int m, int n, int k, long word, double... scales) {
     return Map.of(
-        "a", Products.filled(TensorType.of(DType.F16, m, k), 1),
-        "packed", Products.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
+        "a", Tensors.filled(TensorType.of(DType.F16, m, k), 1),
+        "packed", Tensors.filled(TensorType.of(DType.U32, n, k / 8), (double) word),
         "scales",
             HostTensor.of(
                 TensorType.of(DType.F16, scales.length, n),
@@ -46,7 +49,7 @@ class Int4Test {
   @CsvSource({"0x11111111, 128", "0x88888888, -1024", "0x77777777, 896", "0xFFFFFFFF, -128"})
   void equalWeightsAddUp(String word, double sum) {
     var inputs = ones(16, 8, 128, Long.decode(word), 1);
-    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(sum);
     }
   }
@@ -54,7 +57,7 @@ class Int4Test {
   @Test
   void everyGroupHasItsScale() {
     var inputs = ones(17, 13, 256, 0x11111111, 1, 2);
-    for (var c : Products.all(OP, Map.of(), inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, Map.of(), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(384);
     }
   }
@@ -68,13 +71,12 @@ class Int4Test {
     inputs.put("a", draw.normal(DType.F16, 17, k));
     var given = Attributes.of(OP.description(), Map.of("groupSize", -1, "outDtype", "f32"));
     int split = 0;
-    for (var plan : OP.plans(Problems.types(inputs), given, TestDevices.H200)) {
+    for (var plan : OP.plans(HostTensor.types(inputs), given, TestDevices.H200)) {
       if (plan.kernel().startsWith("mma") && plan.kernel().contains("split")) {
         split++;
         assertThat(plan.kernels()).hasSize(2);
-        var first = Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c")));
-        assertThat(first)
-            .isEqualTo(Runner.bytes(Objects.requireNonNull(Runner.run(plan, inputs).get("c"))));
+        var first = Runner.run(plan, inputs, "c").data();
+        assertThat(Runner.run(plan, inputs, "c").data().mismatch(first)).isEqualTo(-1);
       }
     }
     assertThat(split).isPositive();
@@ -85,29 +87,21 @@ class Int4Test {
   @ValueSource(strings = {"k-packed", "gptq"})
   void nibblesGoAlongK(String layout) {
     var inputs = new HashMap<String, HostTensor>();
-    inputs.put("a", identity(8));
+    inputs.put("a", Tensors.identity(DType.F16, 8));
     boolean signed = layout.equals("k-packed");
     inputs.put(
         "packed",
-        Products.filled(
+        Tensors.filled(
             signed ? TensorType.of(DType.U32, 13, 1) : TensorType.of(DType.U32, 1, 13),
             0x87654321L));
-    inputs.put("scales", Products.filled(TensorType.of(DType.F16, 1, 13), 0.5));
-    for (var c : Products.all(OP, Map.of("layout", layout), inputs, "c").entrySet()) {
+    inputs.put("scales", Tensors.filled(TensorType.of(DType.F16, 1, 13), 0.5));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", layout), "c").entrySet()) {
       for (int i = 0; i < c.getValue().length; i++) {
         int nibble = i / 13 + 1;
         double expected = signed ? nibble < 8 ? nibble : -8 : nibble - 8;
         assertThat(c.getValue()[i]).as(c.getKey()).isEqualTo(expected / 2);
       }
     }
-  }
-
-  private static HostTensor identity(int k) {
-    var values = new double[k * k];
-    for (int i = 0; i < k; i++) {
-      values[i * k + i] = 1;
-    }
-    return HostTensor.of(TensorType.of(DType.F16, k, k), values);
   }
 
   /**
@@ -152,7 +146,7 @@ class Int4Test {
     var scales = new Draw(random).uniform(0.5, 2, TensorType.of(DType.F16, 2, n));
     var inputs =
         Map.of(
-            "a", identity(k),
+            "a", Tensors.identity(DType.F16, k),
             "packed",
                 HostTensor.of(
                     awq ? TensorType.of(DType.U32, k, n / 8) : TensorType.of(DType.U32, k / 8, n),
@@ -161,7 +155,7 @@ class Int4Test {
             "zeros", HostTensor.of(TensorType.of(DType.U32, 2, n / 8), packedZeros));
     var attributes =
         Map.of("layout", layout, "groupSize", 32, "zeroFormat", zeroFormat, "outDtype", "f32");
-    for (var c : Products.all(OP, attributes, inputs, "c").entrySet()) {
+    for (var c : Runner.all(OP, inputs, attributes, "c").entrySet()) {
       for (int i = 0; i < k * n; i++) {
         int group = i / n / 32;
         double exact =
@@ -177,48 +171,137 @@ class Int4Test {
   @Test
   void zerosOfGptqAreLessOneUnlessItIsSaid() {
     var inputs = new HashMap<String, HostTensor>(ones(2, 8, 32, 0x99999999L, 1));
-    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
-    inputs.put("zeros", Products.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
-    for (var c : Products.all(OP, Map.of("layout", "gptq"), inputs, "c").entrySet()) {
+    inputs.put("packed", Tensors.filled(TensorType.of(DType.U32, 4, 8), 0x99999999L));
+    inputs.put("zeros", Tensors.filled(TensorType.of(DType.U32, 1, 1), 0x77777777L));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", "gptq"), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(32);
     }
-    inputs.put("packed", Products.filled(TensorType.of(DType.U32, 32, 1), 0x99999999L));
-    for (var c : Products.all(OP, Map.of("layout", "awq"), inputs, "c").entrySet()) {
+    inputs.put("packed", Tensors.filled(TensorType.of(DType.U32, 32, 1), 0x99999999L));
+    for (var c : Runner.all(OP, inputs, Map.of("layout", "awq"), "c").entrySet()) {
       assertThat(c.getValue()).as(c.getKey()).containsOnly(64);
     }
   }
 
+  /** A scale for each column and group; groups of 64 and a last one that is not full, too. */
+  @ParameterizedTest
+  @CsvSource({
+    "64, 64, 128, 128",
+    "128, 128, 256, 128",
+    "256, 256, 512, 128",
+    "17, 13, 256, 128",
+    "16, 8, 128, 64",
+    "16, 8, 192, 64",
+    "17, 13, 192, 128"
+  })
+  void everyColumnAndGroupHasItsScale(int m, int n, int k, int group) {
+    var draw = new Draw(new Random(6));
+    var inputs =
+        Map.of(
+            "a", draw.normal(DType.F16, m, k),
+            "packed", draw.bytes(TensorType.of(DType.U32, n, k / 8)),
+            "scales", draw.uniform(0.01, 0.1, TensorType.of(DType.F16, Math.ceilDiv(k, group), n)));
+    var attributes = Attributes.of(OP.description(), Map.of("groupSize", group, "outDtype", "f32"));
+    Runner.verify(
+        OP, List.of(new Op.Case(inputs, attributes, Map.of("c", Tolerance.relative(1e-3)))));
+  }
+
   /**
-   * Weights that are quantised as GPTQ's simplest form does, scale = max |w| / 7 for each group,
-   * come back within half a scale.
+   * Weights as GPTQ's simplest form quantises them, in groups of 32: scale = max |w| / 7 for each
+   * group, and w / scale rounded and brought between -8 and 7.
    */
+  private record Quantised(HostTensor packed, HostTensor scales) {
+
+    /**
+     * Quantises weights.
+     *
+     * @param w of shape [N, K]
+     */
+    static Quantised of(HostTensor w) {
+      int n = (int) w.type().shape().extent(0);
+      int k = (int) w.type().shape().extent(1);
+      var scales = HostTensor.zeros(TensorType.of(DType.F16, k / 32, n));
+      var packed = HostTensor.zeros(TensorType.of(DType.U32, n, k / 8));
+      for (int column = 0; column < n; column++) {
+        for (int group = 0; group < k / 32; group++) {
+          double greatest = 0;
+          for (int i = 0; i < 32; i++) {
+            greatest = Math.max(greatest, Math.abs(w.get(column * k + group * 32 + i)));
+          }
+          DType.F16.write(scales.data(), (long) group * n + column, greatest / 7);
+        }
+        for (int word = 0; word < k / 8; word++) {
+          long bits = 0;
+          for (int i = 0; i < 8; i++) {
+            double scale = scales.get((long) (word / 4) * n + column);
+            long q = Math.clamp((long) Math.rint(w.get(column * k + word * 8 + i) / scale), -8, 7);
+            bits |= (q & 15) << (4 * i);
+          }
+          DType.U32.writeLong(packed.data(), (long) column * (k / 8) + word, bits);
+        }
+      }
+      return new Quantised(packed, scales);
+    }
+
+    /** The quantised weight at k of a column. */
+    double weight(int column, int at) {
+      long words = packed.type().shape().extent(1);
+      long word = DType.U32.readLong(packed.data(), column * words + at / 8);
+      long q = word << (60 - 4 * (at % 8)) >> 60;
+      return q * scales.get(at / 32 * scales.type().shape().extent(1) + column);
+    }
+  }
+
+  @Test
+  void eightNibblesMakeAWord() {
+    var weights = Tensors.filled(TensorType.of(DType.F32, 1, 32), 7);
+    for (int i = 8; i < 32; i++) {
+      DType.F32.write(weights.data(), i, i < 16 ? 1 : -1);
+    }
+    assertThat(Quantised.of(weights).packed().toDoubles())
+        .containsExactly(0x77777777L, 0x11111111L, 0xFFFFFFFFL, 0xFFFFFFFFL);
+  }
+
+  /**
+   * Kernels compute with the very weights that quantisation left: those on tensor cores round them
+   * to f16, the others do not. They point where the weights did before.
+   */
+  @Test
+  void productsAreThoseOfTheQuantisedWeights() {
+    int m = 5;
+    int n = 24;
+    int k = 128;
+    var w = new Draw(new Random(7)).normal(DType.F32, n, k);
+    var quantised = Quantised.of(w);
+    var a = new Draw(new Random(8)).normal(DType.F16, m, k);
+    var inputs = Map.of("a", a, "packed", quantised.packed, "scales", quantised.scales);
+    var results = Runner.all(OP, inputs, Map.of("groupSize", 32, "outDtype", "f32"), "c");
+    assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
+    var half = HostTensor.zeros(TensorType.of(DType.F16, 1));
+    results.forEach((kernel, c) -> {
+      var chain = new double[m * n];
+      var unquantised = new double[m * n];
+      for (int i = 0; i < m * n; i++) {
+        for (int at = 0; at < k; at++) {
+          unquantised[i] += a.get((long) (i / n) * k + at) * w.get((long) (i % n) * k + at);
+          DType.F16.write(half.data(), 0, quantised.weight(i % n, at));
+          double weight = kernel.startsWith("mma") ? half.get(0) : quantised.weight(i % n, at);
+          chain[i] += a.get((long) (i / n) * k + at) * weight;
+        }
+      }
+      assertThat(Tolerance.maximum(1e-5).error(c, chain)).as(kernel).isLessThan(1e-5);
+      assertThat(Tensors.cosine(c, unquantised)).as(kernel).isGreaterThan(0.98);
+    });
+  }
+
   @Test
   void quantisedWeightsComeBack() {
     int k = 64;
     int n = 13;
     var w = new Draw(new Random(5)).normal(DType.F32, n, k);
-    var scales = HostTensor.zeros(TensorType.of(DType.F16, 2, n));
-    var words = new long[n * k / 8];
-    for (int column = 0; column < n; column++) {
-      for (int group = 0; group < 2; group++) {
-        double greatest = 0;
-        for (int i = 0; i < 32; i++) {
-          greatest = Math.max(greatest, Math.abs(w.get(column * k + group * 32 + i)));
-        }
-        DType.F16.write(scales.data(), (long) group * n + column, greatest / 7);
-      }
-      for (int i = 0; i < k; i++) {
-        double scale = scales.get((long) (i / 32) * n + column);
-        long q = Math.clamp((long) Math.rint(w.get(column * k + i) / scale), -8, 7);
-        words[(column * k + i) / 8] |= (q & 15) << (4 * (i % 8));
-      }
-    }
-    var packed = HostTensor.zeros(TensorType.of(DType.U32, n, k / 8));
-    for (int i = 0; i < words.length; i++) {
-      DType.U32.writeLong(packed.data(), i, words[i]);
-    }
-    var inputs = Map.of("x", packed, "scale", scales);
-    for (var y : Products.all(new Dequantize(), Map.of("groupSize", 32), inputs, "y").values()) {
+    var quantised = Quantised.of(w);
+    var scales = quantised.scales;
+    var inputs = Map.of("x", quantised.packed, "scale", scales);
+    for (var y : Runner.all(new Dequantize(), inputs, Map.of("groupSize", 32), "y").values()) {
       for (int i = 0; i < n * k; i++) {
         double scale = scales.get((long) (i % k / 32) * n + i / k);
         assertThat(Math.abs(y[i] - w.get(i))).isLessThanOrEqualTo(0.502 * scale);

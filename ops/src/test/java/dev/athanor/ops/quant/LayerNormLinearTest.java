@@ -8,7 +8,9 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
 import java.util.Map;
@@ -29,12 +31,12 @@ class LayerNormLinearTest {
   void constantRowsGiveBeta(DType dtype) {
     int k = 64;
     var inputs = new HashMap<String, HostTensor>();
-    inputs.put("x", Products.filled(TensorType.of(dtype, 3, k), 1024));
-    inputs.put("gamma", Products.filled(TensorType.of(dtype, k), 3));
-    inputs.put("beta", Products.filled(TensorType.of(dtype, k), 0.5));
-    inputs.put("w", Products.filled(TensorType.of(dtype, 5, k), 2));
-    inputs.put("bias", Products.filled(TensorType.of(dtype, 5), -1));
-    for (var y : Products.all(OP, Map.of(), inputs, "y").entrySet()) {
+    inputs.put("x", Tensors.filled(TensorType.of(dtype, 3, k), 1024));
+    inputs.put("gamma", Tensors.filled(TensorType.of(dtype, k), 3));
+    inputs.put("beta", Tensors.filled(TensorType.of(dtype, k), 0.5));
+    inputs.put("w", Tensors.filled(TensorType.of(dtype, 5, k), 2));
+    inputs.put("bias", Tensors.filled(TensorType.of(dtype, 5), -1));
+    for (var y : Runner.all(OP, inputs, Map.of(), "y").entrySet()) {
       assertThat(y.getValue()).as(y.getKey()).hasSize(15).containsOnly(63);
     }
   }
@@ -55,9 +57,9 @@ class LayerNormLinearTest {
     inputs.put("beta", draw.normal(DType.F32, 40));
     inputs.put("w", draw.normal(DType.F32, 7, 40));
     inputs.put("x", x);
-    var one = Products.all(OP, Map.of("epsilon", 0), inputs, "y").values().iterator().next();
+    var one = Runner.all(OP, inputs, Map.of("epsilon", 0), "y").values().iterator().next();
     inputs.put("x", moved);
-    var other = Products.all(OP, Map.of("epsilon", 0), inputs, "y").values().iterator().next();
+    var other = Runner.all(OP, inputs, Map.of("epsilon", 0), "y").values().iterator().next();
     for (int i = 0; i < one.length; i++) {
       assertThat(Math.abs(one[i] - other[i])).isLessThan(1e-5);
     }

@@ -1,14 +1,18 @@
 package dev.athanor.ops.quant;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
+import dev.athanor.ops.Tolerance;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -23,6 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Three projections in one launch. */
 class QkvTest {
 
+  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+
   /** Weights 1, 2 and 3 give K, 2·K and 3·K, wherever a block's tile lies. */
   @ParameterizedTest
   @CsvSource({
@@ -35,23 +41,23 @@ class QkvTest {
     var op = new QkvProject(int4);
     for (var in : List.of(DType.F16, DType.BF16)) {
       var inputs = new HashMap<String, HostTensor>();
-      inputs.put("x", Products.filled(TensorType.of(in, m, k), 1));
+      inputs.put("x", Tensors.filled(TensorType.of(in, m, k), 1));
       for (var letter : QkvProject.LETTERS) {
         int n = letter.equals("q") ? nq : nkv;
         int weight = 1 + QkvProject.LETTERS.indexOf(letter);
         inputs.put(
             "w" + letter,
             int4
-                ? Products.filled(
+                ? Tensors.filled(
                     TensorType.of(DType.U32, n, k / 8), (double) (0x11111111L * weight))
-                : Products.filled(TensorType.of(DType.I8, k, n), weight));
+                : Tensors.filled(TensorType.of(DType.I8, k, n), weight));
         inputs.put(
             "scale" + letter.toUpperCase(Locale.ROOT),
             int4
-                ? Products.filled(TensorType.of(DType.F16, 1, n), 1)
-                : Products.filled(TensorType.of(DType.F32), 1));
+                ? Tensors.filled(TensorType.of(DType.F16, 1, n), 1)
+                : Tensors.filled(TensorType.of(DType.F32), 1));
       }
-      var all = Products.all(op, Map.of(), inputs);
+      var all = Runner.all(op, inputs, Map.of());
       assertThat(all.keySet()).anyMatch(name -> name.startsWith("mma"));
       assertThat(all.keySet()).anyMatch(name -> name.startsWith("gemv"));
       all.forEach((kernel, outputs) -> {
@@ -64,13 +70,90 @@ class QkvTest {
     }
   }
 
+  /**
+   * Sizes as others test them, and M of no tile with N of no alignment, behind whose outputs guards
+   * stand. K of bytes may be anything, here 31 with an odd N.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "false, 64, 16, 16",
+    "false, 64, 16, 128",
+    "false, 64, 64, 64",
+    "false, 128, 64, 64",
+    "false, 64, 32, 512",
+    "false, 256, 128, 256",
+    "true, 64, 16, 128",
+    "true, 64, 16, 256",
+    "true, 64, 16, 1024",
+    "true, 64, 64, 128",
+    "true, 128, 32, 128",
+    "true, 128, 128, 256",
+    "false, 1, 18, 48",
+    "false, 1, 34, 48",
+    "false, 17, 18, 48",
+    "false, 17, 34, 48",
+    "false, 63, 18, 48",
+    "false, 63, 34, 48",
+    "false, 65, 18, 48",
+    "false, 65, 34, 48",
+    "false, 65, 17, 31",
+    "true, 1, 18, 128",
+    "true, 17, 34, 128",
+    "true, 63, 18, 128",
+    "true, 65, 34, 128"
+  })
+  void everySizeIsProjected(boolean int4, int m, int n, int k) {
+    var op = new QkvProject(int4);
+    var tolerance = Tolerance.relative(1e-3);
+    Runner.verify(
+        op,
+        List.of(
+            new Op.Case(
+                inputs(int4, m, n, k),
+                Attributes.of(op.description(), Map.of()),
+                Map.of("q", tolerance, "k", tolerance, "v", tolerance))));
+  }
+
+  private static Map<String, HostTensor> inputs(boolean int4, int m, int n, int k) {
+    var draw = new Draw(new Random(2));
+    var inputs = new HashMap<String, HostTensor>();
+    inputs.put("x", draw.normal(DType.F16, m, k));
+    for (var letter : QkvProject.LETTERS) {
+      inputs.put(
+          "w" + letter,
+          draw.bytes(int4 ? TensorType.of(DType.U32, n, k / 8) : TensorType.of(DType.I8, k, n)));
+      inputs.put(
+          "scale" + letter.toUpperCase(Locale.ROOT),
+          draw.uniform(
+              0.01,
+              0.02,
+              int4 ? TensorType.of(DType.F16, Math.ceilDiv(k, 128), n) : TensorType.of(DType.F32)));
+    }
+    return inputs;
+  }
+
+  /** Three runs, and with -Dathanor.sweep=true a hundred, and a problem that takes minutes. */
+  @ParameterizedTest
+  @CsvSource({"false, 256, 512, 1024", "true, 64, 128, 1024", "false, 2048, 512, 4096"})
+  void manyRunsGiveTheSameBits(boolean int4, int m, int n, int k) {
+    assumeTrue(m < 2048 || SWEEP);
+    var op = new QkvProject(int4);
+    var inputs = inputs(int4, m, n, k);
+    var plan = Runner.plans(op, inputs, Attributes.of(op.description(), Map.of())).getFirst();
+    var first = Runner.run(plan, inputs);
+    for (int run = 1; run < (SWEEP && m < 2048 ? 100 : 3); run++) {
+      Runner.run(plan, inputs)
+          .forEach((name, tensor) -> Tensors.equalBits(tensor, Tensors.get(first, name)));
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void itIsOneLaunch(boolean int4) {
     var op = new QkvProject(int4);
     for (var problem : op.cases(new Random(1), false)) {
       for (var plan :
-          op.plans(Problems.types(problem.inputs()), problem.attributes(), TestDevices.H200)) {
+          op.plans(HostTensor.types(problem.inputs()), problem.attributes(), TestDevices.H200)) {
         assertThat(plan.kernels()).hasSize(1);
         assertThat(plan.workspaceBytes()).isZero();
       }
@@ -90,15 +173,15 @@ class QkvTest {
       var problem = op.cases(new Random(3), true).getFirst();
       for (var plan :
           op.plans(
-              Problems.types(problem.inputs()),
+              HostTensor.types(problem.inputs()),
               new Attributes(problem.attributes().values()),
               TestDevices.H200)) {
         var first = Runner.run(plan, problem.inputs());
         var second = Runner.run(plan, problem.inputs());
         for (var output : plan.outputs().keySet()) {
-          assertThat(Runner.bytes(Objects.requireNonNull(first.get(output))))
+          assertThat(Tensors.bytes(Objects.requireNonNull(first.get(output))))
               .as("%s of %s", output, plan.kernel())
-              .isEqualTo(Runner.bytes(Objects.requireNonNull(second.get(output))));
+              .isEqualTo(Tensors.bytes(Objects.requireNonNull(second.get(output))));
         }
       }
     }

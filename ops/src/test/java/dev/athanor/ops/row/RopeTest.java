@@ -8,6 +8,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
@@ -16,7 +17,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -24,13 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What rotary embeddings are, by their properties. */
 class RopeTest {
 
-  private static final RowRig RIG = new RowRig();
-  private static final Op ROPE = RowRig.op("rope");
-
-  @AfterAll
-  static void close() {
-    RIG.close();
-  }
+  private static final Op ROPE = Runner.op("rope");
 
   private static Attributes attributes(Map<String, ?> given) {
     return Attributes.of(ROPE.description(), given);
@@ -39,7 +33,7 @@ class RopeTest {
   private static List<double[]> turn(
       Map<String, HostTensor> inputs, Map<String, ?> given, Tolerance tolerance) {
     var all = new ArrayList<double[]>();
-    for (var outputs : RIG.check(ROPE, inputs, attributes(given), tolerance)) {
+    for (var outputs : Runner.check(ROPE, inputs, attributes(given), tolerance)) {
       all.add(Objects.requireNonNull(outputs.get("y")).toDoubles());
     }
     return all;
@@ -169,7 +163,7 @@ class RopeTest {
 
   @Test
   void theNormComesFirst() {
-    var op = RowRig.op("rms-norm-rope");
+    var op = Runner.op("rms-norm-rope");
     var draw = new Draw(new Random(5));
     var cos = HostTensor.of(TensorType.of(DType.F32, 1, 2), 0, 1);
     var sin = HostTensor.of(TensorType.of(DType.F32, 1, 2), 1, 0);
@@ -180,7 +174,7 @@ class RopeTest {
       squares += each * each / 8;
     }
     for (var outputs :
-        RIG.check(
+        Runner.check(
             op,
             Map.of("x", x, "weight", weight, "cos", cos, "sin", sin),
             Attributes.of(op.description(), Map.of("heads", 2, "epsilon", 0)),

@@ -8,6 +8,7 @@ import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
@@ -20,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class RowPlannerTest {
 
   private static Plan plan(String name, Map<String, ?> attributes, Map<String, TensorType> inputs) {
-    var op = RowRig.op(name);
+    var op = Runner.op(name);
     return op.plan(inputs, Attributes.of(op.description(), attributes), TestDevices.H200);
   }
 
@@ -68,7 +69,7 @@ class RowPlannerTest {
 
   @Test
   void anOldDeviceIsRefused() {
-    var op = RowRig.op("softmax");
+    var op = Runner.op("softmax");
     assertThatThrownBy(() ->
             op.plan(
                 Map.of("x", TensorType.of(DType.F32, 2, 3)),
@@ -144,7 +145,7 @@ class RowPlannerTest {
         "rms-norm-rope | heads | 0 | attribute \"heads\" must be from 1 to 2147483647, got \"0\""
       })
   void refusesAttributes(String op, String name, String value, String message) {
-    assertThatThrownBy(() -> Attributes.of(RowRig.op(op).description(), Map.of(name, value)))
+    assertThatThrownBy(() -> Attributes.of(Runner.op(op).description(), Map.of(name, value)))
         .isInstanceOf(OpException.InvalidAttribute.class)
         .hasMessage(message);
   }

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.LaunchPlan;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.HashMap;
@@ -25,7 +26,7 @@ class RowProfileTest {
   /** The profiles of the launches of each plan, by its kernel. */
   private static Map<String, OpProfile> profiles(
       String name, DType dtype, int n, Map<String, ?> attributes) {
-    var op = RowRig.op(name);
+    var op = Runner.op(name);
     var types = new HashMap<String, TensorType>();
     for (var input : op.description().inputs()) {
       boolean shared = input.shape().equals("[N]");
@@ -123,7 +124,7 @@ class RowProfileTest {
   @ParameterizedTest
   @CsvSource({"half, F32, 64", "half, BF16, 128", "interleaved, F32, 64", "interleaved, F16, 128"})
   void ropeReadsEachPairOnce(String style, DType dtype, int d) {
-    var op = RowRig.op("rope");
+    var op = Runner.op("rope");
     int half = d / 2;
     var types =
         Map.of(

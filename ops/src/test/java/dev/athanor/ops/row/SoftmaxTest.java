@@ -8,6 +8,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
@@ -15,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -24,21 +24,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What softmax is, by its properties. */
 class SoftmaxTest {
 
-  private static final RowRig RIG = new RowRig();
-  private static final Op SOFTMAX = RowRig.op("softmax");
-  private static final Op DROPOUT = RowRig.op("softmax-dropout");
+  private static final Op SOFTMAX = Runner.op("softmax");
+  private static final Op DROPOUT = Runner.op("softmax-dropout");
   private static final Attributes PLAIN = Attributes.of(SOFTMAX.description(), Map.of());
   private static final Attributes CAUSAL =
       Attributes.of(SOFTMAX.description(), Map.of("causal", true));
 
-  @AfterAll
-  static void close() {
-    RIG.close();
-  }
-
   /** The results of every plan, each checked against the reference. */
   private static List<double[]> softmax(HostTensor x, Attributes attributes, Tolerance tolerance) {
-    return RIG.check(SOFTMAX, Map.of("x", x), attributes, tolerance).stream()
+    return Runner.check(SOFTMAX, Map.of("x", x), attributes, tolerance).stream()
         .map(outputs -> y(outputs))
         .toList();
   }
@@ -151,8 +145,8 @@ class SoftmaxTest {
   @Test
   void moreRowsThanTheSecondDimensionOfAGrid() {
     var x = HostTensor.zeros(TensorType.of(DType.F32, 70_000, 1));
-    var plan = RIG.plans(SOFTMAX, Map.of("x", x), PLAIN).getFirst();
-    assertThat(y(RIG.run(plan, Map.of("x", x)))).containsOnly(1);
+    var plan = Runner.plans(SOFTMAX, Map.of("x", x), PLAIN).getFirst();
+    assertThat(y(Runner.run(plan, Map.of("x", x)))).containsOnly(1);
   }
 
   @ParameterizedTest
@@ -163,11 +157,11 @@ class SoftmaxTest {
     var none = HostTensor.zeros(TensorType.of(dtype, 3, 65));
     var all = new Draw(new Random(6)).integers(1, 1, none.type());
     for (var outputs :
-        RIG.check(DROPOUT, Map.of("x", x, "mask", none), attributes, Tolerance.exact())) {
+        Runner.check(DROPOUT, Map.of("x", x, "mask", none), attributes, Tolerance.exact())) {
       assertThat(y(outputs)).containsOnly(0);
     }
     for (var outputs :
-        RIG.check(DROPOUT, Map.of("x", x, "mask", all), attributes, Tolerance.maximum(1e-6))) {
+        Runner.check(DROPOUT, Map.of("x", x, "mask", all), attributes, Tolerance.maximum(1e-6))) {
       assertThat(Arrays.stream(y(outputs)).sum()).isCloseTo(3 / 0.8, within(1e-5));
     }
   }
@@ -178,12 +172,12 @@ class SoftmaxTest {
     var mask = HostTensor.of(TensorType.of(DType.U8, 4), 0, 1, 2, 255);
     var attributes = Attributes.of(DROPOUT.description(), Map.of("probability", 0.5));
     for (var outputs :
-        RIG.check(
+        Runner.check(
             DROPOUT, Map.of("x", row(3, 3, 3, 3), "mask", mask), attributes, Tolerance.exact())) {
       assertThat(y(outputs)).containsExactly(0, 0.5, 0.5, 0.5);
     }
     for (var outputs :
-        RIG.check(
+        Runner.check(
             DROPOUT,
             Map.of("x", row(Double.NaN, 3, 3, 3), "mask", mask),
             attributes,

@@ -102,8 +102,7 @@ public final class RunCommand implements Callable<Integer> {
     }
     try {
       var given = op.description().byName(tensors);
-      var types = new LinkedHashMap<String, TensorType>();
-      given.forEach((input, tensor) -> types.put(input, tensor.type()));
+      var types = HostTensor.types(given);
       Catalogue.checkInputs(op.description(), types);
       var problem = new Problem(op, types, Attributes.of(op.description(), attributes));
       var opened = device.open();

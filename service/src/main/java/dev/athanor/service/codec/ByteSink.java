@@ -1,6 +1,8 @@
 package dev.athanor.service.codec;
 
 import dev.athanor.ops.DType;
+import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -11,6 +13,7 @@ final class ByteSink extends OutputStream {
   private static final int FIRST = 4096;
 
   private final long limit;
+  private final long expected;
   private final Runnable onOverflow;
   private byte[] bytes;
   private MemorySegment segment;
@@ -23,6 +26,7 @@ final class ByteSink extends OutputStream {
    */
   ByteSink(long expected, long limit, Runnable onOverflow) {
     this.limit = Math.min(limit, Integer.MAX_VALUE - 16);
+    this.expected = Math.clamp(expected, 0, this.limit);
     this.onOverflow = onOverflow;
     bytes = new byte[Math.clamp(expected, 0, FIRST)];
     segment = MemorySegment.ofArray(bytes);
@@ -56,13 +60,29 @@ final class ByteSink extends OutputStream {
     size += length;
   }
 
+  /**
+   * Reads some bytes, straight to where they stay.
+   *
+   * @return how many; -1 at the end
+   */
+  int read(InputStream in) throws IOException {
+    reserve(1);
+    int got = in.read(bytes, size, bytes.length - size);
+    size += Math.max(got, 0);
+    return got;
+  }
+
   private void reserve(int more) {
-    if (size + (long) more > limit) {
+    long needed = size + (long) more;
+    if (needed > limit) {
       onOverflow.run();
       throw new IllegalStateException("more than " + limit + " bytes");
     }
-    if (size + more > bytes.length) {
-      long grown = Math.max(Math.max(2L * bytes.length, FIRST), size + (long) more);
+    if (needed > bytes.length) {
+      long grown = Math.max(Math.max(2L * bytes.length, FIRST), needed);
+      if (needed >= expected / 4) {
+        grown = Math.max(grown, expected); // whoever sent a quarter is believed the rest
+      }
       bytes = Arrays.copyOf(bytes, (int) Math.min(grown, limit));
       segment = MemorySegment.ofArray(bytes);
     }

@@ -48,13 +48,19 @@ public final class Json {
    * @throws Failure with {@code malformed-body} when the text is no JSON
    */
   public static <T> T read(InputStream in, Function<JsonParser, T> reader) throws IOException {
+    return read(in, "the body", reader);
+  }
+
+  /** Reads a part of a body that is one JSON object; {@code what} is what errors call it. */
+  static <T> T read(InputStream in, String what, Function<JsonParser, T> reader)
+      throws IOException {
     try (var parser = FACTORY.createParser(ObjectReadContext.empty(), in)) {
       var first = parser.nextToken();
       if (first == null) {
-        throw malformed("the body is empty; it must be a JSON object");
+        throw malformed(what + " is empty; it must be a JSON object");
       }
       if (first != JsonToken.START_OBJECT) {
-        throw malformed("the body must be a JSON object, got " + name(first));
+        throw malformed(what + " must be a JSON object, got " + name(first));
       }
       var result = reader.apply(parser);
       if (parser.nextToken() != null) {
@@ -67,12 +73,12 @@ public final class Json {
       var at = e.getLocation();
       var where =
           at == null ? "" : " at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
-      throw malformed("the body is no valid JSON" + where + ": " + what(e));
+      throw malformed(what + " is no valid JSON" + where + ": " + reason(e));
     }
   }
 
   /** What is wrong, without the parser's own vocabulary. */
-  private static String what(JacksonException e) {
+  private static String reason(JacksonException e) {
     var text = e.getOriginalMessage();
     var line = text.lines().findFirst().orElse(text).replaceAll(" \\(start marker.*", "");
     return line.contains("`Stream") ? "too deep, or a name or number that is too long" : line;

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -50,6 +51,12 @@ public final class Npy {
    * @throws Failure with {@code invalid-tensor} or {@code unsupported-dtype}
    */
   public static HostTensor read(InputStream in, long limit, String field) throws IOException {
+    return read(in, limit, field, _ -> {});
+  }
+
+  /** Reads a file; {@code announced} is given the type before any data is read. */
+  public static HostTensor read(
+      InputStream in, long limit, String field, Consumer<TensorType> announced) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
       throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
@@ -72,6 +79,7 @@ public final class Npy {
       throw invalid(field, "the npy file ends within its header");
     }
     var header = Header.parse(new String(text, StandardCharsets.UTF_8), field);
+    announced.accept(header.stored());
     // Raw bytes first: bool is checked after, and byte order does not concern single bytes.
     var tensor = Tensors.read(header.stored(), in, limit, field);
     if (header.bigEndian) {

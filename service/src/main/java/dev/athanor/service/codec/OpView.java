@@ -27,7 +27,8 @@ public record OpView(
     }
   }
 
-  record Input(
+  /** An input. */
+  public record Input(
       String name,
       @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> aliases,
       String shape,
@@ -35,10 +36,11 @@ public record OpView(
       boolean optional,
       String meaning) {}
 
-  record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
+  /** An output. */
+  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
 
   /** An attribute whose default has its own type; null where it has none. */
-  record Attribute(
+  public record Attribute(
       String name,
       String type,
       @JsonProperty("default") @Nullable Object defaultValue,

@@ -5,16 +5,9 @@ import static dev.athanor.service.codec.Tensors.invalid;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -44,9 +37,8 @@ public final class TensorJson {
 
   private @Nullable DType dtype;
   private @Nullable List<Long> shape;
-  private @Nullable Elements elements;
+  private @Nullable JsonElements elements;
   private @Nullable ByteSink base64;
-  private byte @Nullable [] deferred;
   private @Nullable String handle;
 
   private TensorJson(JsonParser parser, String path, long limit) {
@@ -76,8 +68,8 @@ public final class TensorJson {
             dtype =
                 Tensors.dtype(
                     Json.string(parser, at("dtype"), Code.UNSUPPORTED_DTYPE), at("dtype"));
-        case "shape" -> shape = shape();
-        case "data" -> data();
+        case "shape" -> shape = shape(parser, at("shape"));
+        case "data" -> elements = JsonElements.read(parser, path, dtype, limit);
         case "base64" -> base64 = base64();
         case "handle" -> handle = Json.string(parser, at("handle"), Code.INVALID_TENSOR);
         default -> throw Json.unknown(path, key, KEYS);
@@ -87,7 +79,7 @@ public final class TensorJson {
   }
 
   private Source finish() {
-    boolean hasData = elements != null || deferred != null;
+    boolean hasData = elements != null;
     if (handle != null) {
       if (dtype != null || shape != null || hasData || base64 != null) {
         throw invalid(
@@ -108,35 +100,26 @@ public final class TensorJson {
     if (base64 != null) {
       return new Source.Inline(Tensors.checked(type, base64.toSegment(), at("base64")));
     }
-    if (dtype.isBlock()) {
-      throw invalid(
-          at("data"),
-          "%s is stored in blocks, which no list of numbers can say; send its bytes as base64"
-              .formatted(dtype.text()));
-    }
-    if (deferred != null) {
-      elements = replay(deferred, dtype);
-    }
-    var read = Objects.requireNonNull(elements);
-    if (read.count() != type.shape().elements()) {
-      throw invalid(
-          at("data"),
-          "%s takes %d numbers, got %d".formatted(type, type.shape().elements(), read.count()));
-    }
-    read.checkNesting(type);
-    return new Source.Inline(new HostTensor(type, read.sink.toSegment()));
+    return new Source.Inline(Objects.requireNonNull(elements).toTensor(type));
   }
 
-  private List<Long> shape() {
+  /**
+   * Reads a shape.
+   *
+   * @param parser at its list
+   * @param field where it stands in the request
+   * @throws Failure.Refused with {@code invalid-tensor} when it is no list of integers
+   */
+  public static List<Long> shape(JsonParser parser, String field) {
     if (parser.currentToken() != JsonToken.START_ARRAY) {
       throw invalid(
-          at("shape"),
+          field,
           "%s must be a list of integers, got %s"
-              .formatted(at("shape"), Json.name(parser.currentToken())));
+              .formatted(field, Json.name(parser.currentToken())));
     }
     var extents = new ArrayList<Long>();
     while (parser.nextToken() != JsonToken.END_ARRAY) {
-      var at = at("shape[" + extents.size() + "]");
+      var at = "%s[%d]".formatted(field, extents.size());
       if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT
           || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
         throw invalid(
@@ -146,8 +129,7 @@ public final class TensorJson {
       }
       extents.add(parser.getLongValue());
       if (extents.size() > Tensors.MAX_RANK) {
-        throw invalid(
-            at("shape"), "%s has more than %d dimensions".formatted(at("shape"), Tensors.MAX_RANK));
+        throw invalid(field, "%s has more than %d dimensions".formatted(field, Tensors.MAX_RANK));
       }
     }
     return extents;
@@ -171,252 +153,8 @@ public final class TensorJson {
     return sink;
   }
 
-  private void data() {
-    if (parser.currentToken() != JsonToken.START_ARRAY
-        && (parser.currentToken().isStructStart()
-            || parser.currentToken() == JsonToken.VALUE_NULL)) {
-      throw invalid(
-          at("data"),
-          "%s must be a list of numbers, got %s"
-              .formatted(at("data"), Json.name(parser.currentToken())));
-    }
-    if (dtype != null && !dtype.isBlock()) {
-      elements = new Elements(parser, dtype);
-      elements.read();
-    } else {
-      deferred = copy();
-    }
-  }
-
-  /** Keeps the text of data whose dtype comes after it: what a number means is not known yet. */
-  private byte[] copy() {
-    var text = new ByteArrayOutputStream();
-    try (var generator = Json.write(text)) {
-      int depth = 0;
-      for (var token = parser.currentToken(); ; token = parser.nextToken()) {
-        switch (token) {
-          case START_ARRAY -> {
-            generator.writeStartArray();
-            if (++depth > Tensors.MAX_RANK) {
-              throw tooDeep();
-            }
-          }
-          case END_ARRAY -> {
-            generator.writeEndArray();
-            depth--;
-          }
-          case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> generator.writeNumber(parser.getString());
-          case VALUE_STRING -> generator.writeString(excerpt(parser.getString()));
-          case VALUE_TRUE -> generator.writeBoolean(true);
-          case VALUE_FALSE -> generator.writeBoolean(false);
-          case VALUE_NULL -> generator.writeNull();
-          default -> generator.writeStartObject().writeEndObject();
-        }
-        if (token == JsonToken.START_OBJECT) {
-          parser.skipChildren();
-        }
-        if (depth == 0) {
-          break;
-        }
-      }
-    }
-    return text.toByteArray();
-  }
-
-  private Elements replay(byte[] text, DType dtype) {
-    try (var again = Json.parse(new ByteArrayInputStream(text))) {
-      again.nextToken();
-      var result = new Elements(again, dtype);
-      result.read();
-      return result;
-    }
-  }
-
-  /** Reads numbers, flat or nested, into bytes. */
-  private final class Elements {
-    private final JsonParser in;
-    private final DType type;
-    private final ByteSink sink;
-
-    /** How many members the first list of each depth has; later ones must have as many. */
-    private final long[] extents = new long[Tensors.MAX_RANK];
-
-    private final long[] index = new long[Tensors.MAX_RANK];
-    private int depth;
-    private int leafDepth = -1;
-
-    Elements(JsonParser in, DType type) {
-      this.in = in;
-      this.type = type;
-      sink = new ByteSink(0, limit, TensorJson.this::tooLarge);
-      Arrays.fill(extents, -1);
-    }
-
-    long count() {
-      return sink.size() / type.bytes();
-    }
-
-    void read() {
-      do {
-        var token = in.currentToken();
-        switch (token) {
-          case START_ARRAY -> {
-            if (depth == Tensors.MAX_RANK) {
-              throw tooDeep();
-            }
-            index[depth++] = 0;
-          }
-          case END_ARRAY -> {
-            depth--;
-            if (extents[depth] < 0) {
-              extents[depth] = index[depth];
-            } else if (extents[depth] != index[depth]) {
-              throw ragged(depth);
-            }
-            next();
-          }
-          default -> {
-            if (leafDepth < 0) {
-              leafDepth = depth;
-            } else if (leafDepth != depth) {
-              throw ragged(depth);
-            }
-            element(token);
-            next();
-          }
-        }
-        if (depth > 0) {
-          in.nextToken();
-        }
-      } while (depth > 0);
-    }
-
-    private void next() {
-      if (depth > 0) {
-        index[depth - 1]++;
-      }
-    }
-
-    private Failure ragged(int at) {
-      return invalid(
-          here(),
-          "%s is ragged: its lists of depth %d have different lengths"
-              .formatted(at("data"), at + 1));
-    }
-
-    /** Nested lists must have the shape; a flat list may stand for any. */
-    void checkNesting(TensorType of) {
-      var given = new ArrayList<Long>();
-      for (int d = 0; d < Math.max(leafDepth, 0); d++) {
-        given.add(extents[d]);
-      }
-      if (given.size() > 1 && !given.equals(of.shape().extents())) {
-        throw invalid(
-            at("data"),
-            "%s is nested as %s, but the shape is %s".formatted(at("data"), given, of.shape()));
-      }
-      if (given.isEmpty() && of.shape().rank() > 0) {
-        throw invalid(at("data"), "%s must be a list of numbers".formatted(at("data")));
-      }
-    }
-
-    /** The path of the element that is being read. */
-    private String here() {
-      var text = new StringBuilder(at("data"));
-      for (int d = 0; d < depth; d++) {
-        text.append('[').append(index[d]).append(']');
-      }
-      return text.toString();
-    }
-
-    private void element(JsonToken token) {
-      var room = sink.room(type);
-      long at = count();
-      try {
-        switch (token) {
-          case VALUE_NUMBER_INT -> integer(room, at);
-          case VALUE_NUMBER_FLOAT -> fraction(room, at);
-          case VALUE_STRING -> special(room, at, in.getString());
-          case VALUE_TRUE, VALUE_FALSE -> {
-            if (type != DType.BOOL) {
-              throw unfit(Json.name(token));
-            }
-            type.writeLong(room, at, token == JsonToken.VALUE_TRUE ? 1 : 0);
-          }
-          default -> throw unfit(Json.name(token));
-        }
-      } catch (IllegalArgumentException e) {
-        throw unfit(excerpt(in.getString()));
-      }
-      sink.advance(type);
-    }
-
-    private void integer(MemorySegment room, long at) {
-      if (in.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
-        if (!type.isFloat()) {
-          throw unfit(excerpt(in.getString()));
-        }
-        fraction(room, at);
-        return;
-      }
-      long value = in.getLongValue();
-      if (type == DType.F32) {
-        setFloat(room, at, value == 0 && in.getString().startsWith("-") ? -0.0f : (float) value);
-      } else if (value == 0 && type.isFloat() && in.getString().startsWith("-")) {
-        type.write(room, at, -0.0);
-      } else {
-        type.writeLong(room, at, value);
-      }
-    }
-
-    private void fraction(MemorySegment room, long at) {
-      // f32 is parsed as such: by way of double it would be rounded twice
-      double value = type == DType.F32 ? in.getFloatValue() : in.getDoubleValue();
-      if (Double.isInfinite(value)) {
-        throw unfit(excerpt(in.getString()));
-      }
-      type.write(room, at, value);
-    }
-
-    private static void setFloat(MemorySegment room, long at, float value) {
-      room.set(
-          ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN),
-          at * Float.BYTES,
-          Float.floatToRawIntBits(value));
-    }
-
-    private void special(MemorySegment room, long at, String text) {
-      double value =
-          switch (text) {
-            case "NaN" -> Double.NaN;
-            case "Infinity" -> Double.POSITIVE_INFINITY;
-            case "-Infinity" -> Double.NEGATIVE_INFINITY;
-            default ->
-                throw invalid(
-                    here(),
-                    "%s is \"%s\"; only \"NaN\", \"Infinity\" and \"-Infinity\" are strings"
-                        .formatted(here(), excerpt(text)));
-          };
-      if (!type.isFloat()) {
-        throw unfit("\"" + text + "\"");
-      }
-      type.write(room, at, value);
-    }
-
-    private Failure unfit(String value) {
-      return invalid(
-          here(), "%s is %s, which does not fit %s".formatted(here(), value, type.text()));
-    }
-  }
-
-  private Failure tooDeep() {
-    return invalid(
-        at("data"), "%s is nested deeper than %d lists".formatted(at("data"), Tensors.MAX_RANK));
-  }
-
   private void tooLarge() {
-    throw new Failure.Refused(
-        Code.TOO_LARGE, subject(), "%s has more than %d bytes of data".formatted(what(), limit));
+    throw Tensors.tooLarge(path, limit);
   }
 
   private String at(String key) {

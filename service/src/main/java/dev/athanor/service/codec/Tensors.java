@@ -20,6 +20,9 @@ public final class Tensors {
   /** More dimensions than any op takes; a bound for hostile input. */
   public static final int MAX_RANK = 16;
 
+  /** Ten years; longer leases are zero, which means for ever. */
+  public static final long LONGEST_LEASE_SECONDS = 315_360_000;
+
   private Tensors() {}
 
   /**
@@ -97,6 +100,20 @@ public final class Tensors {
    */
   public static HostTensor read(TensorType type, InputStream in, long limit, String field)
       throws IOException {
+    var tensor = readNext(type, in, limit, field);
+    if (in.read() >= 0) {
+      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
+    }
+    return tensor;
+  }
+
+  /**
+   * Reads the elements of a tensor, little-endian and row-major, after which there may be more.
+   *
+   * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the type says
+   */
+  public static HostTensor readNext(TensorType type, InputStream in, long limit, String field)
+      throws IOException {
     long bytes = type.bytes();
     if (bytes > limit) {
       throw new Failure.Refused(
@@ -105,17 +122,11 @@ public final class Tensors {
           "%s takes %d bytes; %d are the most".formatted(type, bytes, limit));
     }
     var sink = new ByteSink(bytes, bytes, () -> {});
-    var chunk = new byte[(int) Math.min(bytes, 1 << 16)];
     while (sink.size() < bytes) {
-      int got = in.read(chunk, 0, (int) Math.min(chunk.length, bytes - sink.size()));
-      if (got < 0) {
+      if (sink.read(in) < 0) {
         throw invalid(
             field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
       }
-      sink.write(chunk, 0, got);
-    }
-    if (in.read() >= 0) {
-      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, bytes));
     }
     return checked(type, sink.toSegment(), field);
   }
@@ -126,7 +137,7 @@ public final class Tensors {
    * @throws Failure with {@code invalid-tensor} when their number is wrong, or a bool is neither 0
    *     nor 1
    */
-  static HostTensor checked(TensorType type, MemorySegment data, String field) {
+  public static HostTensor checked(TensorType type, MemorySegment data, String field) {
     if (data.byteSize() != type.bytes()) {
       throw invalid(
           field,
@@ -145,16 +156,53 @@ public final class Tensors {
     return new HostTensor(type, data);
   }
 
+  /**
+   * Checks a name or a scope, which are short texts for people.
+   *
+   * @param field where it stands in the request
+   * @throws Failure with {@code invalid-attribute} when it is empty, longer than 128 characters or
+   *     has control characters
+   */
+  public static String label(String text, String field) {
+    if (text.isBlank() || text.length() > 128 || text.chars().anyMatch(Character::isISOControl)) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s is \"%s\"; it must have 1 to 128 printable characters"
+              .formatted(field, excerpt(text)));
+    }
+    return text;
+  }
+
+  /**
+   * The refusal of a tensor that is too large.
+   *
+   * @param tensor where it stands in the request; may be empty
+   */
+  static Failure tooLarge(String tensor, long limit) {
+    return new Failure.Refused(
+        Code.TOO_LARGE,
+        tensor.isEmpty() ? null : tensor,
+        "%s has more than %d bytes of data"
+            .formatted(tensor.isEmpty() ? "the tensor" : tensor, limit));
+  }
+
   static Failure invalid(@Nullable String field, String message) {
     return new Failure.Refused(Code.INVALID_TENSOR, field, message);
   }
 
   /** The beginning of a client's text, for error messages. */
   public static String excerpt(String text) {
-    var line = text.codePoints().limit(60).map(c -> Character.isISOControl(c) ? '?' : c);
+    var line = text.codePoints().limit(60).map(c -> isPrintable(c) ? c : '?');
     var start =
         line.collect(StringBuilder::new, StringBuilder::appendCodePoint, StringBuilder::append)
             .toString();
     return start.length() < text.length() ? start + "…" : start;
+  }
+
+  /** Half of a surrogate pair is no character, and cannot be written in an answer. */
+  private static boolean isPrintable(int codePoint) {
+    return !Character.isISOControl(codePoint)
+        && !(codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE);
   }
 }

@@ -1,7 +1,9 @@
 package dev.athanor.service.config;
 
+import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.RunSettings;
+import dev.athanor.service.security.SecuritySettings;
 import dev.athanor.service.tensor.TensorSettings;
 import jakarta.validation.Valid;
 import jakarta.validation.constraints.NotNull;
@@ -32,4 +34,6 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue RunSettings run,
     @Valid @NotNull @DefaultValue TuningSettings tuning,
     @Valid @NotNull @DefaultValue TensorSettings tensors,
-    @Valid @NotNull @DefaultValue RestSettings rest) {}
+    @Valid @NotNull @DefaultValue RestSettings rest,
+    @Valid @NotNull @DefaultValue GrpcSettings grpc,
+    @Valid @NotNull @DefaultValue SecuritySettings security) {}

@@ -9,6 +9,7 @@ import dev.athanor.ops.tune.BackgroundTuner;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.Tuner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.RestSettings;
@@ -90,6 +91,11 @@ class DeviceConfiguration {
   @Bean
   RestSettings restSettings(AthanorProperties properties) {
     return properties.rest();
+  }
+
+  @Bean
+  GrpcSettings grpcSettings(AthanorProperties properties) {
+    return properties.grpc();
   }
 
   @Bean

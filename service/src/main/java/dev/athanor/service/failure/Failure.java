@@ -19,6 +19,8 @@ public abstract sealed class Failure extends RuntimeException {
     INVALID_ATTRIBUTE,
     MISSING_INPUT,
     UNKNOWN_FIELD,
+    UNAUTHENTICATED,
+    FORBIDDEN,
     NOT_FOUND,
     UNKNOWN_OP,
     UNKNOWN_HANDLE,
@@ -90,13 +92,31 @@ public abstract sealed class Failure extends RuntimeException {
   }
 
   /** A request that is wrong, or that cannot be served whenever it is sent again. */
-  public static final class Refused extends Failure {
+  public static sealed class Refused extends Failure permits WrongReplica {
     public Refused(Code code, @Nullable String field, String message) {
       super(code, field, message, null);
     }
 
     public Refused(Code code, String message) {
       super(code, null, message, null);
+    }
+  }
+
+  /** A request that another replica can serve, since it has the tensor. */
+  public static final class WrongReplica extends Refused {
+    private final String replica;
+
+    public WrongReplica(String field, String handle, String replica) {
+      super(
+          Code.WRONG_REPLICA,
+          field,
+          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica));
+      this.replica = replica;
+    }
+
+    /** The mark of the replica. */
+    public String replica() {
+      return replica;
     }
   }
 

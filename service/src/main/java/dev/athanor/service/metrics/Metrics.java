@@ -1,6 +1,7 @@
 package dev.athanor.service.metrics;
 
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.service.failure.Failure;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
+import java.util.function.Supplier;
 import java.util.stream.LongStream;
 
 /** Records what {@link Meters} lists, for one device. */
@@ -89,6 +91,22 @@ public final class Metrics {
   /** An op was asked for, with this outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();
+  }
+
+  /**
+   * Does what an op was asked for and counts it by its outcome.
+   *
+   * @param op the name of one that there is, or clients could grow the metrics
+   */
+  public <T> T counted(String op, Supplier<T> work) {
+    try {
+      var result = work.get();
+      request(op, "ok");
+      return result;
+    } catch (Failure e) {
+      request(op, e.code().text());
+      throw e;
+    }
   }
 
   /** An op did this much work. */

@@ -35,16 +35,15 @@ class ConsoleConfiguration implements WebMvcConfigurer {
 
   @Override
   public void addInterceptors(InterceptorRegistry registry) {
-    registry.addInterceptor(new Headers()).addPathPatterns("/console/**");
+    registry.addInterceptor(new Policy()).addPathPatterns("/console/**");
   }
 
-  private static final class Headers implements HandlerInterceptor {
+  /** In place of the policy of answers, which may load nothing. */
+  private static final class Policy implements HandlerInterceptor {
     @Override
     public boolean preHandle(
         HttpServletRequest request, HttpServletResponse response, Object handler) {
       response.setHeader("Content-Security-Policy", POLICY);
-      response.setHeader("X-Content-Type-Options", "nosniff");
-      response.setHeader("Referrer-Policy", "no-referrer");
       return true;
     }
   }

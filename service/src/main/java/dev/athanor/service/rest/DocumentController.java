@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Op;
+import dev.athanor.service.security.Rules;
 import java.nio.charset.StandardCharsets;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
@@ -17,9 +18,9 @@ class DocumentController {
 
   private final byte[] document;
 
-  DocumentController(Catalogue catalogue) {
+  DocumentController(Catalogue catalogue, Rules rules) {
     document =
-        OpenApiDocument.of(catalogue.all().stream().map(Op::description).toList())
+        OpenApiDocument.of(catalogue.all().stream().map(Op::description).toList(), rules)
             .getBytes(StandardCharsets.UTF_8);
   }
 

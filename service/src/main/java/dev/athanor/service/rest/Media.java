@@ -15,6 +15,7 @@ import org.springframework.http.MediaType;
 enum Media {
   OCTET_STREAM("application/octet-stream"),
   NPY("application/x-npy"),
+  SAFETENSORS("application/x-safetensors"),
   JSON("application/json");
 
   private final String text;

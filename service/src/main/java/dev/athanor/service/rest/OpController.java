@@ -2,25 +2,28 @@ package dev.athanor.service.rest;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
 import dev.athanor.service.codec.PlanView;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RestController;
-import tools.jackson.core.JsonGenerator;
 
 /** The catalogue, and calls of its ops. */
 @RestController
@@ -78,31 +81,44 @@ class OpController {
   void run(
       @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    // names that nobody knows are counted together, or clients could grow the metrics
-    var label = catalogue.find(name).isPresent() ? name : "unknown";
-    try {
-      run(find(name), request, response);
-      metrics.request(label, "ok");
-    } catch (Failure e) {
-      metrics.request(label, e.code().text());
-      throw e;
-    }
+    Outcomes.count(
+        metrics, Outcomes.label(catalogue, name), () -> run(find(name), request, response));
   }
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     request.setAttribute(Problems.OP, op.description().name());
-    Media.ofBody(request, Media.JSON);
-    Media.ofAnswer(request, Media.JSON);
-    Requests.checkQuery(request, List.of());
+    var media = Media.ofBody(request, Media.JSON, Media.SAFETENSORS);
+    // where the client has no wish, it is answered as it asks
+    var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
+    var wanted = Media.ofAnswer(request, media, other);
     var terms = Requests.terms(request);
-    var body = Requests.body(request, settings.maxBodyBytes());
-    var asked = OpRequest.read(op, body, settings.maxBodyBytes(), terms);
+    long limit = settings.maxBodyBytes();
+    var body = Requests.body(request, limit);
+    var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();
+    OpRequest asked;
+    if (media == Media.JSON) {
+      Requests.checkQuery(request, List.of());
+      asked = OpRequest.read(op, body, limit, sayable, terms);
+    } else {
+      asked = OpRequest.ofSafetensors(op, request, body, limit, sayable, terms);
+    }
     var result = runner.run(asked.call());
     RunAnswers.timing(response, result.timing());
-    try (var out = answer(request, response)) {
+    response.setHeader("Vary", "Accept");
+    if (wanted == Media.SAFETENSORS) {
+      RunAnswers.safetensors(response, result, device);
+    } else {
+      json(response, asked, result);
+    }
+  }
+
+  private void json(HttpServletResponse response, OpRequest asked, Result result)
+      throws IOException {
+    response.setContentType(Media.JSON.text());
+    try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
-      out.writeStringProperty("op", op.description().name());
+      out.writeStringProperty("op", asked.call().op().description().name());
       out.writeStringProperty("device", device);
       out.writeStringProperty("kernel", result.kernel());
       RunAnswers.outputs(out, result.outputs(), asked.encodings());
@@ -136,12 +152,5 @@ class OpController {
     Media.ofAnswer(request, Media.JSON);
     response.setContentType(Media.JSON.text());
     Json.writeValue(response.getOutputStream(), value);
-  }
-
-  private static JsonGenerator answer(HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
-    Media.ofAnswer(request, Media.JSON);
-    response.setContentType(Media.JSON.text());
-    return Json.write(response.getOutputStream());
   }
 }

@@ -1,23 +1,32 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Terms;
+import dev.athanor.service.tensor.Handles;
+import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 
 /**
- * A request to run an op, as JSON has it.
+ * A request to run an op, as JSON has it, or a safetensors file and query parameters.
  *
  * @param encodings how outputs are to be written
  */
@@ -29,9 +38,106 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * Reads the body of {@code POST /ops/{op}}.
    *
    * @param limit how many bytes a tensor may have
+   * @param sayable the dtypes that the answer can say
    */
-  static OpRequest read(Op op, InputStream body, long limit, Terms terms) throws IOException {
-    return Json.read(body, parser -> new Reader(op.description(), parser, limit).read(op, terms));
+  static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, Terms terms)
+      throws IOException {
+    return Json.read(
+        body, parser -> new Reader(op.description(), parser, limit).read(op, sayable, terms));
+  }
+
+  /**
+   * Reads a body whose tensors are called as inputs are. Query parameters are attributes, inputs
+   * that are resident ({@code ?a=t_…}) and outputs ({@code ?c=handle}, {@code ?c=t_…}).
+   *
+   * @param limit how many bytes of data the file may have
+   * @param sayable the dtypes that the answer can say
+   */
+  static OpRequest ofSafetensors(
+      Op op,
+      HttpServletRequest request,
+      InputStream body,
+      long limit,
+      Set<DType> sayable,
+      Terms terms)
+      throws IOException {
+    var description = op.description();
+    var inputs = new HashMap<String, Call.Input>();
+    var attributes = new HashMap<String, Object>();
+    var outputs = new HashMap<String, Target>();
+    Requests.checkQuery(request, names(description));
+    request
+        .getParameterMap()
+        .forEach((name, values) -> {
+          if (description.attribute(name).isPresent()) {
+            attributes.put(name, values[0]);
+          } else if (description.input(name).isPresent()) {
+            inputs.put(name, new Call.Input.Resident(values[0]));
+          } else {
+            outputs.put(name, new Target(destination(name, values[0]), null));
+          }
+        });
+    var file = Safetensors.open(body, limit, "body");
+    for (var name : file.types().keySet()) {
+      if (description.input(name).isEmpty()) {
+        throw Json.unknown("inputs", name, inputNames(description));
+      }
+      if (inputs.containsKey(name)) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            "inputs." + name,
+            "inputs.%1$s is in the body, and a handle too as ?%1$s=; it may be one of them"
+                .formatted(name));
+      }
+    }
+    file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
+    return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
+  }
+
+  /** A call whose inline outputs have dtypes that the answer can say. */
+  private static Call call(
+      Op op,
+      Map<String, Call.Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Set<DType> sayable,
+      Terms terms) {
+    var inline = new Destination.Inline(sayable);
+    var targets = new HashMap<>(outputs);
+    targets.replaceAll((_, target) ->
+        target.destination() instanceof Destination.Inline
+            ? new Target(inline, target.dtype())
+            : target);
+    return new Call(op, inputs, attributes, targets, new Target(inline, null), terms);
+  }
+
+  private static List<String> names(OpDescription op) {
+    return Stream.of(
+            op.inputs().stream().flatMap(OpDescription.Input::names),
+            op.attributes().stream().map(OpDescription.Attribute::name),
+            op.outputs().stream().map(OpDescription.Output::name))
+        .flatMap(names -> names)
+        .toList();
+  }
+
+  private static Destination destination(String output, String text) {
+    if (Handles.isHandle(text)) {
+      return new Destination.Into(text);
+    }
+    return switch (text) {
+      case "inline" -> new Destination.Inline();
+      case "handle" -> new Destination.Keep();
+      default ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              "outputs." + output,
+              "%s is \"%s\"; an output is inline, handle, or the handle t_… of a tensor to write to"
+                  .formatted(output, Tensors.excerpt(text)));
+    };
+  }
+
+  private static List<String> inputNames(OpDescription op) {
+    return op.inputs().stream().map(OpDescription.Input::name).toList();
   }
 
   private static final class Reader {
@@ -49,7 +155,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       this.limit = limit;
     }
 
-    OpRequest read(Op runnable, Terms terms) {
+    OpRequest read(Op runnable, Set<DType> sayable, Terms terms) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();
@@ -62,13 +168,13 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
           default -> throw Json.unknown("", key, KEYS);
         }
       }
-      return new OpRequest(new Call(runnable, inputs, attributes, outputs, terms), encodings);
+      var call = call(runnable, inputs, attributes, outputs, sayable, terms);
+      return new OpRequest(call, encodings);
     }
 
     private void input(String name) {
       if (op.input(name).isEmpty()) {
-        throw Json.unknown(
-            "inputs", name, op.inputs().stream().map(OpDescription.Input::name).toList());
+        throw Json.unknown("inputs", name, inputNames(op));
       }
       inputs.put(name, RequestJson.input(parser, "inputs." + name, limit));
     }

@@ -2,12 +2,16 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.security.Rule;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Rules.Match;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +29,12 @@ final class OpenApiDocument {
 
   private OpenApiDocument() {}
 
-  /** The document as YAML. */
-  static String of(Collection<OpDescription> ops) {
+  /**
+   * The document as YAML.
+   *
+   * @param rules who may ask for what
+   */
+  static String of(Collection<OpDescription> ops, Rules rules) {
     var document = read();
     var paths = new LinkedHashMap<String, Object>();
     map(document.get("paths"))
@@ -36,12 +44,30 @@ final class OpenApiDocument {
             ops.forEach(op -> paths.put("/ops/" + op.name(), path(op, map(item))));
           }
         });
+    paths.forEach((path, item) ->
+        map(item).forEach((method, operation) -> secure(method, path, operation, rules)));
     document.put("paths", paths);
     var options = new DumperOptions();
     options.setDefaultFlowStyle(DumperOptions.FlowStyle.BLOCK);
     options.setWidth(120);
     options.setDereferenceAliases(true);
     return new Yaml(options).dump(document);
+  }
+
+  /** Says which scope an operation needs, by whichever way callers show who they are. */
+  private static void secure(String method, String path, Object operation, Rules rules) {
+    if (rules.route(method.toUpperCase(Locale.ROOT), path) instanceof Match.Ruled(Rule rule)
+        && rule.scope() != null) {
+      var scopes = List.of(rule.scope().text());
+      map(operation)
+          .put(
+              "security",
+              List.of(
+                  Map.of("bearer", scopes),
+                  Map.of("apiKey", scopes),
+                  Map.of("certificate", scopes),
+                  Map.of()));
+    }
   }
 
   private static Map<String, Object> read() {
@@ -55,9 +81,50 @@ final class OpenApiDocument {
   private static Map<String, Object> path(OpDescription op, Map<String, Object> any) {
     var item = new LinkedHashMap<String, Object>();
     item.put("get", operation(map(any.get("get")), "describe", op, Map.of()));
-    var body = Map.of("required", true, "content", Map.of("application/json", media(op)));
-    item.put("post", operation(map(any.get("post")), "run", op, Map.of("requestBody", body)));
+    var content = new LinkedHashMap<String, Object>();
+    content.put("application/json", media(op));
+    content.put(Media.SAFETENSORS.text(), Map.of());
+    var changes =
+        Map.of(
+            "requestBody",
+            Map.of("required", true, "content", content),
+            "parameters",
+            parameters(op));
+    item.put("post", operation(map(any.get("post")), "run", op, changes));
     return item;
+  }
+
+  /** What the query of a safetensors request may have. */
+  private static List<Object> parameters(OpDescription op) {
+    var parameters = new ArrayList<Object>();
+    parameters.add(Map.of("$ref", "#/components/parameters/Deadline"));
+    op.attributes().forEach(each -> parameters.add(parameter(each.name(), schema(each))));
+    for (var input : op.inputs()) {
+      parameters.add(
+          parameter(
+              input.name(), described("The handle of this input.", Map.of("type", "string"))));
+    }
+    for (var output : op.outputs()) {
+      parameters.add(
+          parameter(
+              output.name(),
+              described(
+                  "inline, handle, or the handle of a tensor to write to.",
+                  Map.of("type", "string"))));
+    }
+    return parameters;
+  }
+
+  private static Map<String, Object> parameter(String name, Map<String, Object> schema) {
+    var parameter = new LinkedHashMap<String, Object>();
+    parameter.put("name", name);
+    parameter.put("in", "query");
+    parameter.put(
+        "description",
+        "With %s only. %s".formatted(Media.SAFETENSORS.text(), schema.get("description")));
+    schema.remove("description");
+    parameter.put("schema", schema);
+    return parameter;
   }
 
   private static Map<String, Object> operation(

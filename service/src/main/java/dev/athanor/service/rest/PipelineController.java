@@ -3,7 +3,6 @@ package dev.athanor.service.rest;
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
@@ -36,13 +35,7 @@ class PipelineController {
 
   @PostMapping("/pipelines/run")
   void run(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    try {
-      answer(request, response);
-      metrics.request(OpRunner.PIPELINE, "ok");
-    } catch (Failure e) {
-      metrics.request(OpRunner.PIPELINE, e.code().text());
-      throw e;
-    }
+    Outcomes.count(metrics, OpRunner.PIPELINE, () -> answer(request, response));
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {

@@ -7,7 +7,9 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import org.apache.tomcat.util.http.InvalidParameterException;
 import org.springframework.boot.webmvc.error.ErrorController;
+import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RequestMapping;
@@ -37,6 +39,12 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler
   void gone(UncheckedIOException lost) throws IOException {
     throw lost.getCause();
+  }
+
+  /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
+  @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
+  void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    failure(Problems.of(400), request, response);
   }
 
   @ExceptionHandler

@@ -26,6 +26,8 @@ final class Problems {
           MISSING_INPUT,
           UNKNOWN_FIELD ->
           HttpStatus.BAD_REQUEST;
+      case UNAUTHENTICATED -> HttpStatus.UNAUTHORIZED;
+      case FORBIDDEN -> HttpStatus.FORBIDDEN;
       case NOT_FOUND, UNKNOWN_OP, UNKNOWN_HANDLE -> HttpStatus.NOT_FOUND;
       case METHOD_NOT_ALLOWED -> HttpStatus.METHOD_NOT_ALLOWED;
       case NOT_ACCEPTABLE -> HttpStatus.NOT_ACCEPTABLE;
@@ -85,6 +87,7 @@ final class Problems {
           out.writeNumberProperty("requestedBytes", e.requestedBytes());
           out.writeNumberProperty("freeBytes", e.freeBytes());
         }
+        case Failure.WrongReplica e -> out.writeStringProperty("replica", e.replica());
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
       }

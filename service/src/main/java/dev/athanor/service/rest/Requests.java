@@ -8,21 +8,30 @@ import dev.athanor.service.run.Terms;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.http.HttpServletRequest;
+import java.io.EOFException;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.InflaterInputStream;
+import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
 /** What all requests have in common: deadline, query parameters, a body of bounded size. */
 final class Requests {
 
-  /** Ten years; longer leases are zero, which means for ever. */
-  static final long LONGEST_LEASE = 315_360_000;
-
   /** The attribute that has the {@link Tenant} of a request, where the caller had to say. */
   static final String TENANT = Requests.class.getName() + ".tenant";
+
+  /** The protocol's: how many bytes of JSON come before the bytes of tensors. */
+  static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
+
+  private static final int UNPACKED_AT_ONCE = 8192;
 
   private Requests() {}
 
@@ -53,7 +62,10 @@ final class Requests {
     var priority = request.getHeader("X-Priority");
     return new Terms(
         tenant(request),
-        (int) (priority == null ? Ticket.MIDDLE : number("X-Priority", priority, 1, 5)),
+        (int)
+            (priority == null
+                ? Ticket.MIDDLE
+                : number("X-Priority", priority, 1, Terms.LAST_PRIORITY)),
         deadline(request),
         Connections.clientHasGone());
   }
@@ -87,6 +99,41 @@ final class Requests {
         });
   }
 
+  /**
+   * Checks that a request has no query parameters; the body, whatever its media type, is not read
+   * for them.
+   *
+   * @throws Failure.Refused with {@code unknown-field}
+   */
+  static void checkNoQuery(HttpServletRequest request) {
+    var query = request.getQueryString();
+    if (query != null && !query.isEmpty()) {
+      throw new Failure.Refused(
+          Code.UNKNOWN_FIELD,
+          "there are no query parameters here, got \"%s\"".formatted(Tensors.excerpt(query)));
+    }
+  }
+
+  /**
+   * How many bytes of JSON come before the bytes of tensors; null when the header is missing.
+   *
+   * @throws Failure.Refused with {@code invalid-attribute} when it is no number, there are two of
+   *     them, or it is more than the body may have
+   */
+  static @Nullable Long inferenceHeader(HttpServletRequest request, long limit) {
+    var given = Collections.list(request.getHeaders(INFERENCE_HEADER));
+    if (given.isEmpty()) {
+      return null;
+    }
+    if (given.size() > 1) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          INFERENCE_HEADER,
+          "%s is given %d times".formatted(INFERENCE_HEADER, given.size()));
+    }
+    return number(INFERENCE_HEADER, given.getFirst(), 0, Math.min(limit, Integer.MAX_VALUE - 16));
+  }
+
   /** A number among the query parameters. */
   static long number(
       HttpServletRequest request, String name, long least, long greatest, long otherwise) {
@@ -116,29 +163,14 @@ final class Requests {
 
   /** The lease in {@code ?ttlSeconds=}; null when the client says nothing. */
   static @Nullable Duration lease(HttpServletRequest request) {
-    long seconds = number(request, "ttlSeconds", 0, LONGEST_LEASE, -1);
+    long seconds = number(request, "ttlSeconds", 0, Tensors.LONGEST_LEASE_SECONDS, -1);
     return seconds < 0 ? null : Duration.ofSeconds(seconds);
   }
 
-  /**
-   * A short text for people among the query parameters.
-   *
-   * @throws Failure.Refused with {@code invalid-attribute} when it is empty, longer than 128
-   *     characters or has control characters
-   */
+  /** A name or a scope among the query parameters; null when the client says nothing. */
   static @Nullable String label(HttpServletRequest request, String name) {
     var text = request.getParameter(name);
-    if (text != null
-        && (text.isBlank()
-            || text.length() > 128
-            || text.chars().anyMatch(Character::isISOControl))) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          name,
-          "%s is \"%s\"; it must have 1 to 128 printable characters"
-              .formatted(name, Tensors.excerpt(text)));
-    }
-    return text;
+    return text == null ? null : Tensors.label(text, name);
   }
 
   /**
@@ -147,14 +179,50 @@ final class Requests {
    * @throws Failure.Refused with {@code too-large} or {@code unsupported-media-type}
    */
   static InputStream body(HttpServletRequest request, long limit) throws IOException {
-    var encoding = request.getHeader("Content-Encoding");
-    if (encoding != null && !encoding.equalsIgnoreCase("identity")) {
+    var encoding = encoding(request);
+    if (!encoding.equals("identity")) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_MEDIA_TYPE,
           "Content-Encoding",
           "Content-Encoding is %s; bodies are taken as they are"
               .formatted(Tensors.excerpt(encoding)));
     }
+    return packed(request, limit);
+  }
+
+  /**
+   * The body, unpacked if it was packed by gzip or deflate (RFC 9110, 8.4.1). It fails once either
+   * form is longer than allowed.
+   *
+   * @throws Failure.Refused with {@code too-large}, {@code unsupported-media-type} or {@code
+   *     malformed-body}
+   */
+  static InputStream unpacked(HttpServletRequest request, long limit) throws IOException {
+    var encoding = encoding(request);
+    var packed = packed(request, limit);
+    try {
+      return switch (encoding) {
+        case "identity" -> packed;
+        case "gzip" -> new Unpacked(new GZIPInputStream(packed, UNPACKED_AT_ONCE), limit);
+        case "deflate" -> new Unpacked(new InflaterInputStream(packed), limit);
+        default ->
+            throw new Failure.Refused(
+                Code.UNSUPPORTED_MEDIA_TYPE,
+                "Content-Encoding",
+                "Content-Encoding is %s; it may be gzip, deflate or identity"
+                    .formatted(Tensors.excerpt(encoding)));
+      };
+    } catch (ZipException | EOFException e) {
+      throw Unpacked.malformed();
+    }
+  }
+
+  private static String encoding(HttpServletRequest request) {
+    var given = String.join(", ", Collections.list(request.getHeaders("Content-Encoding")));
+    return given.isBlank() ? "identity" : given.toLowerCase(Locale.ROOT);
+  }
+
+  private static InputStream packed(HttpServletRequest request, long limit) throws IOException {
     if (request.getContentLengthLong() > limit) {
       throw tooLarge(limit, request.getContentLengthLong() + " bytes");
     }
@@ -166,7 +234,7 @@ final class Requests {
         Code.TOO_LARGE, "the body has %s; %d bytes are the most".formatted(got, limit));
   }
 
-  private static final class Limited extends FilterInputStream {
+  private static class Limited extends FilterInputStream {
     private final long limit;
     private long left;
 
@@ -200,6 +268,45 @@ final class Requests {
     @Override
     public void close() {
       // The container owns the stream; what is left of it is the container's to discard.
+    }
+  }
+
+  private static final class Unpacked extends Limited {
+
+    Unpacked(InflaterInputStream in, long limit) {
+      super(in, limit);
+    }
+
+    @Override
+    public int read() throws IOException {
+      var one = new byte[1];
+      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+    }
+
+    @Override
+    public int read(byte[] target, int offset, int length) throws IOException {
+      try {
+        return super.read(target, offset, length);
+      } catch (ZipException | EOFException e) {
+        throw malformed();
+      }
+    }
+
+    /** Frees the memory that unpacking took. */
+    @Override
+    public void close() {
+      try {
+        in.close();
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    static Failure malformed() {
+      return new Failure.Refused(
+          Code.MALFORMED_BODY,
+          "Content-Encoding",
+          "the body is not what Content-Encoding says, or it breaks off");
     }
   }
 }

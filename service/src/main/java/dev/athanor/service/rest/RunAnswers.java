@@ -1,10 +1,17 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.metrics.Metrics.Phase;
 import dev.athanor.service.run.Result;
+import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
@@ -12,6 +19,8 @@ import tools.jackson.core.JsonGenerator;
 
 /** The parts that answers to a run have in common. */
 final class RunAnswers {
+
+  private static final long PIECE = 1 << 20;
 
   private RunAnswers() {}
 
@@ -36,6 +45,46 @@ final class RunAnswers {
       out.writeEndObject();
     });
     out.writeEndObject();
+  }
+
+  /**
+   * Answers with the outputs that are not kept. The metadata have the op, the device and the
+   * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
+   */
+  static void safetensors(HttpServletResponse response, Result result, String device)
+      throws IOException {
+    var types = new LinkedHashMap<String, TensorType>();
+    var metadata = new LinkedHashMap<String, String>();
+    var data = new ArrayList<MemorySegment>();
+    metadata.put("op", result.steps().getLast().op());
+    metadata.put("device", device);
+    metadata.put("kernel", result.kernel());
+    long bytes = 0;
+    for (var output : result.outputs().entrySet()) {
+      switch (output.getValue()) {
+        case Result.Output.Inline(var tensor) -> {
+          types.put(output.getKey(), tensor.type());
+          data.add(tensor.data());
+          bytes += tensor.type().bytes();
+        }
+        case Result.Output.Resident(var info) ->
+            metadata.put("handle." + output.getKey(), info.handle());
+      }
+    }
+    var header = Safetensors.header(types, metadata).orElseThrow();
+    response.setContentType(Media.SAFETENSORS.text());
+    response.setContentLengthLong(header.length + bytes);
+    var out = response.getOutputStream();
+    out.write(header);
+    for (var segment : data) {
+      write(out, segment);
+    }
+  }
+
+  private static void write(ServletOutputStream out, MemorySegment data) throws IOException {
+    for (long at = 0; at < data.byteSize(); at += PIECE) {
+      out.write(data.asSlice(at, Math.min(PIECE, data.byteSize() - at)).asByteBuffer());
+    }
   }
 
   /** Writes the member {@code timing}. */

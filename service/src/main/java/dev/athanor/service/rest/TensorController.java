@@ -5,6 +5,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -52,6 +53,12 @@ class TensorController {
   /** What a npy file has at most besides the elements. */
   private static final long NPY_HEADER = (1 << 16) + 12;
 
+  private static final long SAFETENSORS_HEADER = Long.BYTES + (long) Safetensors.MAX_HEADER;
+
+  private static final Media[] CONTENTS = {
+    Media.JSON, Media.NPY, Media.SAFETENSORS, Media.OCTET_STREAM
+  };
+
   private static final int PAGE = 100;
   private static final int LARGEST_PAGE = 1000;
 
@@ -79,7 +86,7 @@ class TensorController {
 
   @PostMapping("/tensors")
   void create(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    var media = Media.ofBody(request, Media.JSON, Media.NPY, Media.OCTET_STREAM);
+    var media = Media.ofBody(request, CONTENTS);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(
         request,
@@ -99,7 +106,7 @@ class TensorController {
       var body = Requests.body(request, settings.maxBodyBytes());
       info = create(request, media, body, options, terms);
     } else {
-      info = createOnce(checkedKey(key), request, media, options, terms);
+      info = createOnce(key, request, media, options, terms);
     }
     response.setHeader("Location", "/tensors/" + info.handle());
     TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info, device);
@@ -124,16 +131,20 @@ class TensorController {
         switch (media) {
           case OCTET_STREAM -> declared == null ? 0 : declared.bytes();
           case NPY -> Math.max(announced - NPY_HEADER, 0);
+          case SAFETENSORS -> Math.max(announced - SAFETENSORS_HEADER, 0);
           case JSON -> 0; // its length says little of the tensor's
         };
     // not a resource of a try: it belongs to the tensor in the end
     var charge = store.of(terms.tenant()).charge(atLeast);
+    long limit = settings.maxBodyBytes();
     HostTensor tensor;
     try {
       tensor =
           switch (media) {
             case JSON -> json(body);
-            case NPY -> Npy.read(body, settings.maxBodyBytes(), "body");
+            case NPY -> Npy.read(body, limit, "body", type -> charge.resize(type.bytes()));
+            case SAFETENSORS ->
+                Safetensors.readOne(body, limit, "body", type -> charge.resize(type.bytes()));
             case OCTET_STREAM -> octets(declared, body);
           };
       charge.resize(tensor.type().bytes());
@@ -220,16 +231,6 @@ class TensorController {
     }
   }
 
-  private static String checkedKey(String key) {
-    if (key.isBlank() || key.length() > 255) {
-      throw new Failure.Refused(
-          Code.INVALID_ATTRIBUTE,
-          "Idempotency-Key",
-          "Idempotency-Key has %d characters; it must have 1 to 255".formatted(key.length()));
-    }
-    return key;
-  }
-
   @GetMapping("/tensors")
   void list(HttpServletRequest request, HttpServletResponse response) throws IOException {
     Media.ofAnswer(request, Media.JSON);
@@ -275,8 +276,20 @@ class TensorController {
       throws IOException {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    TensorAnswers.send(
-        response, HttpServletResponse.SC_OK, tensors(request).describe(handle), device);
+    var info = tensors(request).describe(handle);
+    requireDevice(health);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
+  }
+
+  /**
+   * A tensor of a lost device is no longer there; a device that drains still has all of them.
+   *
+   * @throws Failure.Busy with {@code device-lost}
+   */
+  static void requireDevice(DeviceHealth health) {
+    if (health.isLost()) {
+      health.admit();
+    }
   }
 
   @PatchMapping("/tensors/{handle}")
@@ -288,6 +301,7 @@ class TensorController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
+    requireDevice(health);
     var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
     TensorAnswers.send(
         response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease), device);
@@ -303,12 +317,12 @@ class TensorController {
       if (parser.nextToken() != JsonToken.VALUE_NUMBER_INT
           || parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER
           || parser.getLongValue() < 0
-          || parser.getLongValue() > Requests.LONGEST_LEASE) {
+          || parser.getLongValue() > Tensors.LONGEST_LEASE_SECONDS) {
         throw new Failure.Refused(
             Code.INVALID_ATTRIBUTE,
             "ttlSeconds",
             "ttlSeconds is %s; it must be an integer 0 to %d"
-                .formatted(Tensors.excerpt(parser.getString()), Requests.LONGEST_LEASE));
+                .formatted(Tensors.excerpt(parser.getString()), Tensors.LONGEST_LEASE_SECONDS));
       }
       lease = Duration.ofSeconds(parser.getLongValue());
     }
@@ -325,17 +339,19 @@ class TensorController {
       HttpServletRequest request,
       HttpServletResponse response)
       throws IOException {
-    var media = Media.ofBody(request, Media.JSON, Media.NPY, Media.OCTET_STREAM);
+    var media = Media.ofBody(request, CONTENTS);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
     var terms = Requests.terms(request);
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
-    var body = Requests.body(request, settings.maxBodyBytes());
+    long limit = settings.maxBodyBytes();
+    var body = Requests.body(request, limit);
     var contents =
         switch (media) {
           case JSON -> json(body);
-          case NPY -> Npy.read(body, settings.maxBodyBytes(), "body");
+          case NPY -> Npy.read(body, limit, "body");
+          case SAFETENSORS -> Safetensors.readOne(body, limit, "body", _ -> {});
           case OCTET_STREAM -> octets(type, body);
         };
     var ifMatch = request.getHeader("If-Match");

@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -15,6 +16,7 @@ import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Map;
 import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RequestMapping;
 import org.springframework.web.bind.annotation.RequestMethod;
@@ -26,6 +28,9 @@ class TensorDataController {
 
   /** How much is copied from the device at a time; a multiple of every element's size. */
   private static final int PIECE = 4 << 20;
+
+  /** What a tensor is called in a file of its own. */
+  private static final String IN_SAFETENSORS = "tensor";
 
   private final TensorStore store;
   private final Transfers transfers;
@@ -46,11 +51,12 @@ class TensorDataController {
     Requests.checkQuery(request, List.of());
     var media = Media.ofAnswer(request, Media.values());
     var info = store.of(Requests.tenant(request)).describe(handle);
+    TensorController.requireDevice(health);
     headers(response, info, media);
     switch (media) {
       case OCTET_STREAM -> response.setContentLengthLong(info.type().bytes());
-      case NPY ->
-          response.setContentLengthLong(npyHeader(info.type()).length + info.type().bytes());
+      case NPY, SAFETENSORS ->
+          response.setContentLengthLong(header(info.type(), media).length + info.type().bytes());
       case JSON -> {} // its length is known only once it is written
     }
   }
@@ -76,7 +82,7 @@ class TensorDataController {
       var held = reader.info();
       switch (media) {
         case OCTET_STREAM -> octets(reader, held, request, response);
-        case NPY -> npy(reader, held, response);
+        case NPY, SAFETENSORS -> file(reader, held, media, response);
         case JSON -> json(reader, held, response);
       }
     }
@@ -112,12 +118,13 @@ class TensorDataController {
     }
   }
 
-  private static void npy(Transfers.Reader reader, TensorInfo info, HttpServletResponse response)
+  private static void file(
+      Transfers.Reader reader, TensorInfo info, Media media, HttpServletResponse response)
       throws IOException {
-    var header = npyHeader(info.type());
+    var header = header(info.type(), media);
     var pieces = new Pieces(reader, 0, info.type().bytes());
     var first = pieces.next();
-    headers(response, info, Media.NPY);
+    headers(response, info, media);
     response.setContentLengthLong(header.length + info.type().bytes());
     response.getOutputStream().write(header);
     pieces.writeAll(first, response);
@@ -141,8 +148,8 @@ class TensorDataController {
     TensorWriter.writeType(out, info.type());
     out.writeName("data");
     out.writeStartArray();
-    while (piece.length > 0) {
-      TensorWriter.writeElements(out, info.type().dtype(), MemorySegment.ofArray(piece));
+    while (piece.byteSize() > 0) {
+      TensorWriter.writeElements(out, info.type().dtype(), piece);
       piece = pieces.next();
     }
     out.writeEndArray();
@@ -150,36 +157,37 @@ class TensorDataController {
     out.close();
   }
 
-  /** A part of a tensor, piece by piece. */
+  /** A part of a tensor, piece by piece, all of them through one array. */
   private static final class Pieces {
     private final Transfers.Reader reader;
+    private final byte[] array;
     private long at;
     private long left;
 
     Pieces(Transfers.Reader reader, long at, long length) {
       this.reader = reader;
       this.at = at;
-      this.left = length;
+      left = length;
+      array = new byte[(int) Math.min(length, PIECE)];
     }
 
-    /** The next piece; empty at the end. */
-    byte[] next() {
-      int length = (int) Math.min(left, PIECE);
-      if (length == 0) {
-        return new byte[0];
+    /** The next piece, which the one after it overwrites; empty at the end. */
+    MemorySegment next() {
+      var piece = MemorySegment.ofArray(array).asSlice(0, Math.min(left, PIECE));
+      if (piece.byteSize() > 0) {
+        reader.read(at, piece);
+        at += piece.byteSize();
+        left -= piece.byteSize();
+        if (left == 0) {
+          reader.close(); // a client that is slow to take the rest holds nothing
+        }
       }
-      var piece = reader.read(at, length);
-      at += length;
-      left -= length;
-      if (left == 0) {
-        reader.close(); // a client that is slow to take the rest holds nothing
-      }
-      return (byte[]) piece.heapBase().orElseThrow();
+      return piece;
     }
 
-    void writeAll(byte[] first, HttpServletResponse response) throws IOException {
-      for (var piece = first; piece.length > 0; piece = next()) {
-        response.getOutputStream().write(piece);
+    void writeAll(MemorySegment first, HttpServletResponse response) throws IOException {
+      for (var piece = first; piece.byteSize() > 0; piece = next()) {
+        response.getOutputStream().write(array, 0, (int) piece.byteSize());
       }
     }
   }
@@ -193,15 +201,19 @@ class TensorDataController {
     }
   }
 
-  private static byte[] npyHeader(TensorType type) {
-    return Npy.header(type)
-        .orElseThrow(() ->
-            new Failure.Refused(
-                Code.NOT_ACCEPTABLE,
-                "Accept",
-                "%s has no npy type; application/octet-stream %s"
-                    .formatted(
-                        type.dtype().text(),
-                        type.dtype().isBlock() ? "has it" : "and application/json have it")));
+  /** What comes before the elements. */
+  private static byte[] header(TensorType type, Media media) {
+    boolean npy = media == Media.NPY;
+    var header =
+        npy ? Npy.header(type) : Safetensors.header(Map.of(IN_SAFETENSORS, type), Map.of());
+    return header.orElseThrow(() ->
+        new Failure.Refused(
+            Code.NOT_ACCEPTABLE,
+            "Accept",
+            "%s has no %s type; application/octet-stream %s"
+                .formatted(
+                    type.dtype().text(),
+                    npy ? "npy" : "safetensors",
+                    type.dtype().isBlock() ? "has it" : "and application/json have it")));
   }
 }

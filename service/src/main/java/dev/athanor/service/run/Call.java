@@ -3,7 +3,9 @@ package dev.athanor.service.run;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import java.util.EnumSet;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,19 +13,31 @@ import org.jspecify.annotations.Nullable;
  *
  * @param inputs by the names of the description
  * @param attributes as they were given
- * @param outputs what to do with outputs; those that are not named come back inline
+ * @param outputs what to do with outputs
+ * @param others what to do with outputs that are not named; null for nothing
  */
 public record Call(
     Op op,
     Map<String, Input> inputs,
     Map<String, ?> attributes,
     Map<String, Target> outputs,
+    @Nullable Target others,
     Terms terms) {
 
   public Call {
     inputs = Map.copyOf(inputs);
     attributes = Map.copyOf(attributes);
     outputs = Map.copyOf(outputs);
+  }
+
+  /** A call whose outputs come back inline where they are not named. */
+  public Call(
+      Op op,
+      Map<String, Input> inputs,
+      Map<String, ?> attributes,
+      Map<String, Target> outputs,
+      Terms terms) {
+    this(op, inputs, attributes, outputs, Target.INLINE, terms);
   }
 
   /** Where an input comes from. */
@@ -46,8 +60,22 @@ public record Call(
 
   /** Where the elements of an output go. */
   public sealed interface Destination {
-    /** Back to the client. */
-    record Inline() implements Destination {}
+    /**
+     * Back to the client.
+     *
+     * @param readable the dtypes that the form of the answer has; an output of another one is
+     *     refused before anything runs
+     */
+    record Inline(Set<DType> readable) implements Destination {
+      public Inline {
+        readable = Set.copyOf(readable);
+      }
+
+      /** Of whatever dtype. */
+      public Inline() {
+        this(EnumSet.allOf(DType.class));
+      }
+    }
 
     /** Into a new resident tensor. */
     record Keep() implements Destination {}

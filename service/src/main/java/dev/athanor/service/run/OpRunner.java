@@ -173,8 +173,10 @@ public final class OpRunner {
       for (var output : op.outputs()) {
         var value = given.get(output.name());
         if (value != null) {
-          var target = call.outputs().getOrDefault(output.name(), Target.INLINE);
-          output(job, output.name(), value, target);
+          var target = call.outputs().getOrDefault(output.name(), call.others());
+          if (target != null) {
+            output(job, output.name(), value, target);
+          }
         } else if (call.outputs().containsKey(output.name())) {
           throw notComputed(op, output.name(), "outputs." + output.name());
         }

@@ -37,7 +37,7 @@ final class PipelineValues {
   private static void requireName(String name, String field) {
     if (name.isBlank()
         || name.length() > LONGEST_NAME
-        || name.chars().anyMatch(Character::isISOControl)
+        || name.codePoints().anyMatch(PipelineValues::isUnprintable)
         || Handles.isHandle(name)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -45,6 +45,10 @@ final class PipelineValues {
           "%s has the name \"%s\"; a name has 1 to %d printable characters and is no handle"
               .formatted(field, Tensors.excerpt(name), LONGEST_NAME));
     }
+  }
+
+  private static boolean isUnprintable(int c) {
+    return Character.isISOControl(c) || Character.getType(c) == Character.SURROGATE;
   }
 
   /** What a step reads under a name, or the tensor of a handle. */

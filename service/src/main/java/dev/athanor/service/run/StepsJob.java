@@ -187,7 +187,14 @@ final class StepsJob implements Job {
     value.isOutput = true;
     var out =
         switch (destination) {
-          case Destination.Inline _ -> {
+          case Destination.Inline(var readable) -> {
+            if (!readable.contains(type.dtype())) {
+              throw new Failure.Refused(
+                  Code.NOT_ACCEPTABLE,
+                  "outputs." + name,
+                  "output \"%s\" is %s, for which the form of the answer has no dtype; ask for another form or keep it as a handle"
+                      .formatted(name, type.dtype().text()));
+            }
             inlineBytes += type.bytes();
             if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
               throw new Failure.Refused(

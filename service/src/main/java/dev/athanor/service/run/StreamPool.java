@@ -39,7 +39,6 @@ import org.slf4j.LoggerFactory;
 public final class StreamPool implements AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(StreamPool.class);
-  private static final Duration RETRY = Duration.ofSeconds(1);
 
   /** How often a client that waits is looked after. */
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);

@@ -8,12 +8,14 @@ import java.util.function.BooleanSupplier;
 /**
  * For whom a request is served, how urgently, and for how long.
  *
- * @param priority 1 first; {@link Ticket#MIDDLE} where the client does not say
+ * @param priority 1 first, {@link #LAST_PRIORITY} last; {@link Ticket#MIDDLE} where the client does
+ *     not say
  * @param clientHasGone whether nobody waits for the answer any more; asked while it is waited for,
  *     by one thread
  */
-public record Terms(
-    Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
+public record Terms(Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
+
+  public static final int LAST_PRIORITY = 5;
 
   /** The service's own work. */
   public static final Terms OWN = new Terms(Tenant.LOCAL, Deadline.none());

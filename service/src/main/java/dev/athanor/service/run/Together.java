@@ -105,11 +105,9 @@ final class Together {
           if (bytes > MOST_BYTES) {
             return Optional.empty();
           }
-          var key =
-              new Key(op.description().name(), attributes, step.plan().kernel(), row, shared);
+          var key = new Key(op.description().name(), attributes, step.plan().kernel(), row, shared);
           return Optional.of(
-              new Together(
-                  op, attributes, rows, kernels, planner, new Ticket.Batch(key, count)));
+              new Together(op, attributes, rows, kernels, planner, new Ticket.Batch(key, count)));
         });
   }
 
@@ -138,8 +136,7 @@ final class Together {
       long count = jobs.stream().mapToLong(job -> rows(input(job, name))).sum();
       types.put(name, withRows(input(head, name).type(), count));
     }
-    var found =
-        planner.apply(new Problem(op, types, attributes), head.onlyStep().plan().kernel());
+    var found = planner.apply(new Problem(op, types, attributes), head.onlyStep().plan().kernel());
     if (found.isEmpty()) {
       return false;
     }

@@ -45,8 +45,7 @@ public final class Transfers {
    *
    * @param charge its share of the quota, of the right size; given back when this fails
    */
-  public TensorInfo create(
-      HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
+  public TensorInfo create(HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
     var job = new Create(tensor, charge, options);
     streams.run(job, terms);
     return Objects.requireNonNull(job.info);
@@ -216,8 +215,19 @@ public final class Transfers {
      *     reader was opened
      */
     public MemorySegment read(long offset, int length) {
+      return read(offset, MemorySegment.ofArray(new byte[length]));
+    }
+
+    /**
+     * Reads as many bytes as {@code target} has, which belongs to the read until this returns, and
+     * for good when it fails.
+     *
+     * @return the target
+     * @throws Failure.Refused as for {@link #read(long, int)}
+     */
+    public MemorySegment read(long offset, MemorySegment target) {
       // a pin of its own: the read may outlive its client
-      var job = new Read(pin.again(), offset, MemorySegment.ofArray(new byte[length]));
+      var job = new Read(pin.again(), offset, target);
       try {
         job.pin.lock(Access.READ, terms.deadline());
         if (job.pin.version() != info.version()) {
@@ -239,8 +249,7 @@ public final class Transfers {
     }
   }
 
-  private record Read(Pin pin, long offset, MemorySegment target)
-      implements Job {
+  private record Read(Pin pin, long offset, MemorySegment target) implements Job {
     @Override
     public Object kind() {
       return Direction.DOWNLOAD;

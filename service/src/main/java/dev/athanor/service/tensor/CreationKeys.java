@@ -41,10 +41,17 @@ public final class CreationKeys {
    * @param text the key, which is the tenant's own
    * @param fingerprint of this request; asked for instead of {@code create}
    * @return the handle
-   * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's
+   * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's,
+   *     or {@code invalid-attribute} when it has not 1 to 255 characters
    */
   public String once(
       Tenant tenant, String text, Supplier<Creation> create, Supplier<String> fingerprint) {
+    if (text.isBlank() || text.length() > 255) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "Idempotency-Key",
+          "Idempotency-Key has %d characters; it must have 1 to 255".formatted(text.length()));
+    }
     var key = new Key(tenant, text);
     while (true) {
       var mine = new CompletableFuture<Creation>();

@@ -18,9 +18,14 @@ public record Tenant(String name) {
    * @throws IllegalArgumentException when the name is not of that form
    */
   public Tenant {
-    if (!FORM.matcher(name).matches()) {
+    if (!isName(name)) {
       throw new IllegalArgumentException(
           "a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores");
     }
+  }
+
+  /** Whether a text could be a tenant's name. */
+  public static boolean isName(String text) {
+    return FORM.matcher(text).matches();
   }
 }

@@ -301,12 +301,7 @@ public final class TenantTensors {
     return store
         .handles
         .otherReplica(handle)
-        .<Failure>map(owner ->
-            new Failure.Refused(
-                Code.WRONG_REPLICA,
-                field,
-                "%s is a tensor of the replica %s; send the request there"
-                    .formatted(handle, owner)))
+        .<Failure>map(owner -> new Failure.WrongReplica(field, handle, owner))
         .orElseGet(
             () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "there is no tensor " + handle));
   }

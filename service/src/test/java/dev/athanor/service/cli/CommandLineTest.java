@@ -9,6 +9,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,10 +41,21 @@ class CommandLineTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "", "serve", "ops", "ptx", "profile", "emulate", "verify", "bench", "tune", "version"
+        "",
+        "serve",
+        "api-key",
+        "api-key create",
+        "ops",
+        "ptx",
+        "profile",
+        "emulate",
+        "verify",
+        "bench",
+        "tune",
+        "version"
       })
   void everyCommandHelps(String command) {
-    var run = command.isEmpty() ? athanor("--help") : athanor(command, "--help");
+    var run = command.isEmpty() ? athanor("--help") : athanor((command + " --help").split(" "));
     assertThat(run.status()).isZero();
     assertThat(run.out()).startsWith("Usage: athanor " + command);
     assertThat(run.err()).isEmpty();
@@ -56,7 +68,11 @@ class CommandLineTest {
           """
           serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
+          serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
+          api-key create --tenant a/b --scopes admin | athanor api-key create: --tenant: a tenant's name has 1 to 64 letters, digits, dots, hyphens and underscores
+          api-key create --tenant lab --scopes ops:run,root | athanor api-key create: --scopes: the scopes must be some of ops:run,tensors:read,tensors:write,metrics,admin, with commas between them
+          api-key create --tenant lab --scopes admin --file /no/such/keys | athanor api-key create: --file /no/such/keys: no line can be added to it
           ptx frob | athanor ptx: there is no op "frob"; athanor ops lists them
           ptx matmul --shape a=4 | athanor ptx: input "b" […, K, N] is missing; matmul takes a, b, bias
           ptx matmul --shape a=x | athanor ptx: --shape a=x: a shape is integers with commas between, 4096,4096
@@ -98,8 +114,45 @@ class CommandLineTest {
   void whereNoCommandIsTheCommandsAreNamed(String line, String sentence) {
     var run = line.isEmpty() ? athanor() : athanor(line);
     assertThat(run.err())
-        .matches("athanor: " + sentence + "; commands are bench, [a-z, ]+, verify, version\\R");
+        .matches(
+            "athanor: " + sentence + "; commands are api-key, bench, [a-z, ]+, verify, version\\R");
     assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aServiceThatAnyoneCouldReachDoesNotStart() {
+    var run = athanor("serve", "--bind", "0.0.0.0", "--port", "0", "--device", "emulator");
+    assertThat(run.err())
+        .isEqualTo(
+            "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
+                + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
+                + " set athanor.security.allow-open"
+                + System.lineSeparator());
+    assertThat(run.status()).isEqualTo(2);
+  }
+
+  @Test
+  void aKeyIsPrintedOnceWithItsLine() throws IOException {
+    var scopes = List.of("--tenant", "lab", "--scopes", "tensors:read,ops:run");
+    var run =
+        athanor(
+            Stream.concat(Stream.of("api-key", "create"), scopes.stream()).toArray(String[]::new));
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .matches(
+            "key:  ath_([0-9a-f]{8})_[A-Za-z0-9_-]{43}\\R"
+                + "line: \\1  lab  ops:run,tensors:read  sha256:[0-9a-f]{64}\\R");
+    var file = Files.writeString(folder.resolve("keys"), "# a line without an end");
+    for (int i = 0; i < 2; i++) {
+      var added =
+          athanor(
+              Stream.of(List.of("api-key", "create"), scopes, List.of("--file", file.toString()))
+                  .flatMap(List::stream)
+                  .toArray(String[]::new));
+      assertThat(added.out()).matches("ath_[0-9a-f]{8}_[A-Za-z0-9_-]{43}\\R");
+    }
+    assertThat(Files.readAllLines(file).subList(1, 3))
+        .allMatch(line -> line.matches("[0-9a-f]{8}  lab  .* {2}sha256:[0-9a-f]{64}"));
   }
 
   private static Run ptx(String... options) {

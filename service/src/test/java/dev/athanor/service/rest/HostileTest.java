@@ -6,11 +6,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
 
 /** Requests that mean no good: each is refused with a sentence, and nothing is left behind. */
+@ExtendWith(OutputCaptureExtension.class)
 class HostileTest extends RestTest {
 
   @ParameterizedTest
@@ -80,6 +87,49 @@ class HostileTest extends RestTest {
         .startsWith("the body is no valid JSON at line 1, column ")
         .containsIgnoringCase(says.replace("'''", "'"))
         .doesNotContain("jackson", "Source", "\n");
+  }
+
+  @Test
+  void halvesOfSurrogatePairsAreNoNames() {
+    json("{\"inputs\": {\"\\ud800\": 1}}")
+        .post("/ops/identity")
+        .then()
+        .statusCode(400)
+        .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
+    problem(
+        json("{\"steps\": [{\"op\": \"identity\", \"inputs\": {\"x\": \"x\"}, \"outputs\": {\"y\": \"\\udc00\"}}],"
+                + " \"inputs\": {\"x\": {\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}}}")
+            .post("/pipelines/run"),
+        400,
+        "invalid-attribute",
+        "steps[0].outputs.y",
+        "steps[0].outputs.y has the name \"?\"; a name has 1 to 128 printable characters and is no handle");
+  }
+
+  @Test
+  void textThatIsNoUtf8IsRefused() {
+    var body = "{\"dtype\": \"f32\", \"x\u00ff\": 1}".getBytes(ISO_8859_1);
+    given()
+        .contentType("application/json")
+        .body(body)
+        .post("/tensors")
+        .then()
+        .statusCode(400)
+        .body("type", org.hamcrest.Matchers.equalTo("urn:athanor:problem:malformed-body"));
+  }
+
+  @Test
+  void manyKeysAreRefusedAtTheFirst() {
+    var keys = new StringBuilder("{\"inputs\": {");
+    for (int i = 0; i < 100_000; i++) {
+      keys.append("\"k").append(i).append("\": 1, ");
+    }
+    problem(
+        json(keys + "\"x\": 1}}").post("/ops/identity"),
+        400,
+        "unknown-field",
+        "inputs.k0",
+        "inputs.k0 is not known; keys here are x");
   }
 
   @Test
@@ -169,7 +219,10 @@ class HostileTest extends RestTest {
     "'GET /error HTTP/1.1', 404",
     "'POST /livez2 HTTP/1.1', 404",
     "'PATCH /ops HTTP/1.1', 405",
-    "'GET /ops/%00 HTTP/1.1', 400"
+    "'GET /ops/%00 HTTP/1.1', 400",
+    "'GET /ops?%zz=%zz HTTP/1.1', 400",
+    "'GET //ops HTTP/1.1', 400",
+    "'GET /ops;x=1 HTTP/1.1', 400"
   })
   void whatTheContainerRefusesIsAProblemToo(String line, int status) throws IOException {
     var answer = raw(head(line));
@@ -191,11 +244,67 @@ class HostileTest extends RestTest {
   @Test
   void textFromTheClientCannotForgeLines() {
     problem(
-        given().urlEncodingEnabled(false).get("/ops/a%0d%0aX-Evil:%201%1b%5b31m"),
+        given().urlEncodingEnabled(false).get("/ops/a%0d%0aX-Evil:%201"),
+        400,
+        "malformed-body",
+        null,
+        "the request is malformed");
+    problem(
+        given().urlEncodingEnabled(false).get("/ops/a%07%1b%5b31m"),
         404,
         "unknown-op",
         null,
-        "there is no op \"a??X-Evil: 1?[31m\"; GET /ops lists them");
+        "there is no op \"a??[31m\"; GET /ops lists them");
+  }
+
+  @Test
+  void textInLogsCannotForgeEntriesNorWorkOnATerminal(CapturedOutput output) {
+    var forged = "2026-01-01T00:00:00.000Z ERROR x : forged";
+    LoggerFactory.getLogger("probe")
+        .error(
+            "one {}",
+            "two\r\n" + forged + "\u001b[31m\u0085\u2028\u202e",
+            new IllegalStateException(
+                "three\n" + forged + "\u001b]0;", new RuntimeException("four\r" + forged)));
+    var lines = output.getOut().lines().filter(line -> !line.startsWith("\tat ")).toList();
+    assertThat(lines)
+        .filteredOn(line -> line.contains("forged"))
+        .hasSize(3)
+        .noneMatch(line -> line.startsWith("2026-01-01"))
+        .anyMatch(line -> line.endsWith(": one two??" + forged + "?[31m???"))
+        .anyMatch(line -> line.endsWith("IllegalStateException: three " + forged + "?]0;"))
+        .anyMatch(line -> line.endsWith("RuntimeException: four " + forged));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"multipart/form-data; boundary=x", "application/x-www-form-urlencoded"})
+  void formsAreNotRead(String type) throws IOException {
+    // were they, there would be no answer before the body has come
+    for (var line : List.of("POST /tensors", "POST /ops/identity", "PATCH /tensors/x")) {
+      assertThat(
+              raw(head(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000")))
+          .as(line)
+          .startsWith("HTTP/1.1 415 ");
+    }
+  }
+
+  @Test
+  void manyTinyChunksCostNoMoreThanTheirBytes() throws IOException {
+    var answer =
+        raw(
+            head("POST /tensors HTTP/1.1", JSON, "Transfer-Encoding: chunked")
+                + "1\r\n \r\n".repeat(200_000)
+                + "0\r\n\r\n");
+    assertThat(answer).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:malformed-body");
+  }
+
+  @Test
+  void lengthAndChunksTogetherAreRefused() throws IOException {
+    var answer =
+        raw(
+            head("POST /tensors HTTP/1.1", JSON, "Content-Length: 3", "Transfer-Encoding: chunked")
+                + "0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: x\r\n\r\n");
+    assertThat(answer).startsWith("HTTP/1.1 400 ").containsOnlyOnce("HTTP/1.1 ");
   }
 
   private static final String JSON = "Content-Type: application/json";

@@ -93,6 +93,39 @@ class OpenApiTest extends RestTest {
   }
 
   @Test
+  void operationsSayWhichScopeTheyNeed() {
+    var served = new OpenApi(given().get("/openapi.yaml").then().extract().asString());
+    served
+        .operations()
+        .forEach((name, operation) -> {
+          List<?> scopes =
+              switch (name) {
+                case String s when s.matches("POST /(ops/.*|pipelines/run|.*/infer)") ->
+                    List.of("ops:run");
+                case String s when s.matches("(GET|HEAD) /tensors.*") -> List.of("tensors:read");
+                case String s when s.contains(" /tensors") -> List.of("tensors:write");
+                case String s when s.matches("GET /(devices|actuator/.*|v2/.*/stats)") ->
+                    List.of("metrics");
+                default -> List.of();
+              };
+          if (name.matches("GET /(livez|readyz|v2/health/(live|ready))")) {
+            assertThat(operation.get("security")).as(name).isEqualTo(List.of());
+          } else if (scopes.isEmpty()) {
+            assertThat(operation.containsKey("security")).as(name).isFalse();
+          } else {
+            assertThat(operation.get("security"))
+                .as(name)
+                .isEqualTo(
+                    List.of(
+                        Map.of("bearer", scopes),
+                        Map.of("apiKey", scopes),
+                        Map.of("certificate", scopes),
+                        Map.of()));
+          }
+        });
+  }
+
+  @Test
   void operationsHaveIdsAndEveryReferenceLeadsSomewhere() {
     var ids = new TreeSet<>();
     DOCUMENT

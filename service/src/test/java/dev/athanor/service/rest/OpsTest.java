@@ -195,13 +195,13 @@ class OpsTest extends RestTest {
         415,
         "unsupported-media-type",
         "Content-Type",
-        "Content-Type is application/octet-stream; it must be application/json");
+        "Content-Type is application/octet-stream; it may be application/json, application/x-safetensors");
     problem(
         json("{}").accept("image/png").post("/ops/identity"),
         406,
         "not-acceptable",
         "Accept",
-        "Accept is image/png; it must be application/json");
+        "Accept is image/png; it may be application/json, application/x-safetensors");
     problem(
         json("{}").header("Content-Encoding", "gzip").post("/ops/identity"),
         415,

@@ -3,36 +3,28 @@ package dev.athanor.service.rest;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
-import dev.athanor.engine.Devices;
-import dev.athanor.ops.Catalogue;
 import dev.athanor.service.TestClock;
 import dev.athanor.service.TestService;
-import dev.athanor.service.config.DeviceFactory;
 import dev.athanor.service.run.FakeDevice;
-import dev.athanor.service.run.TestOps;
+import dev.athanor.service.run.Fakes;
 import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.config.EncoderConfig;
 import io.restassured.config.RestAssuredConfig;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
-import java.time.Clock;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
-import org.springframework.boot.test.context.TestConfiguration;
 import org.springframework.boot.test.web.server.LocalServerPort;
-import org.springframework.context.annotation.Bean;
-import org.springframework.context.annotation.Primary;
 
 /**
  * The service on a real port, over host memory. All tests that extend this share one context; every
  * answer they get is checked against openapi.yaml.
  */
 @SpringBootTest(
-    classes = {TestService.class, RestTest.Fakes.class},
+    classes = {TestService.class, Fakes.class},
     properties = {
       "athanor.device=emulator",
       "athanor.replica=test",
@@ -49,32 +41,6 @@ abstract class RestTest {
   @Autowired TestClock clock;
   @Autowired FakeDevice device;
   RequestSpecification spec = new RequestSpecBuilder().build();
-
-  @TestConfiguration(proxyBeanMethods = false)
-  static class Fakes {
-    @Bean
-    FakeDevice fakeDevice() {
-      return new FakeDevice();
-    }
-
-    @Bean
-    @Primary
-    DeviceFactory fakeFactory(FakeDevice device) {
-      return _ -> new Devices.Opened(device, "tests need no other");
-    }
-
-    @Bean
-    @Primary
-    Clock testClock() {
-      return new TestClock();
-    }
-
-    @Bean
-    @Primary
-    Catalogue testCatalogue() {
-      return new Catalogue(List.of(new TestOps.Identity(), new TestOps.Concat()));
-    }
-  }
 
   @BeforeEach
   void connect() {

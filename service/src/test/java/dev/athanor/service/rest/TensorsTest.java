@@ -13,6 +13,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
@@ -135,7 +136,8 @@ class TensorsTest extends RestTest {
         406,
         "not-acceptable",
         "Accept",
-        "Accept is text/html; it may be application/octet-stream, application/x-npy, application/json");
+        "Accept is text/html; it may be application/octet-stream, application/x-npy,"
+            + " application/x-safetensors, application/json");
   }
 
   @Test
@@ -411,6 +413,47 @@ class TensorsTest extends RestTest {
         "invalid-attribute",
         "scope",
         "scope is missing; DELETE /tensors?scope=… takes one");
+  }
+
+  @Test
+  void anotherReplicaIsNamed() {
+    var elsewhere = "t_00000000000000000000000000000000_other";
+    var detail = elsewhere + " is a tensor of the replica other; send the request there";
+    for (var answer :
+        List.of(
+            given().get("/tensors/" + elsewhere),
+            given().get("/tensors/" + elsewhere + "/data"),
+            given().delete("/tensors/" + elsewhere),
+            json("{\"ttlSeconds\": 1}").patch("/tensors/" + elsewhere))) {
+      problem(answer, 421, "wrong-replica", "handle", detail).body("replica", equalTo("other"));
+    }
+    problem(
+        given().queryParam("after", elsewhere).get("/tensors"),
+        421,
+        "wrong-replica",
+        "after",
+        detail);
+    problem(
+            json("{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(elsewhere))
+                .post("/ops/identity"),
+            421,
+            "wrong-replica",
+            "inputs.x.handle",
+            detail)
+        .body("op", equalTo("identity"));
+  }
+
+  @Test
+  void largeTensorsComeDownInPieces() {
+    var bytes = new byte[(9 << 20) + 5];
+    new java.util.Random(3).nextBytes(bytes);
+    var data =
+        octets(bytes, bytes.length).then().statusCode(201).extract().header("Location") + "/data";
+    assertThat(given().get(data).asByteArray()).isEqualTo(bytes);
+    var part = given().header("Range", "bytes=4194303-8388608").get(data).then().statusCode(206);
+    assertThat(part.extract().asByteArray())
+        .isEqualTo(java.util.Arrays.copyOfRange(bytes, 4_194_303, 8_388_609));
+    given().queryParam("scope", "big").delete("/tensors").then().statusCode(204);
   }
 
   private String scoped(String scope) {

@@ -186,6 +186,10 @@ class BatchingTest {
         .data();
   }
 
+  private static Result.Output.Resident resident(Result result) {
+    return (Result.Output.Resident) Objects.requireNonNull(result.outputs().get("y"));
+  }
+
   private Call call(Op op, Problem problem, Map<String, String> weights, long seed, Target target) {
     var inputs = new HashMap<String, Call.Input>();
     problem
@@ -193,8 +197,7 @@ class BatchingTest {
         .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     weights.forEach((name, handle) -> inputs.put(name, new Call.Input.Resident(handle)));
     var output = op.description().outputs().getFirst().name();
-    return new Call(
-        op, inputs, problem.attributes().values(), Map.of(output, target), terms());
+    return new Call(op, inputs, problem.attributes().values(), Map.of(output, target), terms());
   }
 
   @ParameterizedTest
@@ -250,15 +253,12 @@ class BatchingTest {
     assertThat(launches("silu")).isEqualTo(1);
     var inline = inline(results.getFirst(), "y");
     for (var result : results.subList(1, 3)) {
-      var info = ((Result.Output.Resident) result.outputs().get("y")).info();
+      var info = resident(result).info();
       try (var reader = transfers.open(info.handle(), terms())) {
         assertThat(reader.read(0, (int) info.type().bytes()).mismatch(inline)).isEqualTo(-1);
       }
     }
-    assertThat(results.get(2).outputs())
-        .extractingByKey("y")
-        .extracting(output -> ((Result.Output.Resident) output).info().version())
-        .isEqualTo(2L);
+    assertThat(resident(results.get(2)).info().version()).isEqualTo(2);
   }
 
   @Test

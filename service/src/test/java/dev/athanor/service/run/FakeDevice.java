@@ -27,6 +27,7 @@ public final class FakeDevice implements Device {
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
+  private final AtomicLong downloaded = new AtomicLong();
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
 
@@ -44,6 +45,11 @@ public final class FakeDevice implements Device {
   /** Whether memory was ever given back that was not zero. */
   public boolean wasFreedDirty() {
     return freedDirty;
+  }
+
+  /** How many bytes were ever copied from the device. */
+  public long downloadedBytes() {
+    return downloaded.get();
   }
 
   public int openBuffers() {
@@ -126,6 +132,7 @@ public final class FakeDevice implements Device {
 
     @Override
     public void download(Buffer source, long offset, MemorySegment target) {
+      downloaded.addAndGet(target.byteSize());
       target.copyFrom(slice(source, offset, target.byteSize()));
     }
 

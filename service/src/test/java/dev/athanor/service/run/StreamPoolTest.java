@@ -187,8 +187,8 @@ class StreamPoolTest {
     assertThat(log).containsExactly("close second");
     first.gate.countDown();
     await()
-        .untilAsserted(() ->
-            assertThat(log).containsExactly("close second", "run first", "close first"));
+        .untilAsserted(
+            () -> assertThat(log).containsExactly("close second", "run first", "close first"));
   }
 
   @Test

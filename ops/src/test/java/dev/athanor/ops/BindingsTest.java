@@ -1,0 +1,159 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Where the tensors of a launch may lie. */
+class BindingsTest {
+
+  private static final byte UNTOUCHED = 0x5A;
+  private static final TensorType TYPE = TensorType.of(DType.F32, 10, 10);
+
+  private final EmulatedDevice device = new EmulatedDevice();
+  private final Stream stream = device.openStream();
+  private final List<Buffer> buffers = new ArrayList<>();
+
+  @AfterEach
+  void close() {
+    buffers.forEach(Buffer::close);
+    stream.close();
+    device.close();
+  }
+
+  private Buffer allocate(long bytes) {
+    var buffer = device.allocate(bytes);
+    buffers.add(buffer);
+    stream.fill(buffer, 0, bytes, UNTOUCHED);
+    return buffer;
+  }
+
+  /**
+   * A tensor that begins within a buffer and ends before it is what one in a buffer of its own is,
+   * and what stands around an output stays as it is.
+   */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "matmul | a=f32[33,20] b=f32[20,19]",
+        "matmul | a=f16[64,64] b=f16[64,72]",
+        "matmul-backward | grad=f16[33,24] a=f16[33,40] b=f16[40,24]",
+        "attention | q=f16[19,64] k=f16[33,64] v=f16[33,64] withLse=true",
+        "qkv-project-int8 | x=f16[17,48] wq=i8[48,18] wk=i8[48,34] wv=i8[48,34] scaleQ=f32[] scaleK=f32[] scaleV=f32[]",
+        "softmax | x=f32[3,100]",
+        "add | a=f16[5,64] b=f16[5,64]"
+      })
+  void tensorsLieAnywhereInTheirBuffers(String name, String text) {
+    int before = 48;
+    int after = 1000;
+    var problem = Problem.parse(Runner.op(name), text);
+    var inputs = problem.draw(new SplittableRandom(1));
+    for (var plan : problem.plans(device.capability())) {
+      var kernels = new KernelCache(device);
+      var given = new HashMap<String, DeviceTensor>();
+      inputs.forEach((input, tensor) -> {
+        var buffer = allocate(before + tensor.type().bytes() + after);
+        stream.upload(tensor.data(), buffer, before);
+        given.put(input, new DeviceTensor(tensor.type(), buffer, before));
+      });
+      var made = new HashMap<String, DeviceTensor>();
+      plan.outputs()
+          .forEach((output, type) ->
+              made.put(
+                  output, new DeviceTensor(type, allocate(before + type.bytes() + after), before)));
+      var workspace =
+          plan.workspaceBytes() == 0
+              ? Optional.<Buffer>empty()
+              : Optional.of(allocate(plan.workspaceBytes()));
+      plan.enqueue(kernels, stream, new Bindings(given, made, workspace));
+      var expected = HostRun.of(device, kernels, plan, inputs).outputs();
+      made.forEach((output, tensor) -> {
+        var bytes = new byte[(int) tensor.buffer().bytes()];
+        stream.download(tensor.buffer(), 0, MemorySegment.ofArray(bytes));
+        stream.synchronize();
+        var right = new byte[bytes.length];
+        MemorySegment.ofArray(right).fill(UNTOUCHED);
+        MemorySegment.copy(
+            Objects.requireNonNull(expected.get(output)).data(),
+            ValueLayout.JAVA_BYTE,
+            0,
+            right,
+            before,
+            (int) tensor.type().bytes());
+        assertThat(bytes).as("%s of %s", output, plan.kernel()).isEqualTo(right);
+      });
+    }
+  }
+
+  @Test
+  void aTensorMustFitItsBuffer() {
+    var buffer = allocate(400);
+    assertThat(new DeviceTensor(TYPE, buffer).offset()).isZero();
+    refused(
+        () -> new DeviceTensor(TYPE, allocate(399)),
+        "f32[10, 10] takes 400 bytes, from byte 0 on the buffer has 399");
+    refused(
+        () -> new DeviceTensor(TYPE, buffer, 16),
+        "f32[10, 10] takes 400 bytes, from byte 16 on the buffer has 384");
+  }
+
+  /** Kernels read 16 bytes at once where extents allow it. */
+  @Test
+  void aTensorMustBeginWhereKernelsCanReadIt() {
+    var buffer = allocate(1000);
+    refused(
+        () -> new DeviceTensor(TYPE, buffer, 4),
+        "a tensor begins at a multiple of 16 bytes, not at 4");
+    refused(
+        () -> new DeviceTensor(TYPE, buffer, -16),
+        "a tensor begins at a multiple of 16 bytes, not at -16");
+  }
+
+  @Test
+  void outputsMustNotOverlapOtherTensors() {
+    var buffer = allocate(1200);
+    var first = new DeviceTensor(TYPE, buffer);
+    var second = new DeviceTensor(TYPE, buffer, 400);
+    var both = new DeviceTensor(TYPE, buffer, 208);
+    var apart = new Bindings(Map.of("x", first), Map.of("y", second), Optional.empty());
+    assertThat(apart.output("y")).isEqualTo(second);
+    assertThat(new Bindings(Map.of("a", first, "b", both), Map.of(), Optional.empty()).inputs())
+        .as("inputs may")
+        .hasSize(2);
+    refused(
+        () -> new Bindings(Map.of("x", first), Map.of("y", both), Optional.empty()),
+        "output y overlaps input x; outputs must not share memory with other tensors");
+    refused(
+        () -> new Bindings(Map.of("x", first), Map.of("y", first), Optional.empty()),
+        "output y overlaps input x; outputs must not share memory with other tensors");
+    assertThatThrownBy(
+            () -> new Bindings(Map.of(), Map.of("q", second, "k", second), Optional.empty()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "output ([qk]) overlaps output (?!\\1)[qk]; outputs must not share memory with other"
+                + " tensors");
+  }
+
+  private static void refused(Runnable making, String message) {
+    assertThatThrownBy(making::run)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage(message);
+  }
+}

@@ -1,0 +1,27 @@
+package dev.athanor.service.config;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.openinference.Models;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.tensor.TensorStore;
+import java.time.Clock;
+import org.springframework.beans.factory.annotation.Value;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/** What both forms of the Open Inference Protocol serve. */
+@Configuration(proxyBeanMethods = false)
+class InferenceConfiguration {
+
+  @Bean
+  Models models(
+      Catalogue catalogue,
+      OpRunner runner,
+      TensorStore store,
+      DeviceHealth health,
+      Clock clock,
+      @Value("${info.version}") String version) {
+    return new Models(catalogue, runner, store, health, clock, version);
+  }
+}

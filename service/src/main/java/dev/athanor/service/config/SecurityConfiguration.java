@@ -1,0 +1,111 @@
+package dev.athanor.service.config;
+
+import dev.athanor.service.security.ApiKeys;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.CertificateCallers;
+import dev.athanor.service.security.JwtCallers;
+import dev.athanor.service.security.Listeners;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.SecurityMisconfigured;
+import dev.athanor.service.security.SecuritySettings;
+import java.net.InetAddress;
+import java.nio.file.Path;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.BeanPostProcessor;
+import org.springframework.boot.actuate.autoconfigure.web.server.ManagementServerProperties;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+import org.springframework.scheduling.annotation.Scheduled;
+import org.springframework.security.oauth2.jwt.JwtDecoder;
+
+/** Who may call, by {@code athanor.security}. */
+@Configuration(proxyBeanMethods = false)
+class SecurityConfiguration {
+
+  private static final String JWT = "spring.security.oauth2.resourceserver.jwt.";
+
+  @Bean
+  Rules rules(AthanorProperties properties, Environment environment) {
+    return new Rules(
+        properties.security().openManagement() && Listeners.of(environment).managementIsApart());
+  }
+
+  @Bean
+  Callers callers(
+      AthanorProperties properties, Environment environment, ObjectProvider<JwtDecoder> decoder) {
+    var security = properties.security();
+    return switch (security.mode()) {
+      case NONE -> {
+        Listeners.of(environment).checkLoopback(security.allowOpen());
+        yield Callers.nobodyAsked();
+      }
+      case API_KEY -> apiKeys(security);
+      case JWT -> new JwtCallers(decoder(environment, decoder), security.jwt());
+      case MTLS -> mtls(security, environment);
+    };
+  }
+
+  private static Callers apiKeys(SecuritySettings security) {
+    if (security.apiKeys().file().isEmpty()) {
+      throw new SecurityMisconfigured(
+          "athanor.security.mode is api-key, and athanor.security.api-keys.file names no file");
+    }
+    return new ApiKeys(Path.of(security.apiKeys().file()));
+  }
+
+  private static JwtDecoder decoder(Environment environment, ObjectProvider<JwtDecoder> decoder) {
+    if (!Binder.get(environment).bind(JWT + "audiences", String[].class).isBound()) {
+      throw new SecurityMisconfigured(
+          "athanor.security.mode is jwt, and %saudiences does not say whom tokens are for"
+              .formatted(JWT));
+    }
+    var found = decoder.getIfAvailable();
+    if (found == null) {
+      throw new SecurityMisconfigured(
+          "athanor.security.mode is jwt, and neither %1$sissuer-uri nor %1$sjwk-set-uri says whose tokens are taken"
+              .formatted(JWT));
+    }
+    return found;
+  }
+
+  private static Callers mtls(SecuritySettings security, Environment environment) {
+    var asked = environment.getProperty("server.ssl.client-auth", "none");
+    if (!environment.containsProperty("server.ssl.bundle") || asked.equals("none")) {
+      throw new SecurityMisconfigured(
+          "athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need");
+    }
+    return new CertificateCallers(security.mtls());
+  }
+
+  /** Management listens where REST does; Spring Boot would let it listen everywhere. */
+  @Bean
+  static BeanPostProcessor managementAddress(Environment environment) {
+    return new BeanPostProcessor() {
+      @Override
+      public Object postProcessAfterInitialization(Object bean, String name) {
+        if (bean instanceof ManagementServerProperties management
+            && management.getAddress() == null) {
+          Binder.get(environment)
+              .bind("server.address", InetAddress.class)
+              .ifBound(management::setAddress);
+        }
+        return bean;
+      }
+    };
+  }
+
+  /** Takes up files that have changed. */
+  @Bean
+  Refresh refresh(Callers callers) {
+    return new Refresh(callers);
+  }
+
+  record Refresh(Callers callers) {
+    @Scheduled(fixedDelayString = "${athanor.security.api-keys.refresh:PT5S}")
+    void refresh() {
+      callers.refresh();
+    }
+  }
+}

@@ -1,0 +1,93 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.Rules;
+import io.grpc.Context;
+import io.grpc.Contexts;
+import io.grpc.Grpc;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import java.security.cert.Certificate;
+import java.security.cert.X509Certificate;
+import java.util.ArrayList;
+import java.util.List;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+
+/**
+ * {@link Callers} and {@link Rules} on gRPC. Credentials are looked at only where the rule wants
+ * them, before any message is read.
+ */
+@Order(Ordered.HIGHEST_PRECEDENCE + 10) // inside of what answers failures
+final class Access implements ServerInterceptor {
+
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> API_KEY =
+      Metadata.Key.of("x-api-key", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final Callers callers;
+  private final Rules rules;
+
+  Access(Callers callers, Rules rules) {
+    this.callers = callers;
+    this.rules = rules;
+  }
+
+  @Override
+  public <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call, Metadata metadata, ServerCallHandler<Q, A> next) {
+    var rule =
+        rules
+            .rpc(call.getMethodDescriptor().getFullMethodName())
+            .orElseThrow(
+                () -> new Failure.Refused(Code.FORBIDDEN, "no rule says who may call this"));
+    if (rule.open()) {
+      return next.startCall(call, metadata);
+    }
+    var caller =
+        callers.identify(
+            new Credentials(
+                values(metadata, AUTHORIZATION), values(metadata, API_KEY), certificates(call)));
+    if (!rule.admits(caller)) {
+      var scope = rule.scope() == null ? "" : rule.scope().text();
+      throw new Failure.Refused(
+          Code.FORBIDDEN, "this needs the scope %s, which the caller lacks".formatted(scope));
+    }
+    var context = Context.current().withValue(Requests.TENANT, caller.tenant());
+    return Contexts.interceptCall(context, call, metadata, next);
+  }
+
+  private static List<String> values(Metadata metadata, Metadata.Key<String> key) {
+    var values = new ArrayList<String>();
+    var given = metadata.getAll(key);
+    if (given != null) {
+      given.forEach(values::add);
+    }
+    return values;
+  }
+
+  private static List<X509Certificate> certificates(ServerCall<?, ?> call) {
+    var session = call.getAttributes().get(Grpc.TRANSPORT_ATTR_SSL_SESSION);
+    if (session == null) {
+      return List.of();
+    }
+    var chain = new ArrayList<X509Certificate>();
+    try {
+      for (Certificate certificate : session.getPeerCertificates()) {
+        if (certificate instanceof X509Certificate x509) {
+          chain.add(x509);
+        }
+      }
+      return chain;
+    } catch (SSLPeerUnverifiedException e) {
+      return List.of(); // the client has shown none
+    }
+  }
+}

@@ -1,0 +1,46 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Terms;
+import io.grpc.Context;
+import io.grpc.Contexts;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+
+/** What a client may say of a call besides its message. */
+final class CallMetadata implements ServerInterceptor {
+
+  /** Whether a request that fails ends its stream, as Triton's clients can ask for. */
+  static final Context.Key<Boolean> FAILS_WHOLE =
+      Context.keyWithDefault("athanor.fails-whole", false);
+
+  private static final Metadata.Key<String> PRIORITY =
+      Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER);
+  private static final Metadata.Key<String> TRITON_ERROR =
+      Metadata.Key.of("triton_grpc_error", Metadata.ASCII_STRING_MARSHALLER);
+
+  @Override
+  public <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call, Metadata metadata, ServerCallHandler<Q, A> next) {
+    var context = Context.current();
+    var priority = metadata.get(PRIORITY);
+    if (priority != null) {
+      if (!priority.matches("[1-" + Terms.LAST_PRIORITY + "]")) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            "x-priority",
+            "x-priority is \"%s\"; it must be an integer 1 to %d"
+                .formatted(Tensors.excerpt(priority), Terms.LAST_PRIORITY));
+      }
+      context = context.withValue(Requests.PRIORITY, Integer.valueOf(priority));
+    }
+    if ("true".equals(metadata.get(TRITON_ERROR))) {
+      context = context.withValue(FAILS_WHOLE, true);
+    }
+    return Contexts.interceptCall(context, call, metadata, next);
+  }
+}

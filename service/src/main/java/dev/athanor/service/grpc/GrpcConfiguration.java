@@ -1,0 +1,116 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Rules;
+import io.grpc.ServerInterceptors;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.services.HealthStatusManager;
+import java.util.List;
+import java.util.concurrent.Executors;
+import org.springframework.boot.grpc.server.autoconfigure.GrpcServerExecutorProvider;
+import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
+import org.springframework.context.ApplicationContext;
+import org.springframework.context.ApplicationEventPublisher;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.Environment;
+import org.springframework.grpc.server.GlobalServerInterceptor;
+import org.springframework.grpc.server.NettyGrpcServerFactory;
+import org.springframework.grpc.server.ServerBuilderCustomizer;
+import org.springframework.grpc.server.exception.GrpcExceptionHandler;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
+import org.springframework.grpc.server.service.DefaultGrpcServiceConfigurer;
+import org.springframework.grpc.server.service.GrpcServiceConfigurer;
+import org.springframework.grpc.server.service.GrpcServiceSpec;
+
+/** How the gRPC server differs from Spring's usual one. */
+@Configuration(proxyBeanMethods = false)
+class GrpcConfiguration {
+
+  /** Static, so that it is there before what it changes. */
+  @Bean
+  static Listening listening(Environment environment) {
+    return new Listening(environment);
+  }
+
+  /** Calls wait for the device, so each has a virtual thread. */
+  @Bean
+  GrpcServerExecutorProvider callExecutor() {
+    var executor = Executors.newVirtualThreadPerTaskExecutor();
+    return () -> executor;
+  }
+
+  @Bean
+  ServerBuilderCustomizer<NettyServerBuilder> connectionLimits(GrpcSettings settings) {
+    return builder ->
+        builder
+            .maxConcurrentCallsPerConnection(settings.maxCalls())
+            .maxRstFramesPerWindow(settings.maxResets(), 10);
+  }
+
+  @Bean
+  GrpcExceptionHandler failures() {
+    return Statuses::of;
+  }
+
+  /**
+   * Messages are read inside of the interceptors, so that what is wrong with them is answered like
+   * any other failure.
+   */
+  @Bean
+  GrpcServiceConfigurer serviceConfigurer(ApplicationContext context) {
+    var usual = new DefaultGrpcServiceConfigurer(context);
+    usual.afterPropertiesSet();
+    return (spec, factory) ->
+        usual.configure(
+            new GrpcServiceSpec(
+                () -> ServerInterceptors.useInputStreamMessages(spec.service().bindService()),
+                spec.serviceInfo()),
+            factory);
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  Access grpcAccess(Callers callers, Rules rules) {
+    return new Access(callers, rules);
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  CallMetadata callMetadata() {
+    return new CallMetadata();
+  }
+
+  @Bean(destroyMethod = "enterTerminalState")
+  HealthStatusManager healthStatusManager() {
+    return new HealthStatusManager();
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  Readiness readiness(DeviceHealth health, HealthStatusManager manager) {
+    return new Readiness(
+        health::isReady,
+        manager,
+        List.of(
+            OpsGrpc.SERVICE_NAME, TensorsGrpc.SERVICE_NAME, GRPCInferenceServiceGrpc.SERVICE_NAME));
+  }
+
+  /** Stops with the web server, once the work is drained: clients learn why they are refused. */
+  @Bean
+  GrpcServerLifecycle nettyGrpcServerLifecycle(
+      NettyGrpcServerFactory factory,
+      GrpcServerProperties properties,
+      ApplicationEventPublisher publisher) {
+    return new GrpcServerLifecycle(factory, properties.getShutdown().getGracePeriod(), publisher) {
+      @Override
+      public int getPhase() {
+        return DEFAULT_PHASE - 1024;
+      }
+    };
+  }
+}

@@ -1,0 +1,197 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.inference.ModelConfigRequest;
+import dev.athanor.api.inference.ModelConfigResponse;
+import dev.athanor.api.inference.ModelInferRequest;
+import dev.athanor.api.inference.ModelInferResponse;
+import dev.athanor.api.inference.ModelMetadataRequest;
+import dev.athanor.api.inference.ModelMetadataResponse;
+import dev.athanor.api.inference.ModelReadyRequest;
+import dev.athanor.api.inference.ModelReadyResponse;
+import dev.athanor.api.inference.ModelStatisticsRequest;
+import dev.athanor.api.inference.ModelStatisticsResponse;
+import dev.athanor.api.inference.ModelStreamInferResponse;
+import dev.athanor.api.inference.ServerLiveRequest;
+import dev.athanor.api.inference.ServerLiveResponse;
+import dev.athanor.api.inference.ServerMetadataRequest;
+import dev.athanor.api.inference.ServerMetadataResponse;
+import dev.athanor.api.inference.ServerReadyRequest;
+import dev.athanor.api.inference.ServerReadyResponse;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.openinference.InferenceRequest;
+import dev.athanor.service.openinference.Models;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import org.springframework.grpc.server.service.GrpcService;
+
+/** The Open Inference Protocol, in which ops are models. */
+@GrpcService
+class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImplBase {
+
+  private final Catalogue catalogue;
+  private final Models models;
+  private final Metrics metrics;
+
+  InferenceService(Catalogue catalogue, Models models, Metrics metrics) {
+    this.catalogue = catalogue;
+    this.models = models;
+    this.metrics = metrics;
+  }
+
+  @Override
+  public void serverLive(ServerLiveRequest request, StreamObserver<ServerLiveResponse> answer) {
+    Requests.answer(answer, () -> ServerLiveResponse.newBuilder().setLive(true).build());
+  }
+
+  @Override
+  public void serverReady(ServerReadyRequest request, StreamObserver<ServerReadyResponse> answer) {
+    Requests.answer(
+        answer, () -> ServerReadyResponse.newBuilder().setReady(models.isReady()).build());
+  }
+
+  @Override
+  public void modelReady(ModelReadyRequest request, StreamObserver<ModelReadyResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          models.find(request.getName(), request.getVersion());
+          return ModelReadyResponse.newBuilder().setReady(models.isReady()).build();
+        });
+  }
+
+  @Override
+  public void serverMetadata(
+      ServerMetadataRequest request, StreamObserver<ServerMetadataResponse> answer) {
+    Requests.answer(
+        answer,
+        () ->
+            ServerMetadataResponse.newBuilder()
+                .setName(Models.SERVER)
+                .setVersion(models.version())
+                .addAllExtensions(Models.EXTENSIONS)
+                .build());
+  }
+
+  @Override
+  public void modelMetadata(
+      ModelMetadataRequest request, StreamObserver<ModelMetadataResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> ModelMessages.metadata(models.describe(request.getName(), request.getVersion())));
+  }
+
+  @Override
+  public void modelConfig(ModelConfigRequest request, StreamObserver<ModelConfigResponse> answer) {
+    Requests.answer(
+        answer,
+        () ->
+            ModelConfigResponse.newBuilder()
+                .setConfig(
+                    ModelMessages.config(models.describe(request.getName(), request.getVersion())))
+                .build());
+  }
+
+  @Override
+  public void modelStatistics(
+      ModelStatisticsRequest request, StreamObserver<ModelStatisticsResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          var statistics =
+              request.getName().isEmpty()
+                  ? models.statistics()
+                  : List.of(models.statistics(request.getName(), request.getVersion()));
+          return ModelStatisticsResponse.newBuilder()
+              .addAllModelStats(statistics.stream().map(ModelMessages::statistics).toList())
+              .build();
+        });
+  }
+
+  @Override
+  public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
+    Requests.answer(answer, () -> infer(request));
+  }
+
+  private ModelInferResponse infer(ModelInferRequest request) {
+    var name = request.getModelName();
+    return metrics.counted(
+        catalogue.find(name).isPresent() ? name : "unknown",
+        () -> {
+          InferenceRequest.checkedId(request.getId());
+          var op = models.find(name, request.getModelVersion());
+          var inference =
+              models.infer(
+                  op, InferenceMessages.request(op.description(), request), Requests.terms());
+          return InferenceMessages.response(request, inference);
+        });
+  }
+
+  @Override
+  public StreamObserver<ModelInferRequest> modelStreamInfer(
+      StreamObserver<ModelStreamInferResponse> answers) {
+    return new Inferences((ServerCallStreamObserver<ModelStreamInferResponse>) answers);
+  }
+
+  /**
+   * Requests that come on one stream. The next is taken once the client has taken the answers to
+   * those before, but for what is on its way.
+   */
+  private final class Inferences implements StreamObserver<ModelInferRequest> {
+    private final ServerCallStreamObserver<ModelStreamInferResponse> answers;
+    private final boolean failsWhole = CallMetadata.FAILS_WHOLE.get();
+    private boolean owesRequest;
+
+    Inferences(ServerCallStreamObserver<ModelStreamInferResponse> answers) {
+      this.answers = answers;
+      answers.disableAutoRequest();
+      answers.setOnReadyHandler(this::next);
+      owesRequest = true;
+    }
+
+    /** Callbacks come one after the other, so nothing here is guarded. */
+    private void next() {
+      if (owesRequest && answers.isReady()) {
+        owesRequest = false;
+        answers.request(1);
+      }
+    }
+
+    @Override
+    public void onNext(ModelInferRequest request) {
+      answers.onNext(answer(request));
+      owesRequest = true;
+      next();
+    }
+
+    private ModelStreamInferResponse answer(ModelInferRequest request) {
+      var answer = ModelStreamInferResponse.newBuilder();
+      try {
+        return answer.setInferResponse(Requests.abandonable(() -> infer(request))).build();
+      } catch (RuntimeException e) {
+        if (failsWhole) {
+          throw e;
+        }
+        var description = Statuses.of(e).getStatus().getDescription();
+        return answer
+            .setErrorMessage(String.valueOf(description))
+            .setInferResponse(
+                ModelInferResponse.newBuilder()
+                    .setModelName(request.getModelName())
+                    .setId(request.getId()))
+            .build();
+      }
+    }
+
+    @Override
+    public void onCompleted() {
+      answers.onCompleted();
+    }
+
+    /** The client has gone. */
+    @Override
+    public void onError(Throwable gone) {}
+  }
+}

@@ -1,0 +1,164 @@
+package dev.athanor.service.grpc;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.UnsafeByteOperations;
+import dev.athanor.api.v1.AttributeValue;
+import dev.athanor.api.v1.OpAttribute;
+import dev.athanor.api.v1.OpInput;
+import dev.athanor.api.v1.OpOutput;
+import dev.athanor.api.v1.Tensor;
+import dev.athanor.api.v1.TensorData;
+import dev.athanor.api.v1.Timing;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.OpView;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.tensor.TensorInfo;
+import java.lang.foreign.MemorySegment;
+import java.time.Instant;
+import java.util.List;
+
+/** Tensors and descriptions as messages. Elements are not copied. */
+final class Messages {
+
+  private Messages() {}
+
+  /**
+   * Checks a dtype and a shape.
+   *
+   * @param field where they stand in the request
+   */
+  static TensorType type(String dtype, List<Long> shape, String field) {
+    return Tensors.type(Tensors.dtype(dtype, field + ".dtype"), shape, field + ".shape");
+  }
+
+  /** A tensor of these bytes. */
+  static HostTensor tensor(TensorType type, ByteString data, String field) {
+    return Tensors.checked(type, MemorySegment.ofBuffer(data.asReadOnlyByteBuffer()), field);
+  }
+
+  static HostTensor tensor(TensorData message, String field) {
+    return tensor(
+        type(message.getDtype(), message.getShapeList(), field),
+        message.getData(),
+        field + ".data");
+  }
+
+  /** The elements of a tensor that nobody writes any more. */
+  static ByteString bytes(MemorySegment data) {
+    return UnsafeByteOperations.unsafeWrap(data.asByteBuffer());
+  }
+
+  static TensorData tensor(HostTensor tensor) {
+    return TensorData.newBuilder()
+        .setDtype(tensor.type().dtype().text())
+        .addAllShape(tensor.type().shape().extents())
+        .setData(bytes(tensor.data()))
+        .build();
+  }
+
+  static Tensor tensor(TensorInfo info, String device) {
+    var message =
+        Tensor.newBuilder()
+            .setHandle(info.handle())
+            .setDtype(info.type().dtype().text())
+            .addAllShape(info.type().shape().extents())
+            .setBytes(info.type().bytes())
+            .setDevice(device)
+            .setVersion(info.version())
+            .setCreatedAt(time(info.createdAt()));
+    if (info.name() != null) {
+      message.setName(info.name());
+    }
+    if (info.scope() != null) {
+      message.setScope(info.scope());
+    }
+    if (info.expiresAt() != null) {
+      message.setExpiresAt(time(info.expiresAt()));
+    }
+    return message.build();
+  }
+
+  private static Timestamp time(Instant instant) {
+    return Timestamp.newBuilder()
+        .setSeconds(instant.getEpochSecond())
+        .setNanos(instant.getNano())
+        .build();
+  }
+
+  static Timing timing(Result.Timing timing) {
+    return Timing.newBuilder()
+        .setQueueMicros(timing.queue())
+        .setUploadMicros(timing.upload())
+        .setKernelMicros(timing.kernel())
+        .setDownloadMicros(timing.download())
+        .setTotalMicros(timing.total())
+        .build();
+  }
+
+  static dev.athanor.api.v1.OpDescription op(OpDescription description) {
+    var op = OpView.of(description);
+    return dev.athanor.api.v1.OpDescription.newBuilder()
+        .setName(op.name())
+        .setSummary(op.summary())
+        .addAllInputs(op.inputs().stream().map(Messages::input).toList())
+        .addAllAttributes(op.attributes().stream().map(Messages::attribute).toList())
+        .addAllOutputs(op.outputs().stream().map(Messages::output).toList())
+        .setFormula(op.formula())
+        .setFlops(op.flops())
+        .build();
+  }
+
+  private static OpInput input(OpView.Input input) {
+    return OpInput.newBuilder()
+        .setName(input.name())
+        .setShape(input.shape())
+        .addAllDtypes(input.dtypes())
+        .setOptional(input.optional())
+        .setMeaning(input.meaning())
+        .addAllAliases(input.aliases())
+        .build();
+  }
+
+  private static OpOutput output(OpView.Output output) {
+    return OpOutput.newBuilder()
+        .setName(output.name())
+        .setShape(output.shape())
+        .setDtype(output.dtype())
+        .setOptional(output.optional())
+        .setMeaning(output.meaning())
+        .build();
+  }
+
+  private static OpAttribute attribute(OpView.Attribute attribute) {
+    var message =
+        OpAttribute.newBuilder()
+            .setName(attribute.name())
+            .setType(attribute.type())
+            .addAllChoices(attribute.choices())
+            .setMeaning(attribute.meaning());
+    if (attribute.defaultValue() != null) {
+      message.setDefaultValue(value(attribute.defaultValue()));
+    }
+    if (attribute.minimum() != null) {
+      message.setMinimum(attribute.minimum().doubleValue());
+    }
+    if (attribute.maximum() != null) {
+      message.setMaximum(attribute.maximum().doubleValue());
+    }
+    return message.build();
+  }
+
+  private static AttributeValue value(Object value) {
+    var message = AttributeValue.newBuilder();
+    return switch (value) {
+      case Boolean flag -> message.setFlag(flag).build();
+      case Long integer -> message.setInteger(integer).build();
+      case Double number -> message.setNumber(number).build();
+      default -> message.setText(value.toString()).build();
+    };
+  }
+}

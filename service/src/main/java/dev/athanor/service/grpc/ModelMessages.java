@@ -1,0 +1,112 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.api.inference.DataType;
+import dev.athanor.api.inference.InferBatchStatistics;
+import dev.athanor.api.inference.InferStatistics;
+import dev.athanor.api.inference.ModelConfig;
+import dev.athanor.api.inference.ModelInput;
+import dev.athanor.api.inference.ModelMetadataResponse;
+import dev.athanor.api.inference.ModelMetadataResponse.TensorMetadata;
+import dev.athanor.api.inference.ModelOutput;
+import dev.athanor.api.inference.ModelTransactionPolicy;
+import dev.athanor.api.inference.StatisticDuration;
+import dev.athanor.service.openinference.Model;
+import dev.athanor.service.openinference.ModelStatistics;
+import java.util.Arrays;
+
+/** Models and their statistics as messages. */
+final class ModelMessages {
+
+  private ModelMessages() {}
+
+  static ModelMetadataResponse metadata(Model model) {
+    return ModelMetadataResponse.newBuilder()
+        .setName(model.name())
+        .addVersions(Model.VERSION)
+        .setPlatform(Model.PLATFORM)
+        .addAllInputs(model.inputs().stream().map(ModelMessages::metadata).toList())
+        .addAllOutputs(model.outputs().stream().map(ModelMessages::metadata).toList())
+        .putAllProperties(model.properties())
+        .build();
+  }
+
+  private static TensorMetadata metadata(Model.Tensor tensor) {
+    return TensorMetadata.newBuilder()
+        .setName(tensor.name())
+        .setDatatype(tensor.datatype())
+        .addAllShape(tensor.shape())
+        .build();
+  }
+
+  static ModelConfig config(Model model) {
+    return ModelConfig.newBuilder()
+        .setName(model.name())
+        .setPlatform(Model.PLATFORM)
+        .setBackend(Model.BACKEND)
+        .addAllInput(
+            model.inputs().stream()
+                .map(tensor ->
+                    ModelInput.newBuilder()
+                        .setName(tensor.name())
+                        .setDataType(type(tensor))
+                        .addAllDims(tensor.shape())
+                        .setOptional(tensor.optional())
+                        .build())
+                .toList())
+        .addAllOutput(
+            model.outputs().stream()
+                .map(tensor ->
+                    ModelOutput.newBuilder()
+                        .setName(tensor.name())
+                        .setDataType(type(tensor))
+                        .addAllDims(tensor.shape())
+                        .build())
+                .toList())
+        .setModelTransactionPolicy(ModelTransactionPolicy.getDefaultInstance())
+        .build();
+  }
+
+  /** Triton's enumeration lacks fp8 and blocks. */
+  private static DataType type(Model.Tensor tensor) {
+    return Arrays.stream(DataType.values())
+        .filter(type -> type.name().equals(tensor.configType()))
+        .findFirst()
+        .orElse(DataType.TYPE_INVALID);
+  }
+
+  static dev.athanor.api.inference.ModelStatistics statistics(ModelStatistics statistics) {
+    var message =
+        dev.athanor.api.inference.ModelStatistics.newBuilder()
+            .setName(statistics.name())
+            .setVersion(Model.VERSION)
+            .setLastInference(statistics.lastInference())
+            .setInferenceCount(statistics.inferences())
+            .setExecutionCount(statistics.inferences())
+            .setInferenceStats(
+                InferStatistics.newBuilder()
+                    .setSuccess(duration(statistics.success()))
+                    .setFail(duration(statistics.fail()))
+                    .setQueue(duration(statistics.queue()))
+                    .setComputeInput(duration(statistics.computeInput()))
+                    .setComputeInfer(duration(statistics.computeInfer()))
+                    .setComputeOutput(duration(statistics.computeOutput()))
+                    .setCacheHit(StatisticDuration.getDefaultInstance())
+                    .setCacheMiss(StatisticDuration.getDefaultInstance()));
+    if (statistics.inferences() > 0) {
+      message.addBatchStats(
+          InferBatchStatistics.newBuilder()
+              .setBatchSize(1)
+              .setComputeInput(duration(statistics.computeInput()))
+              .setComputeInfer(duration(statistics.computeInfer()))
+              .setComputeOutput(duration(statistics.computeOutput())));
+    }
+    return message.build();
+  }
+
+  private static StatisticDuration duration(ModelStatistics.Duration duration) {
+    return StatisticDuration.newBuilder()
+        .setCount(duration.count())
+        .setNs(duration.nanos())
+        .build();
+  }
+}

@@ -1,0 +1,108 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.api.v1.DescribeOpRequest;
+import dev.athanor.api.v1.DescribeOpResponse;
+import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.ListOpsResponse;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.OutputTensor;
+import dev.athanor.api.v1.PipelineStepResult;
+import dev.athanor.api.v1.RunPipelineRequest;
+import dev.athanor.api.v1.RunPipelineResponse;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.RunResponse;
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
+import io.grpc.stub.StreamObserver;
+import org.springframework.grpc.server.service.GrpcService;
+
+/** The catalogue, and calls of its ops. */
+@GrpcService
+class OpsService extends OpsGrpc.OpsImplBase {
+
+  private final Catalogue catalogue;
+  private final OpRunner runner;
+  private final Metrics metrics;
+  private final String device;
+
+  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics, Device device) {
+    this.catalogue = catalogue;
+    this.runner = runner;
+    this.metrics = metrics;
+    this.device = device.capability().id();
+  }
+
+  @Override
+  public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
+    Requests.answer(
+        answer,
+        () ->
+            ListOpsResponse.newBuilder()
+                .addAllOps(
+                    catalogue.all().stream().map(op -> Messages.op(op.description())).toList())
+                .build());
+  }
+
+  @Override
+  public void describe(DescribeOpRequest request, StreamObserver<DescribeOpResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          var op = RunMessages.find(catalogue, request.getOp(), "op");
+          return DescribeOpResponse.newBuilder().setOp(Messages.op(op.description())).build();
+        });
+  }
+
+  @Override
+  public void run(RunRequest request, StreamObserver<RunResponse> answer) {
+    var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
+    Requests.answer(answer, () -> metrics.counted(label, () -> run(request)));
+  }
+
+  private RunResponse run(RunRequest request) {
+    var call = RunMessages.call(catalogue, request, Requests.terms());
+    var result = runner.run(call);
+    var answer =
+        RunResponse.newBuilder()
+            .setOp(call.op().description().name())
+            .setDevice(device)
+            .setKernel(result.kernel())
+            .setTiming(Messages.timing(result.timing()));
+    result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
+    return answer.build();
+  }
+
+  @Override
+  public void runPipeline(RunPipelineRequest request, StreamObserver<RunPipelineResponse> answer) {
+    Requests.answer(answer, () -> metrics.counted(OpRunner.PIPELINE, () -> run(request)));
+  }
+
+  private RunPipelineResponse run(RunPipelineRequest request) {
+    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms()));
+    var answer =
+        RunPipelineResponse.newBuilder()
+            .setDevice(device)
+            .setTiming(Messages.timing(result.timing()));
+    for (var step : result.steps()) {
+      answer.addSteps(
+          PipelineStepResult.newBuilder()
+              .setOp(step.op())
+              .setKernel(step.kernel())
+              .setKernelMicros(step.micros()));
+    }
+    result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
+    return answer.build();
+  }
+
+  private OutputTensor output(Result.Output output) {
+    var message = OutputTensor.newBuilder();
+    return switch (output) {
+      case Result.Output.Inline(var tensor) -> message.setInline(Messages.tensor(tensor)).build();
+      case Result.Output.Resident(var info) ->
+          message.setResident(Messages.tensor(info, device)).build();
+    };
+  }
+}

@@ -1,0 +1,105 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.tensor.Tenant;
+import io.grpc.Context;
+import io.grpc.stub.StreamObserver;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** What all calls have in common: whose they are, how long they may take, who waits for them. */
+final class Requests {
+
+  /** Whose call it is. */
+  static final Context.Key<Tenant> TENANT = Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
+
+  /** How urgent it is; see {@link Terms#priority}. */
+  static final Context.Key<Integer> PRIORITY =
+      Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
+
+  private Requests() {}
+
+  static Tenant tenant() {
+    return TENANT.get();
+  }
+
+  /** On which terms the call at hand is to be served. */
+  static Terms terms() {
+    var context = Context.current();
+    var given = context.getDeadline();
+    var deadline =
+        given == null
+            ? Deadline.none()
+            : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
+    return new Terms(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context));
+  }
+
+  /** A deadline cancels a call too, but those who wait know of it and have more to say. */
+  private static boolean clientHasGone(Context context) {
+    return context.isCancelled() && !(context.cancellationCause() instanceof TimeoutException);
+  }
+
+  /** Answers a call that has one answer; what is thrown becomes its status. */
+  static <T> void answer(StreamObserver<T> observer, Supplier<T> work) {
+    observer.onNext(abandonable(work));
+    observer.onCompleted();
+  }
+
+  /**
+   * Does the work of a stream in a thread of its own, which may wait for the client: what the
+   * client sends is delivered by the other one.
+   */
+  static void start(StreamObserver<?> observer, Runnable work) {
+    var inContext =
+        Context.current()
+            .wrap(() -> {
+              try {
+                abandonable(() -> {
+                  work.run();
+                  return observer;
+                });
+              } catch (Throwable e) {
+                observer.onError(Statuses.of(e));
+              }
+            });
+    Thread.startVirtualThread(inContext);
+  }
+
+  /** Does work in this thread, and interrupts it when the client goes. */
+  static <T> T abandonable(Supplier<T> work) {
+    var context = Context.current();
+    var waiter = new Waiter(Thread.currentThread());
+    context.addListener(waiter, Runnable::run);
+    try {
+      return work.get();
+    } finally {
+      context.removeListener(waiter);
+      waiter.leave();
+    }
+  }
+
+  private static final class Waiter implements Context.CancellationListener {
+    private @Nullable Thread thread;
+
+    Waiter(Thread thread) {
+      this.thread = thread;
+    }
+
+    @Override
+    public synchronized void cancelled(Context context) {
+      if (thread != null && clientHasGone(context)) {
+        thread.interrupt();
+      }
+    }
+
+    /** An interrupt that comes late is nobody's. */
+    synchronized void leave() {
+      thread = null;
+      Thread.interrupted();
+    }
+  }
+}

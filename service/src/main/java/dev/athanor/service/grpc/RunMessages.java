@@ -1,0 +1,176 @@
+package dev.athanor.service.grpc;
+
+import dev.athanor.api.v1.AttributeValue;
+import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.OutputTarget;
+import dev.athanor.api.v1.PipelineStep;
+import dev.athanor.api.v1.RunPipelineRequest;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Pipeline;
+import dev.athanor.service.run.Terms;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Requests to run ops. */
+final class RunMessages {
+
+  private RunMessages() {}
+
+  /**
+   * The op of a name.
+   *
+   * @param field where the name stands in the request
+   * @throws Failure.Refused with {@code unknown-op}
+   */
+  static Op find(Catalogue catalogue, String name, String field) {
+    return catalogue
+        .find(name)
+        .orElseThrow(() ->
+            new Failure.Refused(
+                Code.UNKNOWN_OP,
+                field,
+                "there is no op \"%s\"; athanor.v1.Ops/List lists them"
+                    .formatted(Tensors.excerpt(name))));
+  }
+
+  static Call call(Catalogue catalogue, RunRequest request, Terms terms) {
+    var op = find(catalogue, request.getOp(), "op");
+    var description = op.description();
+    request
+        .getInputsMap()
+        .keySet()
+        .forEach(name -> {
+          if (description.input(name).isEmpty()) {
+            throw Json.unknown(
+                "inputs",
+                name,
+                description.inputs().stream().map(OpDescription.Input::name).toList());
+          }
+        });
+    request
+        .getOutputsMap()
+        .keySet()
+        .forEach(name -> {
+          if (description.output(name).isEmpty()) {
+            throw Json.unknown(
+                "outputs",
+                name,
+                description.outputs().stream().map(OpDescription.Output::name).toList());
+          }
+        });
+    request
+        .getAttributesMap()
+        .keySet()
+        .forEach(name -> {
+          if (description.attribute(name).isEmpty()) {
+            throw Json.unknown(
+                "attributes",
+                name,
+                description.attributes().stream().map(OpDescription.Attribute::name).toList());
+          }
+        });
+    return new Call(
+        op,
+        inputs(request.getInputsMap()),
+        attributes(request.getAttributesMap(), "attributes."),
+        outputs(request.getOutputsMap()),
+        terms);
+  }
+
+  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, Terms terms) {
+    if (request.getStepsCount() > Pipeline.MOST_STEPS) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "steps",
+          "there are %d steps; a pipeline has 1 to %d"
+              .formatted(request.getStepsCount(), Pipeline.MOST_STEPS));
+    }
+    var steps = new ArrayList<Pipeline.Step>();
+    for (var step : request.getStepsList()) {
+      int index = steps.size();
+      try {
+        steps.add(step(catalogue, step, "steps[" + index + "]."));
+      } catch (Failure e) {
+        throw e.in(new Failure.Step(index, null));
+      }
+    }
+    return new Pipeline(
+        inputs(request.getInputsMap()), steps, outputs(request.getOutputsMap()), terms);
+  }
+
+  private static Pipeline.Step step(Catalogue catalogue, PipelineStep step, String path) {
+    return new Pipeline.Step(
+        find(catalogue, step.getOp(), path + "op"),
+        step.getInputsMap(),
+        attributes(step.getAttributesMap(), path + "attributes."),
+        step.getOutputsMap());
+  }
+
+  private static Map<String, Call.Input> inputs(Map<String, InputTensor> given) {
+    var inputs = new LinkedHashMap<String, Call.Input>();
+    given.forEach(
+        (name, input) -> inputs.put(name, input(input, "inputs." + Tensors.excerpt(name))));
+    return inputs;
+  }
+
+  private static Call.Input input(InputTensor input, String field) {
+    return switch (input.getSourceCase()) {
+      case INLINE -> new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));
+      case HANDLE -> new Call.Input.Resident(input.getHandle());
+      case SOURCE_NOT_SET ->
+          throw new Failure.Refused(
+              Code.INVALID_TENSOR,
+              field,
+              "%s is empty; it must be inline or a handle".formatted(field));
+    };
+  }
+
+  private static Map<String, Object> attributes(Map<String, AttributeValue> given, String path) {
+    var attributes = new LinkedHashMap<String, Object>();
+    given.forEach(
+        (name, value) -> attributes.put(name, attribute(value, path + Tensors.excerpt(name))));
+    return attributes;
+  }
+
+  private static Object attribute(AttributeValue value, String field) {
+    return switch (value.getValueCase()) {
+      case FLAG -> value.getFlag();
+      case INTEGER -> value.getInteger();
+      case NUMBER -> value.getNumber();
+      case TEXT -> Tensors.excerpt(value.getText());
+      case VALUE_NOT_SET ->
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              field,
+              "%s is empty; it must be a flag, an integer, a number or a text".formatted(field));
+    };
+  }
+
+  private static Map<String, Call.Target> outputs(Map<String, OutputTarget> given) {
+    var outputs = new LinkedHashMap<String, Call.Target>();
+    given.forEach(
+        (name, target) -> outputs.put(name, target(target, "outputs." + Tensors.excerpt(name))));
+    return outputs;
+  }
+
+  private static Call.Target target(OutputTarget target, String field) {
+    var destination =
+        switch (target.getDestinationCase()) {
+          case KEEP -> target.getKeep() ? new Destination.Keep() : new Destination.Inline();
+          case INTO -> new Destination.Into(target.getInto());
+          case DESTINATION_NOT_SET -> new Destination.Inline();
+        };
+    return new Call.Target(
+        destination, target.hasDtype() ? Tensors.dtype(target.getDtype(), field + ".dtype") : null);
+  }
+}

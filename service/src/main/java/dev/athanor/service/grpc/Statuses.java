@@ -1,0 +1,130 @@
+package dev.athanor.service.grpc;
+
+import com.google.protobuf.Any;
+import com.google.protobuf.Duration;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.DeviceHealth;
+import io.grpc.Status;
+import io.grpc.StatusException;
+import io.grpc.StatusRuntimeException;
+import io.grpc.protobuf.StatusProto;
+
+/**
+ * The one place where failures become statuses: standard codes, with a {@code google.rpc.ErrorInfo}
+ * whose reason is the code of the failure.
+ */
+final class Statuses {
+
+  static final String DOMAIN = "athanor";
+
+  private static final int LONGEST = 1000;
+
+  private Statuses() {}
+
+  static Status.Code code(Code code) {
+    return switch (code) {
+      case MALFORMED_BODY,
+          INVALID_TENSOR,
+          SHAPE_MISMATCH,
+          UNSUPPORTED_DTYPE,
+          INVALID_ATTRIBUTE,
+          MISSING_INPUT,
+          UNKNOWN_FIELD,
+          UNSUPPORTED_MEDIA_TYPE,
+          NOT_ACCEPTABLE ->
+          Status.Code.INVALID_ARGUMENT;
+      case NOT_FOUND, UNKNOWN_OP, UNKNOWN_HANDLE, EXPIRED_HANDLE -> Status.Code.NOT_FOUND;
+      case UNAUTHENTICATED -> Status.Code.UNAUTHENTICATED;
+      case FORBIDDEN -> Status.Code.PERMISSION_DENIED;
+      case METHOD_NOT_ALLOWED -> Status.Code.UNIMPLEMENTED;
+      case WRONG_REPLICA, HANDLE_IN_USE, VERSION_MISMATCH, UNSUPPORTED_ON_DEVICE ->
+          Status.Code.FAILED_PRECONDITION;
+      case RANGE_NOT_SATISFIABLE -> Status.Code.OUT_OF_RANGE;
+      case IDEMPOTENCY_KEY_REUSED -> Status.Code.ALREADY_EXISTS;
+      case TOO_LARGE, QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_DEVICE_MEMORY ->
+          Status.Code.RESOURCE_EXHAUSTED;
+      case DRAINING, DEVICE_LOST -> Status.Code.UNAVAILABLE;
+      case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
+      case CANCELLED -> Status.Code.CANCELLED;
+      case INTERNAL -> Status.Code.INTERNAL;
+    };
+  }
+
+  /** The status of whatever was thrown; a fault of ours is logged and shows its id only. */
+  static StatusException of(Throwable thrown) {
+    return switch (thrown) {
+      case Failure failure -> of(failure);
+      case StatusException status -> status;
+      case StatusRuntimeException status -> of(status);
+      case RuntimeException fault -> of(DeviceHealth.internal(fault));
+      default -> of(DeviceHealth.internal(new IllegalStateException(thrown)));
+    };
+  }
+
+  /** What the library refuses while it reads a request is the client's fault, and is said so. */
+  private static StatusException of(StatusRuntimeException thrown) {
+    if (thrown.getCause() instanceof InvalidProtocolBufferException) {
+      return of(
+          new Failure.Refused(Code.MALFORMED_BODY, "the message is not one of this method's"));
+    }
+    if (thrown.getStatus().getCode() == Status.Code.RESOURCE_EXHAUSTED) {
+      return of(
+          new Failure.Refused(
+              Code.TOO_LARGE, "the message is larger, once decompressed, than one may be"));
+    }
+    return new StatusException(thrown.getStatus(), thrown.getTrailers());
+  }
+
+  private static StatusException of(Failure failure) {
+    var status =
+        com.google.rpc.Status.newBuilder()
+            .setCode(code(failure.code()).value())
+            .setMessage(bounded(String.valueOf(failure.getMessage())))
+            .addDetails(Any.pack(info(failure)));
+    if (failure instanceof Failure.Busy busy) {
+      var delay = busy.retryAfter();
+      status.addDetails(
+          Any.pack(
+              RetryInfo.newBuilder()
+                  .setRetryDelay(
+                      Duration.newBuilder()
+                          .setSeconds(delay.toSeconds())
+                          .setNanos(delay.toNanosPart()))
+                  .build()));
+    }
+    return StatusProto.toStatusException(status.build());
+  }
+
+  /** Clients take few kilobytes of trailers, in which a text may stand twice. */
+  private static String bounded(String text) {
+    return text.length() <= LONGEST ? text : text.substring(0, LONGEST) + "…";
+  }
+
+  private static ErrorInfo info(Failure failure) {
+    var info = ErrorInfo.newBuilder().setReason(failure.code().text()).setDomain(DOMAIN);
+    var field = failure.field();
+    if (field != null) {
+      info.putMetadata("field", bounded(field));
+    }
+    var step = failure.step();
+    if (step != null) {
+      info.putMetadata("step", Integer.toString(step.index()));
+      if (step.op() != null) {
+        info.putMetadata("op", step.op());
+      }
+    }
+    switch (failure) {
+      case Failure.OutOfDeviceMemory e -> {
+        info.putMetadata("requestedBytes", Long.toString(e.requestedBytes()));
+        info.putMetadata("freeBytes", Long.toString(e.freeBytes()));
+      }
+      case Failure.Internal e -> info.putMetadata("id", e.id());
+      case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
+    }
+    return info.build();
+  }
+}

@@ -1,0 +1,361 @@
+package dev.athanor.service.grpc;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Duration;
+import dev.athanor.api.v1.DeleteRequest;
+import dev.athanor.api.v1.DeleteResponse;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.DescribeResponse;
+import dev.athanor.api.v1.GetHeader;
+import dev.athanor.api.v1.GetRequest;
+import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.ListRequest;
+import dev.athanor.api.v1.ListResponse;
+import dev.athanor.api.v1.NewTensor;
+import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutRequest;
+import dev.athanor.api.v1.PutResponse;
+import dev.athanor.api.v1.RenewRequest;
+import dev.athanor.api.v1.RenewResponse;
+import dev.athanor.api.v1.Replacement;
+import dev.athanor.api.v1.Tensor;
+import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.engine.device.Device;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.run.Transfers;
+import dev.athanor.service.tensor.CreationKeys;
+import dev.athanor.service.tensor.CreationKeys.Creation;
+import dev.athanor.service.tensor.TenantTensors;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorStore;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.security.DigestInputStream;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import org.springframework.grpc.server.service.GrpcService;
+
+/** Resident tensors. */
+@GrpcService
+class TensorsService extends TensorsGrpc.TensorsImplBase {
+
+  private static final int CHUNK = 1 << 19;
+  private static final int SMALLEST_CHUNK = 1 << 12;
+  private static final int PAGE = 100;
+  private static final int LARGEST_PAGE = 1000;
+
+  private final TensorStore store;
+  private final Transfers transfers;
+  private final CreationKeys keys;
+  private final DeviceHealth health;
+  private final GrpcSettings settings;
+  private final String device;
+
+  TensorsService(
+      TensorStore store,
+      Transfers transfers,
+      CreationKeys keys,
+      DeviceHealth health,
+      GrpcSettings settings,
+      Device device) {
+    this.store = store;
+    this.transfers = transfers;
+    this.keys = keys;
+    this.health = health;
+    this.settings = settings;
+    this.device = device.capability().id();
+  }
+
+  // -- Put
+
+  @Override
+  public StreamObserver<PutRequest> put(StreamObserver<PutResponse> answer) {
+    var upload = new Upload((ServerCallStreamObserver<PutResponse>) answer, settings.idle());
+    Requests.start(
+        answer,
+        () -> {
+          var info = put(upload, Requests.terms());
+          answer.onNext(PutResponse.newBuilder().setTensor(tensor(info)).build());
+          answer.onCompleted();
+        });
+    return upload;
+  }
+
+  private TensorInfo put(Upload upload, Terms terms) {
+    var header = upload.header(terms.deadline());
+    var type = Messages.type(header.getDtype(), header.getShapeList(), "header");
+    health.admit();
+    try {
+      return header.hasReplace()
+          ? replace(header.getReplace(), type, upload, terms)
+          : create(header, type, upload, terms);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private TensorInfo replace(Replacement replaced, TensorType type, InputStream upload, Terms terms)
+      throws IOException {
+    var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
+    if (!present.equals(type)) {
+      throw new Failure.Refused(
+          Code.SHAPE_MISMATCH,
+          "header",
+          "the tensor is %s, the header says %s; they must be equal".formatted(present, type));
+    }
+    var contents = Tensors.read(type, upload, settings.maxTensorBytes(), "chunk");
+    return transfers.replace(
+        replaced.getHandle(),
+        contents,
+        version -> !replaced.hasVersion() || replaced.getVersion() == version,
+        terms);
+  }
+
+  private TensorInfo create(PutHeader header, TensorType type, InputStream upload, Terms terms)
+      throws IOException {
+    var asked = header.getCreate();
+    var options = options(asked);
+    if (!asked.hasIdempotencyKey()) {
+      return create(type, options, upload, terms);
+    }
+    var digest = sha256();
+    var digested = new DigestInputStream(upload, digest);
+    var handle =
+        keys.once(
+            terms.tenant(),
+            asked.getIdempotencyKey(),
+            () -> {
+              try {
+                var created = create(type, options, digested, terms);
+                return new Creation(created.handle(), fingerprint(header, digest));
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            },
+            () -> {
+              try {
+                digested.transferTo(OutputStream.nullOutputStream());
+                return fingerprint(header, digest);
+              } catch (IOException e) {
+                throw new UncheckedIOException(e);
+              }
+            });
+    return store.of(terms.tenant()).describe(handle);
+  }
+
+  /** The share of the quota is taken before the elements are read. */
+  private TensorInfo create(TensorType type, TensorOptions options, InputStream upload, Terms terms)
+      throws IOException {
+    // not a resource of a try: it belongs to the tensor in the end
+    var charge = store.of(terms.tenant()).charge(type.bytes());
+    try {
+      var contents = Tensors.read(type, upload, settings.maxTensorBytes(), "chunk");
+      return transfers.create(contents, charge, options, terms);
+    } catch (IOException | RuntimeException e) {
+      charge.close();
+      throw e;
+    }
+  }
+
+  private static TensorOptions options(NewTensor asked) {
+    return new TensorOptions(
+        asked.hasName() ? Tensors.label(asked.getName(), "header.create.name") : null,
+        asked.hasScope() ? Tensors.label(asked.getScope(), "header.create.scope") : null,
+        asked.hasLease() ? lease(asked.getLease(), "header.create.lease") : null);
+  }
+
+  private static java.time.Duration lease(Duration lease, String field) {
+    if (lease.getNanos() != 0
+        || lease.getSeconds() < 0
+        || lease.getSeconds() > Tensors.LONGEST_LEASE_SECONDS) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          field,
+          "%s is %s s; it must be an integer 0 to %d"
+              .formatted(
+                  field,
+                  lease.getNanos() == 0
+                      ? lease.getSeconds()
+                      : "%d + %d/10^9".formatted(lease.getSeconds(), lease.getNanos()),
+                  Tensors.LONGEST_LEASE_SECONDS));
+    }
+    return java.time.Duration.ofSeconds(lease.getSeconds());
+  }
+
+  private static String fingerprint(PutHeader header, MessageDigest digest) {
+    return header + "#" + HexFormat.of().formatHex(digest.digest());
+  }
+
+  private static MessageDigest sha256() {
+    try {
+      return MessageDigest.getInstance("SHA-256");
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every Java has SHA-256", e);
+    }
+  }
+
+  // -- Get
+
+  @Override
+  public void get(GetRequest request, StreamObserver<GetResponse> answer) {
+    var terms = Requests.terms();
+    var outflow =
+        new Outflow<>(
+            (ServerCallStreamObserver<GetResponse>) answer, settings.idle(), terms.deadline());
+    Requests.start(answer, () -> get(request, outflow, terms));
+  }
+
+  private void get(GetRequest request, Outflow<GetResponse> outflow, Terms terms) {
+    int most = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
+    if (most < SMALLEST_CHUNK || most > GrpcSettings.LARGEST_CHUNK) {
+      throw notIn("chunk_bytes", most, SMALLEST_CHUNK, GrpcSettings.LARGEST_CHUNK);
+    }
+    health.admit();
+    try (var reader = transfers.open(request.getHandle(), terms)) {
+      var info = reader.info();
+      if (request.hasVersion() && request.getVersion() != info.version()) {
+        throw new Failure.Refused(
+            Code.VERSION_MISMATCH,
+            "version",
+            "the tensor is at version %d, not %d; read it again"
+                .formatted(info.version(), request.getVersion()));
+      }
+      long at = request.getOffset();
+      long left = length(request, info);
+      outflow.send(
+          GetResponse.newBuilder()
+              .setHeader(
+                  GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left))
+              .build());
+      while (left > 0) {
+        int length = (int) Math.min(left, most);
+        left -= length;
+        var chunk = chunk(reader, at, length, left == 0);
+        at += length;
+        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+      }
+    }
+    outflow.complete();
+  }
+
+  /** Reads a chunk; a client that is slow to take the last one holds nothing. */
+  private static ByteString chunk(Transfers.Reader reader, long at, int length, boolean isLast) {
+    var piece = reader.read(at, length);
+    if (isLast) {
+      reader.close();
+    }
+    return Messages.bytes(piece);
+  }
+
+  private static long length(GetRequest request, TensorInfo info) {
+    long bytes = info.type().bytes();
+    long offset = request.getOffset();
+    long length = request.hasLength() ? request.getLength() : bytes - offset;
+    if (offset < 0 || offset > bytes || length < 0 || length > bytes - offset) {
+      throw new Failure.Refused(
+          Code.RANGE_NOT_SATISFIABLE,
+          request.hasLength() ? "length" : "offset",
+          "offset %d%s lies not in the tensor's %d bytes"
+              .formatted(
+                  offset,
+                  request.hasLength() ? ", length %d".formatted(request.getLength()) : "",
+                  bytes));
+    }
+    return length;
+  }
+
+  // -- the rest
+
+  @Override
+  public void describe(DescribeRequest request, StreamObserver<DescribeResponse> answer) {
+    Requests.answer(
+        answer,
+        () ->
+            DescribeResponse.newBuilder()
+                .setTensor(tensor(tensors().describe(request.getHandle())))
+                .build());
+  }
+
+  @Override
+  public void list(ListRequest request, StreamObserver<ListResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          int limit = request.hasLimit() ? request.getLimit() : PAGE;
+          if (limit < 1 || limit > LARGEST_PAGE) {
+            throw notIn("limit", limit, 1, LARGEST_PAGE);
+          }
+          var page =
+              tensors()
+                  .list(
+                      limit,
+                      request.hasAfter() ? request.getAfter() : null,
+                      request.hasScope() ? request.getScope() : null);
+          var message =
+              ListResponse.newBuilder()
+                  .addAllTensors(page.tensors().stream().map(this::tensor).toList());
+          if (page.next() != null) {
+            message.setNext(page.next());
+          }
+          return message.build();
+        });
+  }
+
+  @Override
+  public void renew(RenewRequest request, StreamObserver<RenewResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          if (!request.hasLease()) {
+            throw new Failure.Refused(
+                Code.INVALID_ATTRIBUTE, "lease", "lease is missing; it is what is renewed");
+          }
+          var info = tensors().renew(request.getHandle(), lease(request.getLease(), "lease"));
+          return RenewResponse.newBuilder().setTensor(tensor(info)).build();
+        });
+  }
+
+  @Override
+  public void delete(DeleteRequest request, StreamObserver<DeleteResponse> answer) {
+    Requests.answer(
+        answer,
+        () -> {
+          switch (request.getWhatCase()) {
+            case HANDLE -> tensors().delete(request.getHandle());
+            case SCOPE -> tensors().deleteScope(Tensors.label(request.getScope(), "scope"));
+            case WHAT_NOT_SET ->
+                throw new Failure.Refused(
+                    Code.INVALID_ATTRIBUTE,
+                    "handle",
+                    "neither handle nor scope is there; one of them says what to delete");
+          }
+          return DeleteResponse.getDefaultInstance();
+        });
+  }
+
+  private TenantTensors tensors() {
+    return store.of(Requests.tenant());
+  }
+
+  private Tensor tensor(TensorInfo info) {
+    return Messages.tensor(info, device);
+  }
+
+  private static Failure notIn(String field, int value, int least, int greatest) {
+    return new Failure.Refused(
+        Code.INVALID_ATTRIBUTE,
+        field,
+        "%s is %d; it must be %d to %d".formatted(field, value, least, greatest));
+  }
+}

@@ -1,0 +1,131 @@
+package dev.athanor.service.grpc;
+
+import com.google.protobuf.ByteString;
+import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutRequest;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.io.InputStream;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A header and then bytes that a client streams. The next message is asked for once the one before
+ * was read, so that the client can be no faster than its reader.
+ */
+final class Upload extends InputStream implements StreamObserver<PutRequest> {
+
+  private final ServerCallStreamObserver<?> call;
+  private final Duration idle;
+
+  /** What has come and was not read: one message, and the end of them. */
+  private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(2);
+
+  private Deadline deadline = Deadline.none();
+  private ByteString chunk = ByteString.EMPTY;
+  private int at;
+  private boolean ended;
+
+  /**
+   * @param idle how long to wait for a message
+   */
+  Upload(ServerCallStreamObserver<?> call, Duration idle) {
+    this.call = call;
+    this.idle = idle;
+    call.disableAutoRequest();
+  }
+
+  // -- what the client sends
+
+  @Override
+  public void onNext(PutRequest message) {
+    arrived.add(Optional.of(message));
+  }
+
+  @Override
+  public void onCompleted() {
+    arrived.add(Optional.empty());
+  }
+
+  /** The client has gone: the thread that reads is told so by an interrupt. */
+  @Override
+  public void onError(Throwable gone) {}
+
+  // -- what the reader takes
+
+  /**
+   * The first message.
+   *
+   * @throws Failure.Refused with {@code malformed-body} when it is no header
+   */
+  PutHeader header(Deadline within) {
+    deadline = within;
+    var first = next();
+    if (first == null || !first.hasHeader()) {
+      throw new Failure.Refused(
+          Code.MALFORMED_BODY, "header", "the first message of the stream must be a header");
+    }
+    return first.getHeader();
+  }
+
+  @Override
+  public int read() {
+    var one = new byte[1];
+    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+  }
+
+  @Override
+  public int read(byte[] target, int offset, int length) {
+    if (at == chunk.size()) {
+      var message = ended ? null : next();
+      if (message == null) {
+        ended = true;
+        return -1;
+      }
+      chunk = checked(message);
+      at = 0;
+    }
+    int count = Math.min(length, chunk.size() - at);
+    chunk.substring(at, at + count).copyTo(target, offset);
+    at += count;
+    return count;
+  }
+
+  private static ByteString checked(PutRequest message) {
+    if (!message.hasChunk() || message.getChunk().isEmpty()) {
+      throw new Failure.Refused(
+          Code.MALFORMED_BODY, "chunk", "every message but the first must be a chunk of bytes");
+    }
+    int size = message.getChunk().size();
+    if (size > GrpcSettings.LARGEST_CHUNK) {
+      throw new Failure.Refused(
+          Code.TOO_LARGE,
+          "chunk",
+          "a chunk has %d bytes; %d are the most".formatted(size, GrpcSettings.LARGEST_CHUNK));
+    }
+    return message.getChunk();
+  }
+
+  /** The next message; null at the end. */
+  private @Nullable PutRequest next() {
+    call.request(1);
+    try {
+      long left = deadline.remainingNanos();
+      var message = arrived.poll(Math.min(left, idle.toNanos()), TimeUnit.NANOSECONDS);
+      if (message == null) {
+        deadline.check();
+        throw Outflow.idle("no message came", idle);
+      }
+      return message.orElse(null);
+    } catch (InterruptedException e) {
+      throw Outflow.gone();
+    }
+  }
+}

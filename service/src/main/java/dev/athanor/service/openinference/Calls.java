@@ -1,0 +1,170 @@
+package dev.athanor.service.openinference;
+
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.tensor.TenantTensors;
+import java.math.BigInteger;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+/** Makes calls of requests. */
+final class Calls {
+
+  /** Triton's: microseconds that the call may take; 0 is no bound. */
+  private static final String TIMEOUT = "timeout";
+
+  /** The same in milliseconds, as the header of the other interface has it. */
+  private static final String DEADLINE = "deadline_ms";
+
+  /** Triton's: 1 is the most urgent, 0 is as urgent as usual. */
+  private static final String PRIORITY = "priority";
+
+  private Calls() {}
+
+  /**
+   * Translates a request.
+   *
+   * @param tensors of the tenant whose request it is
+   */
+  static Call of(Op op, InferenceRequest request, TenantTensors tensors, Terms terms) {
+    var description = op.description();
+    var attributes = new HashMap<>(request.parameters());
+    long priority = whole(attributes, PRIORITY, Terms.LAST_PRIORITY);
+    var within =
+        new Terms(
+            terms.tenant(),
+            priority == 0 ? terms.priority() : (int) priority,
+            deadline(attributes, terms.deadline()),
+            terms.clientHasGone());
+    checkAttributes(description, attributes);
+    return new Call(
+        op,
+        inputs(description, request.inputs(), tensors),
+        attributes,
+        outputs(description, request.outputs()),
+        request.outputs().isEmpty()
+            ? new Target(new Destination.Inline(request.readable()), null)
+            : null,
+        within);
+  }
+
+  private static void checkAttributes(OpDescription op, Map<String, Object> attributes) {
+    for (var name : attributes.keySet()) {
+      if (op.attribute(name).isEmpty()) {
+        var field = "parameters." + Tensors.excerpt(name);
+        throw new Failure.Refused(
+            Code.UNKNOWN_FIELD,
+            field,
+            "%s is not known; parameters here are %s"
+                .formatted(
+                    field,
+                    Stream.concat(
+                            op.attributes().stream().map(OpDescription.Attribute::name),
+                            Stream.of(DEADLINE, PRIORITY, TIMEOUT))
+                        .collect(Collectors.joining(", "))));
+      }
+    }
+    // what is no choice is told again, and may be long
+    attributes.replaceAll((_, value) -> value instanceof String s ? Tensors.excerpt(s) : value);
+  }
+
+  private static Map<String, Call.Input> inputs(
+      OpDescription op, List<InferenceRequest.Input> given, TenantTensors tensors) {
+    var inputs = new HashMap<String, Call.Input>();
+    for (var input : given) {
+      var name = InferenceRequest.inputName(op, input.name(), inputs.keySet());
+      inputs.put(name, input(input, tensors));
+    }
+    return inputs;
+  }
+
+  private static Call.Input input(InferenceRequest.Input input, TenantTensors tensors) {
+    return switch (input) {
+      case InferenceRequest.Input.Data(_, var tensor) -> new Call.Input.Inline(tensor);
+      case InferenceRequest.Input.Handle given -> {
+        checkType(given, tensors);
+        yield new Call.Input.Resident(given.handle());
+      }
+    };
+  }
+
+  /** The type of a tensor never changes, so this holds when the call begins, too. */
+  private static void checkType(InferenceRequest.Input.Handle given, TenantTensors tensors) {
+    if (given.dtype() == null && given.shape() == null) {
+      return;
+    }
+    var field = "inputs." + given.name();
+    var type = tensors.describe(given.handle()).type();
+    if (given.dtype() != null && given.dtype() != type.dtype()) {
+      throw new Failure.Refused(
+          Code.UNSUPPORTED_DTYPE,
+          field + ".datatype",
+          "%s.datatype is %s, but the tensor of its handle is %s"
+              .formatted(field, Datatypes.name(given.dtype()), Datatypes.name(type.dtype())));
+    }
+    if (given.shape() != null && !given.shape().equals(type.shape().extents())) {
+      throw new Failure.Refused(
+          Code.SHAPE_MISMATCH,
+          field + ".shape",
+          "%s.shape is %s, but the tensor of its handle has %s"
+              .formatted(field, given.shape(), type.shape()));
+    }
+  }
+
+  private static Map<String, Target> outputs(
+      OpDescription op, List<InferenceRequest.Output> asked) {
+    var outputs = new HashMap<String, Target>();
+    for (var output : asked) {
+      var name = InferenceRequest.outputName(op, output.name(), outputs.keySet());
+      outputs.put(name, new Target(output.destination(), null));
+    }
+    return outputs;
+  }
+
+  /** The nearest of the deadlines that a request has. */
+  private static Deadline deadline(Map<String, Object> parameters, Deadline given) {
+    long micros = whole(parameters, TIMEOUT, Long.MAX_VALUE);
+    long millis = whole(parameters, DEADLINE, Long.MAX_VALUE);
+    var nearest = given;
+    for (long bound : new long[] {Math.ceilDiv(micros, 1000), millis}) {
+      if (bound > 0) {
+        var deadline = Deadline.in(bound);
+        if (deadline.remainingNanos() < nearest.remainingNanos()) {
+          nearest = deadline;
+        }
+      }
+    }
+    return nearest;
+  }
+
+  /** Takes out a parameter that counts something; 0 when it is missing. */
+  private static long whole(Map<String, Object> parameters, String name, long greatest) {
+    return switch (parameters.remove(name)) {
+      case null -> 0;
+      case Integer value when value >= 0 && value <= greatest -> value;
+      case Long value when value >= 0 && value <= greatest -> value;
+      // a uint64 can be beyond a long, where it bounds nothing
+      case BigInteger value
+          when greatest == Long.MAX_VALUE && value.signum() > 0 && value.bitLength() <= 64 ->
+          greatest;
+      case Object other ->
+          throw InferenceRequest.invalid(
+              "parameters." + name,
+              other,
+              greatest == Long.MAX_VALUE
+                  ? "must be an integer of at least 0"
+                  : "must be an integer 0 to " + greatest);
+    };
+  }
+}

@@ -1,0 +1,30 @@
+package dev.athanor.service.openinference;
+
+import dev.athanor.service.run.Result;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * What a model answered.
+ *
+ * @param result with the outputs that were asked for, in the order of the op's description
+ * @param parameters of the answer: times in microseconds, and the kernel that ran
+ */
+public record Inference(Result result, Map<String, Object> parameters) {
+
+  static Inference of(Result result) {
+    var timing = result.timing();
+    var parameters = new LinkedHashMap<String, Object>();
+    parameters.put("kernel", result.kernel());
+    parameters.put("queue_us", tenths(timing.queue()));
+    parameters.put("compute_input_us", tenths(timing.upload()));
+    parameters.put("compute_infer_us", tenths(timing.kernel()));
+    parameters.put("compute_output_us", tenths(timing.download()));
+    parameters.put("total_us", tenths(timing.total()));
+    return new Inference(result, parameters);
+  }
+
+  private static double tenths(double micros) {
+    return Math.round(micros * 10) / 10.0;
+  }
+}

@@ -1,0 +1,166 @@
+package dev.athanor.service.openinference;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.OpDescription;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An op as the protocol describes it.
+ *
+ * @param properties what the protocol has no member for: the dtypes and shapes that tensors may
+ *     have, the attributes, which requests give as parameters, and the formula
+ */
+public record Model(
+    String name, List<Tensor> inputs, List<Tensor> outputs, Map<String, String> properties) {
+
+  /** Ops have one version. */
+  public static final String VERSION = "1";
+
+  public static final String PLATFORM = "athanor_ptx";
+  public static final String BACKEND = "athanor";
+
+  /** Free extents. */
+  public static final long ANY = -1;
+
+  private static final Pattern BRACKETS = Pattern.compile("\\[([^\\]]*)]");
+
+  /**
+   * An input or an output.
+   *
+   * @param dtype the usual one of those that it may have
+   * @param shape with {@link #ANY} for what is free; the rank is as free as the properties say
+   */
+  public record Tensor(String name, DType dtype, List<Long> shape, boolean optional) {
+
+    /** The protocol's name of the dtype: {@code FP32}. */
+    public String datatype() {
+      return Datatypes.name(dtype);
+    }
+
+    /** The name in Triton's model configurations: {@code TYPE_FP32}. */
+    public String configType() {
+      return "TYPE_" + datatype();
+    }
+  }
+
+  /** Describes an op. */
+  public static Model of(OpDescription op) {
+    var inputs =
+        op.inputs().stream()
+            .map(i -> new Tensor(i.name(), usual(i.dtypes()), shape(i.shape()), i.optional()))
+            .toList();
+    var outputs =
+        op.outputs().stream()
+            .map(o -> new Tensor(o.name(), usual(op, o), shape(o.shape()), o.optional()))
+            .toList();
+    return new Model(op.name(), inputs, outputs, properties(op));
+  }
+
+  private static DType usual(Set<DType> dtypes) {
+    return dtypes.contains(DType.F32)
+        ? DType.F32
+        : dtypes.stream().min(Comparator.naturalOrder()).orElse(DType.F32);
+  }
+
+  /** Follows the words of a description: a dtype, {@code that of x}, or an attribute's name. */
+  private static DType usual(OpDescription op, OpDescription.Output output) {
+    var words = output.dtype();
+    var of = words.startsWith("that of ") ? words.substring("that of ".length()) : null;
+    var same = of == null ? null : op.input(of).orElse(null);
+    if (same != null) {
+      return usual(same.dtypes());
+    }
+    var text = op.attribute(words).map(OpDescription.Attribute::defaultValue).orElse(words);
+    return DType.of(text)
+        .or(() -> op.inputs().stream().findFirst().map(input -> usual(input.dtypes())))
+        .orElse(DType.F32);
+  }
+
+  /** The extents of {@code […, M, 2]}: those before it may be missing, so they are left out. */
+  static List<Long> shape(String text) {
+    var brackets = BRACKETS.matcher(text);
+    if (!brackets.find()) {
+      return List.of(ANY);
+    }
+    var extents = new ArrayList<Long>();
+    boolean any = false;
+    for (var part : brackets.group(1).split(",", -1)) {
+      var extent = part.strip();
+      any |= extent.equals("…");
+      if (!extent.isEmpty() && !extent.equals("…")) {
+        extents.add(extent.matches("\\d{1,9}") ? Long.parseLong(extent) : ANY);
+      }
+    }
+    if (extents.isEmpty() && any) {
+      extents.add(ANY);
+    }
+    return extents;
+  }
+
+  private static Map<String, String> properties(OpDescription op) {
+    var properties = new LinkedHashMap<String, String>();
+    properties.put("summary", op.summary());
+    properties.put("formula", op.formula());
+    var special = new TreeSet<DType>();
+    for (var input : op.inputs()) {
+      var path = "inputs." + input.name() + ".";
+      properties.put(
+          path + "datatypes",
+          input.dtypes().stream().sorted().map(Datatypes::name).collect(Collectors.joining(", ")));
+      properties.put(path + "shape", input.shape());
+      properties.put(path + "optional", Boolean.toString(input.optional()));
+      properties.put(path + "meaning", input.meaning());
+      input.dtypes().stream().filter(d -> !Datatypes.NUMBERS.contains(d)).forEach(special::add);
+    }
+    for (var attribute : op.attributes()) {
+      properties.put("parameters." + attribute.name(), text(attribute));
+    }
+    for (var output : op.outputs()) {
+      var path = "outputs." + output.name() + ".";
+      properties.put(path + "datatype", words(output.dtype()));
+      properties.put(path + "shape", output.shape());
+      properties.put(path + "meaning", output.meaning());
+    }
+    for (var dtype : special) {
+      // clients have no table with these
+      properties.put(
+          "datatypes." + Datatypes.name(dtype),
+          dtype.isBlock()
+              ? "%d bytes for %d elements".formatted(dtype.bytes(), dtype.blockElements())
+              : "bytes an element: " + dtype.bytes());
+    }
+    return properties;
+  }
+
+  private static String words(String dtype) {
+    return DType.of(dtype).map(Datatypes::name).orElse(dtype);
+  }
+
+  private static String text(OpDescription.Attribute attribute) {
+    var values =
+        attribute.choices().isEmpty()
+            ? attribute.type().name().toLowerCase(Locale.ROOT)
+            : String.join(" | ", attribute.choices());
+    return String.join(
+        "",
+        values,
+        prefixed(" ", attribute.bounds()),
+        prefixed(", default ", attribute.defaultValue()),
+        ": ",
+        attribute.meaning());
+  }
+
+  private static String prefixed(String prefix, @Nullable String text) {
+    return text == null || text.isEmpty() ? "" : prefix + text;
+  }
+}

@@ -1,0 +1,176 @@
+package dev.athanor.service.openinference;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.Op;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.tensor.TensorStore;
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The ops as models that can be described, asked about and called. */
+public final class Models {
+
+  /** The name of the server. */
+  public static final String SERVER = "athanor";
+
+  /** What there is besides the protocol itself. */
+  public static final List<String> EXTENSIONS =
+      List.of(
+          "binary_tensor_data",
+          "datatypes_ext",
+          "model_configuration",
+          "parameters",
+          "statistics",
+          "tensor_handle");
+
+  private final Catalogue catalogue;
+  private final OpRunner runner;
+  private final TensorStore store;
+  private final DeviceHealth health;
+  private final InstantSource clock;
+  private final String version;
+
+  /** By the names of ops, so there are no more of them than ops. */
+  private final Map<String, ModelStatistics> statistics = new ConcurrentHashMap<>();
+
+  /**
+   * The models of a catalogue.
+   *
+   * @param version of this software
+   */
+  public Models(
+      Catalogue catalogue,
+      OpRunner runner,
+      TensorStore store,
+      DeviceHealth health,
+      InstantSource clock,
+      String version) {
+    this.catalogue = catalogue;
+    this.runner = runner;
+    this.store = store;
+    this.health = health;
+    this.clock = clock;
+    this.version = version;
+  }
+
+  /** The version of the server. */
+  public String version() {
+    return version;
+  }
+
+  /** Whether inferences are taken now. */
+  public boolean isReady() {
+    return health.isReady();
+  }
+
+  /** All models, by name. */
+  public List<Model> all() {
+    return catalogue.all().stream().map(op -> Model.of(op.description())).toList();
+  }
+
+  /** A description. */
+  public Model describe(String name, @Nullable String modelVersion) {
+    return Model.of(find(name, modelVersion).description());
+  }
+
+  /**
+   * The op that is a model.
+   *
+   * @param modelVersion null or empty for any
+   * @throws Failure.Refused with {@code unknown-op} when there is none, or not of this version
+   */
+  public Op find(String name, @Nullable String modelVersion) {
+    var op =
+        catalogue
+            .find(name)
+            .orElseThrow(() ->
+                new Failure.Refused(
+                    Code.UNKNOWN_OP,
+                    "there is no model \"%s\"; GET /v2/models lists them"
+                        .formatted(Tensors.excerpt(name))));
+    if (modelVersion != null && !modelVersion.isEmpty() && !modelVersion.equals(Model.VERSION)) {
+      throw new Failure.Refused(
+          Code.UNKNOWN_OP,
+          "%s has no version \"%s\"; its only version is %s"
+              .formatted(name, Tensors.excerpt(modelVersion), Model.VERSION));
+    }
+    return op;
+  }
+
+  /**
+   * Runs a model and waits for it.
+   *
+   * @param terms which the request's parameters may narrow
+   * @throws Failure when the request is wrong, cannot be served now, or fails
+   */
+  public Inference infer(Op op, InferenceRequest request, Terms terms) {
+    var call = Calls.of(op, request, store.of(terms.tenant()), terms);
+    var name = op.description().name();
+    long asked = System.nanoTime();
+    try {
+      var result = runner.run(call);
+      succeeded(name, result.timing());
+      return Inference.of(result);
+    } catch (Failure e) {
+      failed(name, (System.nanoTime() - asked) / 1e3);
+      throw e;
+    }
+  }
+
+  private void succeeded(String name, Result.Timing timing) {
+    long now = clock.millis();
+    statistics.compute(
+        name,
+        (_, known) -> {
+          var before = known == null ? ModelStatistics.none(name) : known;
+          return new ModelStatistics(
+              name,
+              now,
+              before.success().plus(timing.total()),
+              before.fail(),
+              before.queue().plus(timing.queue()),
+              before.computeInput().plus(timing.upload()),
+              before.computeInfer().plus(timing.kernel()),
+              before.computeOutput().plus(timing.download()));
+        });
+  }
+
+  private void failed(String name, double micros) {
+    long now = clock.millis();
+    statistics.compute(
+        name,
+        (_, known) -> {
+          var before = known == null ? ModelStatistics.none(name) : known;
+          return new ModelStatistics(
+              name,
+              now,
+              before.success(),
+              before.fail().plus(micros),
+              before.queue(),
+              before.computeInput(),
+              before.computeInfer(),
+              before.computeOutput());
+        });
+  }
+
+  /** What was done for a model. */
+  public ModelStatistics statistics(String name, @Nullable String modelVersion) {
+    var known = find(name, modelVersion).description().name();
+    return Objects.requireNonNullElseGet(statistics.get(known), () -> ModelStatistics.none(known));
+  }
+
+  /** What was done for every model. */
+  public List<ModelStatistics> statistics() {
+    return catalogue.all().stream().map(op -> statistics(op.description().name(), null)).toList();
+  }
+}

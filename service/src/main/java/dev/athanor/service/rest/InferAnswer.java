@@ -1,0 +1,122 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.TensorWriter;
+import dev.athanor.service.openinference.Datatypes;
+import dev.athanor.service.openinference.Inference;
+import dev.athanor.service.openinference.InferenceRequest;
+import dev.athanor.service.openinference.Model;
+import dev.athanor.service.run.Result;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Map;
+import tools.jackson.core.JsonGenerator;
+
+/** Answers of models: JSON, and after it the bytes of the outputs that are to go so. */
+final class InferAnswer {
+
+  private InferAnswer() {}
+
+  static void send(
+      HttpServletResponse response, String model, InferRequest asked, Inference inference)
+      throws IOException {
+    var bytes = new ArrayList<byte[]>();
+    inference
+        .result()
+        .outputs()
+        .forEach((name, output) -> {
+          if (output instanceof Result.Output.Inline(var tensor) && asked.isBinary(name)) {
+            bytes.add((byte[]) tensor.data().heapBase().orElseThrow());
+          }
+        });
+    if (bytes.isEmpty()) {
+      response.setContentType(Media.JSON.text());
+      try (var out = Json.write(response.getOutputStream())) {
+        write(out, model, asked, inference);
+      }
+      return;
+    }
+    var header = new ByteArrayOutputStream();
+    try (var out = Json.write(header)) {
+      write(out, model, asked, inference);
+    }
+    response.setContentType(Media.OCTET_STREAM.text());
+    response.setHeader(Requests.INFERENCE_HEADER, Integer.toString(header.size()));
+    response.setContentLengthLong(
+        header.size() + bytes.stream().mapToLong(each -> each.length).sum());
+    var out = response.getOutputStream();
+    header.writeTo(out);
+    for (var each : bytes) {
+      out.write(each);
+    }
+  }
+
+  private static void write(
+      JsonGenerator out, String model, InferRequest asked, Inference inference) {
+    out.writeStartObject();
+    out.writeStringProperty("model_name", model);
+    out.writeStringProperty("model_version", Model.VERSION);
+    if (asked.id() != null) {
+      out.writeStringProperty("id", asked.id());
+    }
+    parameters(out, inference.parameters());
+    out.writeName("outputs");
+    out.writeStartArray();
+    inference
+        .result()
+        .outputs()
+        .forEach((name, output) -> output(out, name, output, asked.isBinary(name)));
+    out.writeEndArray();
+    out.writeEndObject();
+  }
+
+  private static void output(JsonGenerator out, String name, Result.Output output, boolean binary) {
+    out.writeStartObject();
+    out.writeStringProperty("name", name);
+    switch (output) {
+      case Result.Output.Inline(var tensor) -> {
+        type(out, tensor.type());
+        if (binary) {
+          parameters(out, Map.of("binary_data_size", tensor.type().bytes()));
+        } else {
+          out.writeName("data");
+          out.writeStartArray();
+          TensorWriter.writeElements(out, tensor.type().dtype(), tensor.data());
+          out.writeEndArray();
+        }
+      }
+      case Result.Output.Resident(var info) -> {
+        type(out, info.type());
+        // Triton's C++ client takes no parameters without a size
+        parameters(
+            out, Map.of(InferenceRequest.TENSOR_HANDLE, info.handle(), "binary_data_size", 0L));
+      }
+    }
+    out.writeEndObject();
+  }
+
+  private static void type(JsonGenerator out, TensorType type) {
+    out.writeStringProperty("datatype", Datatypes.name(type.dtype()));
+    out.writeName("shape");
+    out.writeStartArray();
+    type.shape().extents().forEach(out::writeNumber);
+    out.writeEndArray();
+  }
+
+  private static void parameters(JsonGenerator out, Map<String, ?> parameters) {
+    out.writeName("parameters");
+    out.writeStartObject();
+    parameters.forEach((name, value) -> {
+      out.writeName(name);
+      switch (value) {
+        case Double number -> out.writeNumber(number);
+        case Long number -> out.writeNumber(number);
+        case Object text -> out.writeString(text.toString());
+      }
+    });
+    out.writeEndObject();
+  }
+}

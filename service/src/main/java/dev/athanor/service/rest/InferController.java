@@ -1,0 +1,66 @@
+package dev.athanor.service.rest;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.openinference.Models;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import org.jspecify.annotations.Nullable;
+import org.springframework.web.bind.annotation.PathVariable;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/** Calls of models. */
+@RestController
+class InferController {
+
+  private final Models models;
+  private final Catalogue catalogue;
+  private final Metrics metrics;
+  private final RestSettings settings;
+
+  InferController(Models models, Catalogue catalogue, Metrics metrics, RestSettings settings) {
+    this.models = models;
+    this.catalogue = catalogue;
+    this.metrics = metrics;
+    this.settings = settings;
+  }
+
+  @PostMapping({"/v2/models/{op}/infer", "/v2/models/{op}/versions/{version}/infer"})
+  void infer(
+      @PathVariable("op") String name,
+      @PathVariable(name = "version", required = false) @Nullable String version,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    Outcomes.count(
+        metrics, Outcomes.label(catalogue, name), () -> run(name, version, request, response));
+  }
+
+  /**
+   * What the body is follows from {@code Inference-Header-Content-Length} alone, as in Triton: its
+   * clients name no media type, or any.
+   */
+  private void run(
+      String name,
+      @Nullable String version,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    var op = models.find(name, version);
+    request.setAttribute(Problems.OP, name);
+    Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
+    Requests.checkNoQuery(request);
+    var terms = Requests.terms(request);
+    long limit = settings.maxBodyBytes();
+    var header = Requests.inferenceHeader(request, limit);
+    InferRequest asked;
+    try (var body = Requests.unpacked(request, limit)) {
+      asked = InferRequest.read(op, body, header, limit);
+    }
+    var inference = models.infer(op, asked.request(), terms);
+    RunAnswers.timing(response, inference.result().timing());
+    InferAnswer.send(response, name, asked, inference);
+  }
+}

@@ -1,0 +1,420 @@
+package dev.athanor.service.rest;
+
+import static java.util.Objects.requireNonNullElse;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.JsonElements;
+import dev.athanor.service.codec.TensorJson;
+import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.openinference.Datatypes;
+import dev.athanor.service.openinference.InferenceRequest;
+import dev.athanor.service.openinference.InferenceRequest.Input;
+import dev.athanor.service.openinference.InferenceRequest.Output;
+import dev.athanor.service.openinference.Model;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
+
+/**
+ * A request to infer in the protocol's REST form: JSON, after which the bytes of tensors may come.
+ *
+ * @param id to be given back; null if there is none
+ * @param binary whether outputs go as bytes where nothing else is said of them
+ * @param binaryOf the same of single outputs
+ */
+record InferRequest(
+    @Nullable String id, InferenceRequest request, boolean binary, Map<String, Boolean> binaryOf) {
+
+  /** More than any op has, and few enough for hostile input. */
+  private static final int MOST_PARAMETERS = 256;
+
+  private static final String BINARY_DATA = "binary_data";
+  private static final String BINARY_DATA_OUTPUT = "binary_data_output";
+  private static final String BINARY_DATA_SIZE = "binary_data_size";
+
+  private static final List<String> KEYS = List.of("id", "parameters", "inputs", "outputs");
+  private static final List<String> INPUT_KEYS =
+      List.of("name", "shape", "datatype", "parameters", "data");
+  private static final List<String> OUTPUT_KEYS = List.of("name", "parameters");
+
+  boolean isBinary(String output) {
+    return binaryOf.getOrDefault(output, binary);
+  }
+
+  /**
+   * Reads the body of a request.
+   *
+   * @param header how many bytes of JSON it begins with; null when it is nothing else, 0 when it is
+   *     the data of the only input
+   * @param limit how many bytes a tensor may have
+   */
+  static InferRequest read(Op op, InputStream body, @Nullable Long header, long limit)
+      throws IOException {
+    if (header == null) {
+      return Json.read(body, parser -> new Reader(op.description(), parser, limit).read()).finish();
+    }
+    if (header == 0) {
+      return raw(op.description(), body);
+    }
+    var json = body.readNBytes(Math.toIntExact(header));
+    if (json.length < header) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          Requests.INFERENCE_HEADER,
+          "%s is %d, but the body has %d bytes"
+              .formatted(Requests.INFERENCE_HEADER, header, json.length));
+    }
+    var reader =
+        Json.read(
+            new ByteArrayInputStream(json),
+            parser -> new Reader(op.description(), parser, limit).read());
+    return reader.finish(body);
+  }
+
+  /** A body that is the data of the only input; its one free extent follows from the length. */
+  private static InferRequest raw(OpDescription op, InputStream body) throws IOException {
+    var model = Model.of(op);
+    var input = model.inputs().getFirst();
+    long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();
+    if (model.inputs().size() != 1 || free != 1) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          Requests.INFERENCE_HEADER,
+          "%s is 0, so the body is the data of a model with one input of one free extent; %s has %s"
+              .formatted(
+                  Requests.INFERENCE_HEADER,
+                  op.name(),
+                  model.inputs().size() == 1
+                      ? "an input with %d of them".formatted(free)
+                      : "%d inputs".formatted(model.inputs().size())));
+    }
+    var bytes = body.readAllBytes();
+    long row =
+        input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)
+            * input.dtype().bytes();
+    if (bytes.length == 0 || bytes.length % row != 0) {
+      throw new Failure.Refused(
+          Code.INVALID_TENSOR,
+          "body",
+          "the body has %d bytes; input \"%s\" of datatype %s takes a multiple of %d"
+              .formatted(bytes.length, input.name(), input.datatype(), row));
+    }
+    var extents =
+        input.shape().stream()
+            .map(extent -> extent == Model.ANY ? bytes.length / row : extent)
+            .toList();
+    var type = Tensors.type(input.dtype(), extents, "body");
+    var tensor = Tensors.checked(type, MemorySegment.ofArray(bytes), "body");
+    return new InferRequest(
+        null,
+        new InferenceRequest(
+            Map.of(),
+            List.of(new Input.Data(input.name(), tensor)),
+            List.of(),
+            EnumSet.allOf(DType.class)),
+        true,
+        Map.of());
+  }
+
+  /**
+   * An input as JSON has it.
+   *
+   * @param size of the bytes that come after the JSON; null if none do
+   */
+  private record Given(
+      String name,
+      @Nullable DType dtype,
+      @Nullable List<Long> shape,
+      @Nullable JsonElements data,
+      @Nullable Long size,
+      @Nullable String handle) {
+
+    String field() {
+      return "inputs." + name;
+    }
+
+    TensorType type() {
+      if (dtype == null || shape == null) {
+        var missing = field() + (dtype == null ? ".datatype" : ".shape");
+        throw new Failure.Refused(Code.INVALID_TENSOR, missing, missing + " is missing");
+      }
+      return Tensors.type(dtype, shape, field() + ".shape");
+    }
+
+    Input fromJson() {
+      if (handle != null) {
+        return new Input.Handle(name, handle, dtype, shape);
+      }
+      if (data == null) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            field(),
+            "%s has no data; it must have data, binary_data_size or tensor_handle"
+                .formatted(field()));
+      }
+      var type = type();
+      if (!Datatypes.NUMBERS.contains(type.dtype())) {
+        throw Datatypes.rawOnly(type.dtype(), field() + ".data");
+      }
+      return new Input.Data(name, data.toTensor(type));
+    }
+
+    Input fromBytes(InputStream body, long bytes, long limit) throws IOException {
+      var type = type();
+      if (bytes != type.bytes()) {
+        var at = field() + ".parameters." + BINARY_DATA_SIZE;
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            at,
+            "%s is %d, but %s%s takes %d bytes"
+                .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
+      }
+      return new Input.Data(name, Tensors.readNext(type, body, limit, field()));
+    }
+  }
+
+  private static final class Reader {
+    private final OpDescription op;
+    private final JsonParser parser;
+    private final long limit;
+
+    private @Nullable String id;
+    private Map<String, Object> parameters = Map.of();
+    private final List<Given> inputs = new ArrayList<>();
+    private final Map<String, Map<String, Object>> outputs = new HashMap<>();
+    private final Set<String> names = new HashSet<>();
+
+    Reader(OpDescription op, JsonParser parser, long limit) {
+      this.op = op;
+      this.parser = parser;
+      this.limit = limit;
+    }
+
+    Reader read() {
+      while (parser.nextToken() != JsonToken.END_OBJECT) {
+        var key = parser.currentName();
+        parser.nextToken();
+        switch (key) {
+          case "id" ->
+              id = InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
+          case "parameters" -> parameters = parameters("parameters");
+          case "inputs" -> elements("inputs", this::input);
+          case "outputs" -> elements("outputs", this::output);
+          default -> throw Json.unknown("", key, KEYS);
+        }
+      }
+      return this;
+    }
+
+    private void elements(String field, Consumer<String> element) {
+      if (parser.currentToken() != JsonToken.START_ARRAY) {
+        throw new Failure.Refused(Code.INVALID_TENSOR, field, "%s must be a list".formatted(field));
+      }
+      for (int i = 0; parser.nextToken() != JsonToken.END_ARRAY; i++) {
+        var at = "%s[%d]".formatted(field, i);
+        Json.expectObject(parser, at, Code.INVALID_TENSOR);
+        element.accept(at);
+      }
+    }
+
+    private void input(String position) {
+      String name = null;
+      DType dtype = null;
+      List<Long> shape = null;
+      JsonElements data = null;
+      Map<String, Object> given = new HashMap<>();
+      var at = position;
+      while (parser.nextToken() != JsonToken.END_OBJECT) {
+        var key = parser.currentName();
+        parser.nextToken();
+        switch (key) {
+          case "name" -> {
+            name =
+                InferenceRequest.inputName(
+                    op, Json.string(parser, at + ".name", Code.INVALID_TENSOR), names);
+            names.add(name);
+            at = "inputs." + name;
+          }
+          case "datatype" ->
+              dtype =
+                  Datatypes.of(
+                      Json.string(parser, at + ".datatype", Code.UNSUPPORTED_DTYPE),
+                      at + ".datatype");
+          case "shape" -> shape = TensorJson.shape(parser, at + ".shape");
+          case "parameters" -> given = parameters(at + ".parameters");
+          case "data" -> data = JsonElements.read(parser, at, dtype, limit);
+          default -> throw Json.unknown(at, key, INPUT_KEYS);
+        }
+      }
+      var size = size(given, at);
+      var handle = InferenceRequest.handle(given, at);
+      if (handle != null && (data != null || size != null)) {
+        throw InferenceRequest.handleAndData(at);
+      }
+      if (data != null && size != null) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            at,
+            "%s has data and binary_data_size; it must have one of them".formatted(at));
+      }
+      inputs.add(new Given(named(name, position), dtype, shape, data, size, handle));
+    }
+
+    private void output(String position) {
+      String name = null;
+      Map<String, Object> given = new HashMap<>();
+      var at = position;
+      while (parser.nextToken() != JsonToken.END_OBJECT) {
+        var key = parser.currentName();
+        parser.nextToken();
+        switch (key) {
+          case "name" -> {
+            name =
+                InferenceRequest.outputName(
+                    op, Json.string(parser, at + ".name", Code.INVALID_TENSOR), outputs.keySet());
+            at = "outputs." + name;
+          }
+          case "parameters" -> given = parameters(at + ".parameters");
+          default -> throw Json.unknown(at, key, OUTPUT_KEYS);
+        }
+      }
+      outputs.put(named(name, position), given);
+    }
+
+    private static String named(@Nullable String name, String position) {
+      if (name == null) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR, position + ".name", position + ".name is missing");
+      }
+      return name;
+    }
+
+    private Map<String, Object> parameters(String field) {
+      Json.expectObject(parser, field, Code.INVALID_ATTRIBUTE);
+      var values = new HashMap<String, Object>();
+      while (parser.nextToken() != JsonToken.END_OBJECT) {
+        var name = parser.currentName();
+        if (values.size() == MOST_PARAMETERS) {
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              field,
+              "%s has more than %d members".formatted(field, MOST_PARAMETERS));
+        }
+        values.put(
+            name,
+            switch (parser.nextToken()) {
+              case VALUE_TRUE -> true;
+              case VALUE_FALSE -> false;
+              case VALUE_STRING -> parser.getString();
+              case VALUE_NUMBER_INT -> parser.getNumberValue();
+              case VALUE_NUMBER_FLOAT -> parser.getDoubleValue();
+              default -> {
+                var at = field + "." + Tensors.excerpt(name);
+                throw new Failure.Refused(
+                    Code.INVALID_ATTRIBUTE, at, at + " must be true, false, a number or a string");
+              }
+            });
+      }
+      return values;
+    }
+
+    private static @Nullable Long size(Map<String, Object> parameters, String at) {
+      return switch (parameters.remove(BINARY_DATA_SIZE)) {
+        case null -> null;
+        case Integer size when size >= 0 -> (long) size;
+        case Long size when size >= 0 -> size;
+        case Object other -> {
+          var field = at + ".parameters." + BINARY_DATA_SIZE;
+          throw new Failure.Refused(
+              Code.INVALID_ATTRIBUTE,
+              field,
+              "%s is %s; it must be an integer of at least 0"
+                  .formatted(field, Tensors.excerpt(other.toString())));
+        }
+      };
+    }
+
+    /** The request, when nothing but the JSON was sent. */
+    InferRequest finish() {
+      var tensors = new ArrayList<Input>();
+      for (var input : inputs) {
+        if (input.size() != null) {
+          throw new Failure.Refused(
+              Code.INVALID_TENSOR,
+              input.field(),
+              "%s has binary_data_size, but the request has no %s to say where the bytes begin"
+                  .formatted(input.field(), Requests.INFERENCE_HEADER));
+        }
+        tensors.add(input.fromJson());
+      }
+      return request(tensors);
+    }
+
+    /** The request, whose tensors lie in the body in the order of the inputs. */
+    InferRequest finish(InputStream body) throws IOException {
+      var tensors = new ArrayList<Input>();
+      for (var input : inputs) {
+        tensors.add(
+            input.size() == null ? input.fromJson() : input.fromBytes(body, input.size(), limit));
+      }
+      if (body.read() >= 0) {
+        throw new Failure.Refused(
+            Code.INVALID_TENSOR,
+            "body",
+            "the body goes on after the bytes that the inputs' binary_data_size name");
+      }
+      return request(tensors);
+    }
+
+    private InferRequest request(List<Input> tensors) {
+      var left = new HashMap<>(parameters);
+      boolean binary = flag(left, BINARY_DATA_OUTPUT, "parameters");
+      left.remove(BINARY_DATA_OUTPUT);
+      var asked = new ArrayList<Output>();
+      var binaryOf = new HashMap<String, Boolean>();
+      outputs.forEach((name, given) -> {
+        var field = "outputs." + name;
+        if (given.containsKey(BINARY_DATA)) {
+          binaryOf.put(name, flag(given, BINARY_DATA, field + ".parameters"));
+          given.remove(BINARY_DATA);
+        }
+        asked.add(
+            new Output(
+                name,
+                InferenceRequest.destination(
+                    given, field, readable(requireNonNullElse(binaryOf.get(name), binary)))));
+      });
+      return new InferRequest(
+          id,
+          new InferenceRequest(left, tensors, asked, readable(binary)),
+          binary,
+          Map.copyOf(binaryOf));
+    }
+
+    private static boolean flag(Map<String, Object> parameters, String name, String field) {
+      return InferenceRequest.flag(parameters, name, field);
+    }
+
+    private static Set<DType> readable(boolean binary) {
+      return binary ? EnumSet.allOf(DType.class) : Datatypes.NUMBERS;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+package dev.athanor.service.rest;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.athanor.service.openinference.Model;
+import dev.athanor.service.openinference.ModelStatistics;
+import dev.athanor.service.openinference.ModelStatistics.Duration;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.PropertyNamingStrategies.SnakeCaseStrategy;
+import tools.jackson.databind.annotation.JsonNaming;
+
+/** Models in JSON, as the protocol and Triton's extensions of it have them. */
+final class ModelViews {
+
+  private ModelViews() {}
+
+  record Server(String name, String version, List<String> extensions) {}
+
+  record Ready(String name, boolean ready) {}
+
+  /** A description. */
+  record Metadata(
+      String name,
+      List<String> versions,
+      String platform,
+      List<Tensor> inputs,
+      List<Tensor> outputs,
+      Map<String, String> properties) {
+
+    static Metadata of(Model model) {
+      return new Metadata(
+          model.name(),
+          List.of(Model.VERSION),
+          Model.PLATFORM,
+          model.inputs().stream().map(Tensor::of).toList(),
+          model.outputs().stream().map(Tensor::of).toList(),
+          model.properties());
+    }
+  }
+
+  record Tensor(String name, String datatype, List<Long> shape) {
+    static Tensor of(Model.Tensor tensor) {
+      return new Tensor(tensor.name(), tensor.datatype(), tensor.shape());
+    }
+  }
+
+  /**
+   * Triton's configuration, as far as it says something of an op.
+   *
+   * @param maxBatchSize 0: no dimension is set aside for batches
+   */
+  @JsonNaming(SnakeCaseStrategy.class)
+  record Config(
+      String name,
+      String platform,
+      String backend,
+      int maxBatchSize,
+      List<ConfigTensor> input,
+      List<ConfigTensor> output,
+      Map<String, Boolean> modelTransactionPolicy) {
+
+    static Config of(Model model) {
+      return new Config(
+          model.name(),
+          Model.PLATFORM,
+          Model.BACKEND,
+          0,
+          model.inputs().stream()
+              .map(tensor -> ConfigTensor.of(tensor, tensor.optional()))
+              .toList(),
+          model.outputs().stream().map(tensor -> ConfigTensor.of(tensor, null)).toList(),
+          Map.of("decoupled", false));
+    }
+  }
+
+  /** An input or, without {@code optional}, an output. */
+  @JsonNaming(SnakeCaseStrategy.class)
+  record ConfigTensor(
+      String name,
+      String dataType,
+      List<Long> dims,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Boolean optional) {
+
+    static ConfigTensor of(Model.Tensor tensor, @Nullable Boolean optional) {
+      return new ConfigTensor(tensor.name(), tensor.configType(), tensor.shape(), optional);
+    }
+  }
+
+  /** A model in the index of the repository. */
+  record Entry(String name, String version, String state, String reason) {
+    static Entry of(Model model, boolean ready) {
+      return new Entry(
+          model.name(),
+          Model.VERSION,
+          ready ? "READY" : "UNAVAILABLE",
+          ready ? "" : "the service takes no work now");
+    }
+  }
+
+  @JsonNaming(SnakeCaseStrategy.class)
+  record AllStatistics(List<Statistics> modelStats) {
+    static AllStatistics of(List<ModelStatistics> models) {
+      return new AllStatistics(models.stream().map(Statistics::of).toList());
+    }
+  }
+
+  /**
+   * Counts of one model. Each inference counts as a batch of one, even where some share a launch.
+   */
+  @JsonNaming(SnakeCaseStrategy.class)
+  record Statistics(
+      String name,
+      String version,
+      long lastInference,
+      long inferenceCount,
+      long executionCount,
+      Phases inferenceStats,
+      Map<String, Object> responseStats,
+      List<Batch> batchStats,
+      List<Object> memoryUsage) {
+
+    static Statistics of(ModelStatistics counts) {
+      return new Statistics(
+          counts.name(),
+          Model.VERSION,
+          counts.lastInference(),
+          counts.inferences(),
+          counts.inferences(),
+          new Phases(
+              Sum.of(counts.success()),
+              Sum.of(counts.fail()),
+              Sum.of(counts.queue()),
+              Sum.of(counts.computeInput()),
+              Sum.of(counts.computeInfer()),
+              Sum.of(counts.computeOutput()),
+              Sum.NONE,
+              Sum.NONE),
+          Map.of(),
+          counts.inferences() == 0
+              ? List.of()
+              : List.of(
+                  new Batch(
+                      1,
+                      Sum.of(counts.computeInput()),
+                      Sum.of(counts.computeInfer()),
+                      Sum.of(counts.computeOutput()))),
+          List.of());
+    }
+  }
+
+  /** Nothing is cached, but clients look for it. */
+  @JsonNaming(SnakeCaseStrategy.class)
+  record Phases(
+      Sum success,
+      Sum fail,
+      Sum queue,
+      Sum computeInput,
+      Sum computeInfer,
+      Sum computeOutput,
+      Sum cacheHit,
+      Sum cacheMiss) {}
+
+  @JsonNaming(SnakeCaseStrategy.class)
+  record Batch(int batchSize, Sum computeInput, Sum computeInfer, Sum computeOutput) {}
+
+  record Sum(long count, long ns) {
+    static final Sum NONE = new Sum(0, 0);
+
+    static Sum of(Duration duration) {
+      return new Sum(duration.count(), duration.nanos());
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package dev.athanor.service.security;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+
+/** Finds out who calls; one for each {@link SecuritySettings.Mode}. */
+public interface Callers {
+
+  /**
+   * Who has these credentials.
+   *
+   * @throws Failure with {@code unauthenticated}, which tells nothing of why they are not accepted
+   *     beyond what the caller knows
+   */
+  Caller identify(Credentials credentials);
+
+  /** What {@code WWW-Authenticate} asks for (RFC 9110, 11.6.1). */
+  String challenge();
+
+  /** Looks again at what has been read from files; is called every few seconds. */
+  default void refresh() {}
+
+  /** Everyone is {@link Caller#LOCAL}. */
+  static Callers nobodyAsked() {
+    return new Callers() {
+      @Override
+      public Caller identify(Credentials credentials) {
+        return Caller.LOCAL;
+      }
+
+      @Override
+      public String challenge() {
+        return Credentials.BEARER;
+      }
+    };
+  }
+
+  /** The refusal of credentials. */
+  static Failure unauthenticated(String sentence) {
+    return new Failure.Refused(Code.UNAUTHENTICATED, sentence);
+  }
+}

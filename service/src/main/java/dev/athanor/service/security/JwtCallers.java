@@ -1,0 +1,88 @@
+package dev.athanor.service.security;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.Tenant;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.EnumSet;
+import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.security.oauth2.jwt.BadJwtException;
+import org.springframework.security.oauth2.jwt.Jwt;
+import org.springframework.security.oauth2.jwt.JwtDecoder;
+import org.springframework.security.oauth2.jwt.JwtException;
+
+/** Callers with signed tokens (RFC 7519), as an OAuth2 resource server takes them. */
+public final class JwtCallers implements Callers {
+
+  private static final Logger LOG = LoggerFactory.getLogger(JwtCallers.class);
+  private static final Duration RETRY = Duration.ofSeconds(5);
+
+  private final JwtDecoder decoder;
+  private final SecuritySettings.Jwt settings;
+
+  /**
+   * @param decoder checks signature, algorithm, issuer, audience and times
+   */
+  public JwtCallers(JwtDecoder decoder, SecuritySettings.Jwt settings) {
+    this.decoder = decoder;
+    this.settings = settings;
+  }
+
+  @Override
+  public Caller identify(Credentials credentials) {
+    var token =
+        credentials
+            .bearer()
+            .orElseThrow(
+                () -> Callers.unauthenticated("this needs a token, as Authorization: Bearer …"));
+    var jwt = decode(token);
+    if (jwt.getExpiresAt() == null) {
+      throw Callers.unauthenticated("the token has no exp; only those that expire are taken");
+    }
+    var tenant = jwt.getClaims().get(settings.tenantClaim());
+    if (!(tenant instanceof String name) || !Tenant.isName(name)) {
+      throw Callers.unauthenticated(
+          "the token's claim %s names no tenant".formatted(settings.tenantClaim()));
+    }
+    var scopes = scopes(jwt.getClaims().get(settings.scopesClaim()));
+    return new Caller(Objects.requireNonNullElse(jwt.getSubject(), ""), new Tenant(name), scopes);
+  }
+
+  private Jwt decode(String token) {
+    try {
+      return decoder.decode(token);
+    } catch (BadJwtException e) {
+      LOG.debug("a token was refused", e);
+      throw Callers.unauthenticated(
+          "the token is not accepted; it must be signed by the issuer, for this audience, and be in time");
+    } catch (JwtException e) {
+      LOG.warn("tokens cannot be checked now: {}", e.getMessage());
+      throw new Failure.Busy(
+          Code.UNAUTHENTICATED, "the token cannot be checked now; try again", RETRY);
+    }
+  }
+
+  /** Those among the words of the claim that are ours; a token may be for other services too. */
+  private static Set<Scope> scopes(@Nullable Object claim) {
+    var words =
+        switch (claim) {
+          case String text -> Stream.of(text.split(" ", -1));
+          case Collection<?> list -> list.stream().map(String::valueOf);
+          case null, default -> Stream.<String>empty();
+        };
+    var scopes = EnumSet.noneOf(Scope.class);
+    words.forEach(word -> Scope.of(word).ifPresent(scopes::add));
+    return scopes;
+  }
+
+  @Override
+  public String challenge() {
+    return Credentials.BEARER;
+  }
+}

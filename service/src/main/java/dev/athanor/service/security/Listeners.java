@@ -1,0 +1,87 @@
+package dev.athanor.service.security;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.core.env.Environment;
+import org.springframework.util.ClassUtils;
+
+/**
+ * Where the service listens.
+ *
+ * @param addresses by the properties that name them; empty for all of the machine's
+ * @param managementIsApart whether management has a port of its own
+ */
+public record Listeners(Map<String, String> addresses, boolean managementIsApart) {
+
+  private static final Logger LOG = LoggerFactory.getLogger(Listeners.class);
+
+  private static final String REST = "server.address";
+  private static final String MANAGEMENT = "management.server.address";
+  private static final String GRPC = "spring.grpc.server.address";
+
+  /** What the settings say. */
+  public static Listeners of(Environment environment) {
+    var addresses = new LinkedHashMap<String, String>();
+    var rest = environment.getProperty(REST, "");
+    addresses.put(REST, rest);
+    var port = environment.getProperty("management.server.port");
+    boolean apart =
+        port != null
+            && !port.startsWith("-")
+            && (port.equals("0") || !port.equals(environment.getProperty("server.port", "8080")));
+    if (apart) {
+      addresses.put(MANAGEMENT, environment.getProperty(MANAGEMENT, rest));
+    }
+    if (ClassUtils.isPresent("io.grpc.ServerBuilder", Listeners.class.getClassLoader())
+        && !environment.getProperty("spring.grpc.server.enabled", "true").equals("false")) {
+      addresses.put(GRPC, environment.getProperty(GRPC, ""));
+    }
+    return new Listeners(addresses, apart);
+  }
+
+  /**
+   * Checks that nobody but this machine can reach a service that asks nobody who they are.
+   *
+   * @param allowed whether others may all the same; then this is only logged
+   * @throws SecurityMisconfigured when they could
+   */
+  public void checkLoopback(boolean allowed) {
+    var open =
+        addresses.entrySet().stream()
+            .filter(entry -> !isLoopback(entry.getValue()))
+            .map(entry ->
+                entry.getValue().isEmpty()
+                    ? entry.getKey() + " is not set, which means all addresses"
+                    : entry.getKey() + " is " + entry.getValue())
+            .collect(Collectors.joining(", "));
+    if (open.isEmpty()) {
+      return;
+    }
+    if (!allowed) {
+      throw new SecurityMisconfigured(
+          ("%s, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or"
+                  + " mtls, bind to a loopback address, or set athanor.security.allow-open")
+              .formatted(open));
+    }
+    LOG.warn(
+        "OPEN TO ANYONE: {}, athanor.security.mode is none and athanor.security.allow-open is set;"
+            + " whoever reaches this service can run ops and read, write and delete all tensors",
+        open);
+  }
+
+  private static boolean isLoopback(String address) {
+    if (address.isEmpty()) {
+      return false;
+    }
+    try {
+      return InetAddress.getByName(address).isLoopbackAddress();
+    } catch (UnknownHostException e) {
+      return false;
+    }
+  }
+}

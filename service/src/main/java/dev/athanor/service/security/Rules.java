@@ -1,0 +1,169 @@
+package dev.athanor.service.security;
+
+import static dev.athanor.service.security.Rule.anyCaller;
+import static dev.athanor.service.security.Rule.needs;
+import static dev.athanor.service.security.Rule.open;
+
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+import org.springframework.http.server.PathContainer;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
+
+/**
+ * The one table of who may do what, over every protocol. What is not in it is not answered: a new
+ * route or RPC needs a row here, and a test finds those that have none.
+ */
+public final class Rules {
+
+  /** All of them, in the order in which people would look for them. */
+  static final List<Rule> TABLE =
+      List.of(
+          open("GET /livez"),
+          open("GET /readyz"),
+          open("GET /actuator/health/liveness"),
+          open("GET /actuator/health/readiness"),
+          open("GET /v2/health/live"),
+          open("GET /v2/health/ready"),
+          open("GET /console"),
+          open("GET /console/{*path}"),
+          anyCaller("GET /openapi.yaml"),
+          anyCaller("GET /ops"),
+          anyCaller("GET /ops/{op}"),
+          anyCaller("GET /ops/{op}/ptx"),
+          needs(Scope.OPS_RUN, "POST /ops/{op}"),
+          needs(Scope.OPS_RUN, "POST /pipelines/run"),
+          needs(Scope.TENSORS_READ, "GET /tensors"),
+          needs(Scope.TENSORS_WRITE, "POST /tensors"),
+          needs(Scope.TENSORS_WRITE, "DELETE /tensors"),
+          needs(Scope.TENSORS_READ, "GET /tensors/{handle}"),
+          needs(Scope.TENSORS_WRITE, "PATCH /tensors/{handle}"),
+          needs(Scope.TENSORS_WRITE, "DELETE /tensors/{handle}"),
+          needs(Scope.TENSORS_READ, "GET /tensors/{handle}/data"),
+          needs(Scope.TENSORS_WRITE, "PUT /tensors/{handle}/data"),
+          anyCaller("GET /v2"),
+          anyCaller("GET /v2/models"),
+          anyCaller("POST /v2/repository/index"),
+          needs(Scope.METRICS, "GET /v2/models/stats"),
+          anyCaller("GET /v2/models/{op}"),
+          anyCaller("GET /v2/models/{op}/ready"),
+          anyCaller("GET /v2/models/{op}/config"),
+          needs(Scope.METRICS, "GET /v2/models/{op}/stats"),
+          needs(Scope.OPS_RUN, "POST /v2/models/{op}/infer"),
+          anyCaller("GET /v2/models/{op}/versions/{version}"),
+          anyCaller("GET /v2/models/{op}/versions/{version}/ready"),
+          anyCaller("GET /v2/models/{op}/versions/{version}/config"),
+          needs(Scope.METRICS, "GET /v2/models/{op}/versions/{version}/stats"),
+          needs(Scope.OPS_RUN, "POST /v2/models/{op}/versions/{version}/infer"),
+          needs(Scope.METRICS, "GET /devices"),
+          needs(Scope.METRICS, "GET /actuator/health"),
+          needs(Scope.METRICS, "GET /actuator/health/{*path}"),
+          needs(Scope.METRICS, "GET /actuator/info"),
+          needs(Scope.METRICS, "GET /actuator/prometheus"),
+          open("grpc.health.v1.Health/Check"),
+          open("grpc.health.v1.Health/Watch"),
+          open("inference.GRPCInferenceService/ServerLive"),
+          open("inference.GRPCInferenceService/ServerReady"),
+          anyCaller("grpc.health.v1.Health/List"),
+          anyCaller("grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
+          anyCaller("grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"),
+          anyCaller("athanor.v1.Ops/List"),
+          anyCaller("athanor.v1.Ops/Describe"),
+          needs(Scope.OPS_RUN, "athanor.v1.Ops/Run"),
+          needs(Scope.OPS_RUN, "athanor.v1.Ops/RunPipeline"),
+          needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Put"),
+          needs(Scope.TENSORS_READ, "athanor.v1.Tensors/Get"),
+          needs(Scope.TENSORS_READ, "athanor.v1.Tensors/Describe"),
+          needs(Scope.TENSORS_READ, "athanor.v1.Tensors/List"),
+          needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Renew"),
+          needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Delete"),
+          anyCaller("inference.GRPCInferenceService/ServerMetadata"),
+          anyCaller("inference.GRPCInferenceService/ModelReady"),
+          anyCaller("inference.GRPCInferenceService/ModelMetadata"),
+          anyCaller("inference.GRPCInferenceService/ModelConfig"),
+          needs(Scope.METRICS, "inference.GRPCInferenceService/ModelStatistics"),
+          needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelInfer"),
+          needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelStreamInfer"));
+
+  /** What the table has for a request. */
+  public sealed interface Match {
+    /** A rule of its own. */
+    record Ruled(Rule rule) implements Match {}
+
+    /** A path that takes other methods. */
+    record OtherMethod(Set<String> allowed) implements Match {}
+
+    /** Nothing. */
+    record Unknown() implements Match {}
+  }
+
+  private record Route(String method, PathPattern path, Rule rule) {}
+
+  private final List<Rule> rpcs;
+  private final List<Route> routes;
+
+  /**
+   * @param openManagement whether what actuator serves needs no caller
+   */
+  public Rules(boolean openManagement) {
+    rpcs = TABLE.stream().filter(rule -> !rule.operation().contains(" ")).toList();
+    routes =
+        TABLE.stream()
+            .filter(rule -> rule.operation().contains(" "))
+            .map(rule ->
+                openManagement && rule.operation().contains(" /actuator/")
+                    ? open(rule.operation())
+                    : rule)
+            .map(Rules::route)
+            .sorted(Comparator.comparing(Route::path, PathPattern.SPECIFICITY_COMPARATOR))
+            .toList();
+  }
+
+  private static Route route(Rule rule) {
+    var text = rule.operation();
+    int space = text.indexOf(' ');
+    return new Route(
+        text.substring(0, space),
+        PathPatternParser.defaultInstance.parse(text.substring(space + 1)),
+        rule);
+  }
+
+  /** The rule for an RPC by its full name, {@code athanor.v1.Ops/Run}; no rule means no. */
+  public Optional<Rule> rpc(String fullName) {
+    return rpcs.stream().filter(rule -> rule.operation().equals(fullName)).findFirst();
+  }
+
+  /**
+   * The rule for a route. HEAD has that of GET, and OPTIONS one for every path that is there.
+   *
+   * @param path as it stands in the request, percent-encoded and without its query
+   */
+  public Match route(String method, String path) {
+    var parsed = PathContainer.parsePath(path);
+    var there = routes.stream().filter(route -> route.path.matches(parsed)).toList();
+    var wanted = method.equals("HEAD") ? "GET" : method;
+    var own = there.stream().filter(route -> route.method.equals(wanted)).findFirst();
+    if (own.isPresent()) {
+      return new Match.Ruled(own.get().rule);
+    }
+    if (there.isEmpty()) {
+      return new Match.Unknown();
+    }
+    if (method.equals("OPTIONS")) {
+      return new Match.Ruled(
+          there.stream().allMatch(route -> route.rule.open()) ? open(path) : anyCaller(path));
+    }
+    var allowed =
+        new TreeSet<>(
+            there.stream()
+                .flatMap(route ->
+                    route.method.equals("GET") ? Stream.of("GET", "HEAD") : Stream.of(route.method))
+                .toList());
+    allowed.add("OPTIONS");
+    return new Match.OtherMethod(allowed);
+  }
+}

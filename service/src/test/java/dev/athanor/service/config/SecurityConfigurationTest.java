@@ -1,0 +1,78 @@
+package dev.athanor.service.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Rule;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Rules.Match;
+import dev.athanor.service.security.SecurityMisconfigured;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Configuration;
+
+/** Settings that would leave the service open, or closed to everyone, are said at the start. */
+class SecurityConfigurationTest {
+
+  private static final ApplicationContextRunner RUNNER =
+      new ApplicationContextRunner()
+          .withUserConfiguration(SecurityConfiguration.class, Properties.class)
+          .withPropertyValues("server.address=127.0.0.1", "spring.grpc.server.address=127.0.0.1");
+
+  @Configuration(proxyBeanMethods = false)
+  @EnableConfigurationProperties(AthanorProperties.class)
+  static class Properties {}
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "server.address=0.0.0.0 | server.address is 0.0.0.0, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or set athanor.security.allow-open",
+        "athanor.security.mode=api-key | athanor.security.mode is api-key, and athanor.security.api-keys.file names no file",
+        "athanor.security.mode=jwt | athanor.security.mode is jwt, and spring.security.oauth2.resourceserver.jwt.audiences does not say whom tokens are for",
+        "athanor.security.mode=jwt,spring.security.oauth2.resourceserver.jwt.audiences=a | athanor.security.mode is jwt, and neither spring.security.oauth2.resourceserver.jwt.issuer-uri nor spring.security.oauth2.resourceserver.jwt.jwk-set-uri says whose tokens are taken",
+        "athanor.security.mode=mtls,server.ssl.client-auth=need | athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need",
+        "athanor.security.mode=mtls,server.ssl.bundle=web | athanor.security.mode is mtls, which needs server.ssl.bundle and server.ssl.client-auth want or need",
+      })
+  void theServiceDoesNotStart(String settings, String sentence) {
+    RUNNER
+        .withPropertyValues(settings.split(","))
+        .run(context -> {
+          var cause = Objects.requireNonNull(context.getStartupFailure());
+          while (cause.getCause() != null) {
+            cause = cause.getCause();
+          }
+          assertThat(cause).isInstanceOf(SecurityMisconfigured.class).hasMessage(sentence);
+          var analysis = new SecurityFailureAnalyzer().analyze(context.getStartupFailure());
+          assertThat(Objects.requireNonNull(analysis).getDescription()).isEqualTo(sentence);
+          assertThat(analysis.getAction()).isEqualTo("docs/security.md describes the modes.");
+        });
+  }
+
+  private static boolean isOpen(Rules rules, String path) {
+    return rules.route("GET", path) instanceof Match.Ruled(Rule rule) && rule.open();
+  }
+
+  @Test
+  void managementIsOpenOnlyOnItsOwnPortAndOnlyWhenAsked() {
+    var open = RUNNER.withPropertyValues("athanor.security.open-management=true");
+    open.run(context ->
+        assertThat(isOpen(context.getBean(Rules.class), "/actuator/prometheus")).isFalse());
+    RUNNER
+        .withPropertyValues("management.server.port=8081")
+        .run(context ->
+            assertThat(isOpen(context.getBean(Rules.class), "/actuator/prometheus")).isFalse());
+    open.withPropertyValues("management.server.port=8081")
+        .run(context -> {
+          assertThat(context).hasSingleBean(Callers.class);
+          var rules = context.getBean(Rules.class);
+          assertThat(isOpen(rules, "/actuator/prometheus")).isTrue();
+          assertThat(isOpen(rules, "/actuator/info")).isTrue();
+          assertThat(isOpen(rules, "/tensors")).isFalse();
+        });
+  }
+}

@@ -1,0 +1,274 @@
+package dev.athanor.service.grpc;
+
+import static java.util.Objects.requireNonNull;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.ListOpsResponse;
+import dev.athanor.api.v1.OpDescription;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.RunResponse;
+import dev.athanor.service.security.Caller;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.Server;
+import io.grpc.ServerCredentials;
+import io.grpc.ServerInterceptors;
+import io.grpc.Status;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.TlsServerCredentials;
+import io.grpc.health.v1.HealthCheckRequest;
+import io.grpc.health.v1.HealthCheckResponse;
+import io.grpc.health.v1.HealthGrpc;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.stub.MetadataUtils;
+import io.grpc.stub.StreamObserver;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.util.List;
+import java.util.Set;
+import javax.net.ssl.KeyManager;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.grpc.server.exception.GrpcExceptionHandlerInterceptor;
+
+/** Who may call, with services that tell whose tenant they are called for. */
+class AccessTest {
+
+  /** Knows two keys. */
+  private static final class Keys implements Callers {
+    @Override
+    public Caller identify(Credentials credentials) {
+      if (credentials.apiKey().equals(List.of("writer"))
+          || credentials.authorization().equals(List.of("Bearer writer"))) {
+        return new Caller("w", new Tenant("alpha"), Set.of(Scope.OPS_RUN));
+      }
+      if (credentials.apiKey().equals(List.of("reader"))) {
+        return new Caller("r", new Tenant("beta"), Set.of(Scope.TENSORS_READ));
+      }
+      throw Callers.unauthenticated("this needs a key");
+    }
+
+    @Override
+    public String challenge() {
+      return Credentials.BEARER;
+    }
+  }
+
+  private static final class Telling extends OpsGrpc.OpsImplBase {
+    @Override
+    public void list(ListOpsRequest request, StreamObserver<ListOpsResponse> answer) {
+      Requests.answer(
+          answer,
+          () ->
+              ListOpsResponse.newBuilder()
+                  .addOps(OpDescription.newBuilder().setName(Requests.tenant().name()))
+                  .build());
+    }
+
+    @Override
+    public void run(RunRequest request, StreamObserver<RunResponse> answer) {
+      Requests.answer(
+          answer, () -> RunResponse.newBuilder().setOp(Requests.terms().tenant().name()).build());
+    }
+  }
+
+  private static final class Healthy extends HealthGrpc.HealthImplBase {
+    @Override
+    public void check(HealthCheckRequest request, StreamObserver<HealthCheckResponse> answer) {
+      Requests.answer(answer, HealthCheckResponse::getDefaultInstance);
+    }
+  }
+
+  private static final char[] PASSWORD = "changeit".toCharArray();
+
+  private @Nullable Server server;
+  private @Nullable ManagedChannel channel;
+
+  @BeforeEach
+  void start() throws IOException {
+    connect(
+        serve(new Keys(), InsecureServerCredentials.create()), InsecureChannelCredentials.create());
+  }
+
+  private Server serve(Callers callers, ServerCredentials credentials) throws IOException {
+    var failures = new GrpcExceptionHandlerInterceptor(Statuses::of);
+    var access = new Access(callers, new Rules(false));
+    var started =
+        NettyServerBuilder.forAddress(
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), credentials)
+            .addService(ServerInterceptors.interceptForward(new Telling(), failures, access))
+            .addService(ServerInterceptors.interceptForward(new Healthy(), failures, access))
+            .build()
+            .start();
+    server = started;
+    return started;
+  }
+
+  private void connect(Server to, ChannelCredentials credentials) {
+    channel = Grpc.newChannelBuilderForAddress("127.0.0.1", to.getPort(), credentials).build();
+  }
+
+  @AfterEach
+  void stop() {
+    requireNonNull(channel).shutdownNow();
+    requireNonNull(server).shutdownNow();
+  }
+
+  private OpsGrpc.OpsBlockingStub ops(String... metadata) {
+    var headers = new Metadata();
+    for (int i = 0; i < metadata.length; i += 2) {
+      headers.put(Metadata.Key.of(metadata[i], Metadata.ASCII_STRING_MARSHALLER), metadata[i + 1]);
+    }
+    return OpsGrpc.newBlockingStub(requireNonNull(channel))
+        .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(headers));
+  }
+
+  @Test
+  void theCallersTenantIsServed() {
+    var run = RunRequest.getDefaultInstance();
+    assertThat(ops("x-api-key", "writer").run(run).getOp()).isEqualTo("alpha");
+    assertThat(ops("authorization", "Bearer writer").run(run).getOp()).isEqualTo("alpha");
+    assertThat(
+            ops("x-api-key", "reader")
+                .list(ListOpsRequest.getDefaultInstance())
+                .getOps(0)
+                .getName())
+        .isEqualTo("beta");
+  }
+
+  @Test
+  void whoeverIsNotKnownIsRefused() {
+    for (var stub :
+        new OpsGrpc.OpsBlockingStub[] {
+          ops(), ops("x-api-key", "guess"), ops("x-api-key", "writer", "x-api-key", "writer")
+        }) {
+      GrpcTest.refusal(() -> stub.list(ListOpsRequest.getDefaultInstance()))
+          .is(Status.Code.UNAUTHENTICATED, "unauthenticated", null, "this needs a key");
+    }
+  }
+
+  @Test
+  void whoeverLacksTheScopeIsRefused() {
+    GrpcTest.refusal(() -> ops("x-api-key", "reader").run(RunRequest.getDefaultInstance()))
+        .is(
+            Status.Code.PERMISSION_DENIED,
+            "forbidden",
+            null,
+            "this needs the scope ops:run, which the caller lacks");
+  }
+
+  @Test
+  void probesNeedNoCaller() {
+    assertThat(
+            HealthGrpc.newBlockingStub(requireNonNull(channel))
+                .check(HealthCheckRequest.getDefaultInstance())
+                .isInitialized())
+        .isTrue();
+  }
+
+  // -- certificates
+
+  /** Whose tenant a certificate's common name is. */
+  private static final class Certified implements Callers {
+    @Override
+    public Caller identify(Credentials credentials) {
+      if (credentials.certificates().isEmpty()) {
+        throw Callers.unauthenticated("this needs a certificate");
+      }
+      var name = credentials.certificates().getFirst().getSubjectX500Principal().getName();
+      return new Caller(name, new Tenant(name.substring("CN=".length())), Set.of(Scope.OPS_RUN));
+    }
+
+    @Override
+    public String challenge() {
+      return "Certificate";
+    }
+  }
+
+  private static KeyStore keys(Path folder, String name, String alternative) throws Exception {
+    var file = folder.resolve(name);
+    var command =
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "keytool").toString(),
+            "-genkeypair",
+            "-alias",
+            name,
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=" + name,
+            "-ext",
+            "san=" + alternative,
+            "-storetype",
+            "PKCS12",
+            "-storepass",
+            "changeit",
+            "-keystore",
+            file.toString());
+    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(said).isZero();
+    return KeyStore.getInstance(file.toFile(), PASSWORD);
+  }
+
+  private static KeyManager[] managers(KeyStore keys) throws GeneralSecurityException {
+    var factory = KeyManagerFactory.getInstance("PKIX");
+    factory.init(keys, PASSWORD);
+    return factory.getKeyManagers();
+  }
+
+  private static TrustManager[] trusting(KeyStore keys, String name) throws Exception {
+    var trusted = KeyStore.getInstance("PKCS12");
+    trusted.load(null, PASSWORD);
+    trusted.setCertificateEntry(name, keys.getCertificate(name));
+    var factory = TrustManagerFactory.getInstance("PKIX");
+    factory.init(trusted);
+    return factory.getTrustManagers();
+  }
+
+  @Test
+  void theCertificateOfTheHandshakeSaysWhoCalls(@TempDir Path folder) throws Exception {
+    var own = keys(folder, "server", "ip:127.0.0.1");
+    var lab = keys(folder, "lab", "dns:lab");
+    stop();
+    var started =
+        serve(
+            new Certified(),
+            TlsServerCredentials.newBuilder()
+                .keyManager(managers(own))
+                .trustManager(trusting(lab, "lab"))
+                .clientAuth(TlsServerCredentials.ClientAuth.OPTIONAL)
+                .build());
+    var trust = trusting(own, "server");
+    connect(
+        started,
+        TlsChannelCredentials.newBuilder().keyManager(managers(lab)).trustManager(trust).build());
+    assertThat(ops().run(RunRequest.getDefaultInstance()).getOp()).isEqualTo("lab");
+    requireNonNull(channel).shutdownNow();
+    connect(started, TlsChannelCredentials.newBuilder().trustManager(trust).build());
+    GrpcTest.refusal(() -> ops().run(RunRequest.getDefaultInstance()))
+        .is(Status.Code.UNAUTHENTICATED, "unauthenticated", null, "this needs a certificate");
+  }
+}

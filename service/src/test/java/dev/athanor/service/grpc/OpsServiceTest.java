@@ -1,0 +1,433 @@
+package dev.athanor.service.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.google.protobuf.ByteString;
+import dev.athanor.api.v1.AttributeValue;
+import dev.athanor.api.v1.DescribeOpRequest;
+import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.OpDescription;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.OutputTarget;
+import dev.athanor.api.v1.PipelineStep;
+import dev.athanor.api.v1.PipelineStepResult;
+import dev.athanor.api.v1.RunPipelineRequest;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.RunResponse;
+import dev.athanor.api.v1.TensorData;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.run.TestOps;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.stub.MetadataUtils;
+import io.micrometer.core.instrument.MeterRegistry;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.springframework.beans.factory.annotation.Autowired;
+
+class OpsServiceTest extends GrpcTest {
+
+  @Autowired MeterRegistry registry;
+
+  private static RunRequest.Builder identity(float... x) {
+    return RunRequest.newBuilder().setOp("identity").putInputs("x", input(x));
+  }
+
+  private RunResponse run(RunRequest.Builder request) {
+    return ops().run(request.build());
+  }
+
+  private Refusal refused(RunRequest.Builder request) {
+    return refusal(() -> run(request));
+  }
+
+  @Test
+  void theCatalogueIsTold() {
+    var all = ops().list(ListOpsRequest.getDefaultInstance()).getOpsList();
+    assertThat(all.stream().map(OpDescription::getName)).containsExactly("concat", "identity");
+    var op = ops().describe(DescribeOpRequest.newBuilder().setOp("identity").build()).getOp();
+    assertThat(all).contains(op);
+    assertThat(op.getFormula()).isEqualTo("y = x");
+    assertThat(op.getInputs(0).getDtypesList()).contains("f32", "bf16", "q4_0");
+    var gate = op.getAttributes(0);
+    assertThat(gate.getType()).isEqualTo("boolean");
+    assertThat(gate.getDefaultValue().getFlag()).isFalse();
+    assertThat(op.getAttributes(1).getDefaultValue().getNumber()).isEqualTo(1);
+    assertThat(op.getAttributes(2).getChoicesList()).containsExactly("a", "b");
+    assertThat(op.getAttributes(2).hasDefaultValue()).isFalse();
+  }
+
+  @Test
+  void anOpRunsOnWhatTheRequestBrings() {
+    double before = requests("ok");
+    var answer =
+        run(
+            identity(1.5f, -2)
+                .putAttributes("factor", AttributeValue.newBuilder().setInteger(3).build())
+                .putAttributes("mode", AttributeValue.newBuilder().setText("a").build()));
+    assertThat(answer.getOp()).isEqualTo("identity");
+    assertThat(answer.getDevice()).isEqualTo("fake:0");
+    assertThat(answer.getKernel()).isEqualTo("identity_f32");
+    assertThat(answer.getOutputsOrThrow("y").getInline()).isEqualTo(data(1.5f, -2));
+    assertThat(answer.getTiming().getTotalMicros())
+        .isGreaterThanOrEqualTo(answer.getTiming().getKernelMicros())
+        .isPositive();
+    assertThat(requests("ok")).isEqualTo(before + 1);
+  }
+
+  private double requests(String outcome) {
+    var counter =
+        registry
+            .find("athanor.op.requests")
+            .tag("op", "identity")
+            .tag("outcome", outcome)
+            .counter();
+    return counter == null ? 0 : counter.count();
+  }
+
+  @Test
+  void tensorsStayOnTheDeviceBetweenCalls() {
+    var x = put(1, 2, 3);
+    var kept =
+        run(RunRequest.newBuilder()
+                .setOp("identity")
+                .putInputs("x", resident(x))
+                .putOutputs("y", OutputTarget.newBuilder().setKeep(true).build()))
+            .getOutputsOrThrow("y")
+            .getResident();
+    assertThat(kept.getDtype()).isEqualTo("f32");
+    assertThat(kept.getShapeList()).containsExactly(3L);
+    assertThat(kept.getBytes()).isEqualTo(12);
+    assertThat(kept.getVersion()).isEqualTo(1);
+    assertThat(kept.hasExpiresAt()).isTrue();
+    var into =
+        run(identity(7, 8, 9)
+                .putOutputs(
+                    "y",
+                    OutputTarget.newBuilder().setInto(kept.getHandle()).setDtype("f32").build()))
+            .getOutputsOrThrow("y")
+            .getResident();
+    assertThat(into.getHandle()).isEqualTo(kept.getHandle());
+    assertThat(into.getVersion()).isEqualTo(2);
+    var back =
+        run(
+            RunRequest.newBuilder()
+                .setOp("identity")
+                .putInputs("x", resident(kept.getHandle()))
+                .putOutputs("y", OutputTarget.newBuilder().setKeep(false).build()));
+    assertThat(back.getOutputsOrThrow("y").getInline()).isEqualTo(data(7, 8, 9));
+  }
+
+  @Test
+  void whatIsWrongIsNamed() {
+    refused(RunRequest.newBuilder().setOp("sing"))
+        .is(
+            Status.Code.NOT_FOUND,
+            "unknown-op",
+            "op",
+            "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+    refused(identity(1).putInputs("z", input(1)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "unknown-field",
+            "inputs.z",
+            "inputs.z is not known; keys here are x");
+    refused(RunRequest.newBuilder().setOp("concat").putInputs("b", input(1)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "missing-input",
+            "inputs.a",
+            "input \"a\" [N] is missing; concat takes a, b");
+    refused(identity().putInputs("x", InputTensor.getDefaultInstance()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x",
+            "inputs.x is empty; it must be inline or a handle");
+    refused(inline(data(1, 2).toBuilder().setShape(0, 3)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x.inline.data",
+            "f32[3] takes 12 bytes of data, got 8");
+    refused(inline(data(1).toBuilder().setDtype("f33")))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "unsupported-dtype",
+            "inputs.x.inline.dtype",
+            "inputs.x.inline.dtype is \"f33\"; dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32,"
+                + " i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4");
+    refused(inline(data(1).toBuilder().setShape(0, -1)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x.inline.shape",
+            "inputs.x.inline.shape is [-1]; every extent must be at least 1");
+    refused(inline(data(1).toBuilder().setShape(0, 1L << 62)))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x.inline.shape",
+            "inputs.x.inline.shape is [4611686018427387904], which is beyond 2^63 bytes");
+    refused(
+            inline(
+                TensorData.newBuilder()
+                    .setDtype("bool")
+                    .addShape(2)
+                    .setData(ByteString.copyFrom(new byte[] {1, 2}))))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-tensor",
+            "inputs.x.inline.data",
+            "byte 1 of a bool tensor is 2; it must be 0 or 1");
+    refused(identity(1).putAttributes("tune", AttributeValue.getDefaultInstance()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "unknown-field",
+            "attributes.tune",
+            "attributes.tune is not known; keys here are gate, factor, mode");
+    refused(identity(1).putAttributes("mode", AttributeValue.getDefaultInstance()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "attributes.mode",
+            "attributes.mode is empty; it must be a flag, an integer, a number or a text");
+    assertThat(
+            refused(
+                    identity(1)
+                        .putAttributes("gate", AttributeValue.newBuilder().setNumber(2).build()))
+                .metadata())
+        .containsEntry("field", "attributes.gate");
+    refused(identity(1).putOutputs("z", OutputTarget.getDefaultInstance()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "unknown-field",
+            "outputs.z",
+            "outputs.z is not known; keys here are y");
+    refused(identity(1).putOutputs("y", OutputTarget.newBuilder().setDtype("f16").build()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "unsupported-dtype",
+            "outputs.y.dtype",
+            "output \"y\" is f32, got f16");
+    var wide =
+        TensorData.newBuilder()
+            .setDtype("f64")
+            .addShape(1)
+            .setData(ByteString.copyFrom(new byte[8]));
+    refused(
+            RunRequest.newBuilder()
+                .setOp("concat")
+                .putInputs("a", InputTensor.newBuilder().setInline(wide).build()))
+        .is(
+            Status.Code.FAILED_PRECONDITION,
+            "unsupported-on-device",
+            "inputs.a",
+            "f64 needs sm_100, this is sm_80");
+    // a name of a client is never repeated at length
+    assertThat(refused(identity(1).putInputs("n".repeat(100_000), input(1))).message())
+        .hasSizeLessThan(200);
+  }
+
+  private static RunRequest.Builder inline(TensorData.Builder x) {
+    return identity(1).putInputs("x", InputTensor.newBuilder().setInline(x).build());
+  }
+
+  @Test
+  void handlesThatCannotBeUsedAreNamed() {
+    refused(identity().putInputs("x", resident("t_0")))
+        .is(
+            Status.Code.NOT_FOUND,
+            "unknown-handle",
+            "inputs.x.handle",
+            "inputs.x.handle is no handle; handles look like t_… and come from POST /tensors");
+    var other = "t_" + "0".repeat(32) + "_other";
+    refused(identity().putInputs("x", resident(other)))
+        .is(
+            Status.Code.FAILED_PRECONDITION,
+            "wrong-replica",
+            "inputs.x.handle",
+            other + " is a tensor of the replica other; send the request there");
+    var handle = put(1, 2);
+    refused(
+            identity()
+                .putInputs("x", resident(handle))
+                .putOutputs("y", OutputTarget.newBuilder().setInto(handle).build()))
+        .is(
+            Status.Code.FAILED_PRECONDITION,
+            "handle-in-use",
+            "outputs.y.into",
+            "outputs.y.into is "
+                + handle
+                + ", which the same call uses elsewhere; outputs may not overlap other tensors");
+    clock.advance(Duration.ofMinutes(61));
+    refused(identity().putInputs("x", resident(handle)))
+        .is(
+            Status.Code.NOT_FOUND,
+            "expired-handle",
+            "inputs.x.handle",
+            "the lease of "
+                + handle
+                + " has ended and its contents are gone; create the tensor again");
+  }
+
+  @Test
+  void aPipelineRunsItsStepsOneAfterTheOther() {
+    int buffers = device.openBuffers();
+    var request =
+        RunPipelineRequest.newBuilder()
+            .putInputs("in", input(1, 2))
+            .addSteps(step("identity", "x", "in", "y", "h"))
+            .addSteps(
+                step("concat", "a", "h", "c", "all")
+                    .putInputs("b", "in")
+                    .putOutputs("zeros", "none"));
+    var answer = ops().runPipeline(request.build());
+    assertThat(answer.getStepsList())
+        .extracting(PipelineStepResult::getKernel)
+        .containsExactly("identity_f32", "concat");
+    assertThat(answer.getOutputsOrThrow("all").getInline()).isEqualTo(data(1, 2, 1, 2));
+    assertThat(answer.getOutputsOrThrow("none").getInline()).isEqualTo(data(0, 0));
+    assertThat(answer.getTiming().getTotalMicros()).isPositive();
+    assertThat(device.openBuffers()).isEqualTo(buffers);
+    var kept =
+        ops()
+            .runPipeline(
+                request.putOutputs("all", OutputTarget.newBuilder().setKeep(true).build()).build());
+    assertThat(kept.getOutputsCount()).isEqualTo(1);
+    assertThat(kept.getOutputsOrThrow("all").getResident().getBytes()).isEqualTo(16);
+  }
+
+  private static PipelineStep.Builder step(
+      String op, String input, String from, String output, String to) {
+    return PipelineStep.newBuilder().setOp(op).putInputs(input, from).putOutputs(output, to);
+  }
+
+  @Test
+  void aFaultOfAPipelineNamesItsStep() {
+    var request =
+        RunPipelineRequest.newBuilder()
+            .putInputs("in", input(1, 2))
+            .addSteps(step("identity", "x", "in", "y", "h"));
+    var missing =
+        refusal(() ->
+            ops()
+                .runPipeline(
+                    request.clone().addSteps(step("identity", "x", "nothing", "y", "z")).build()));
+    missing.is(
+        Status.Code.INVALID_ARGUMENT,
+        "missing-input",
+        "steps[1].inputs.x",
+        "steps[1].inputs.x is \"nothing\", which is no input of the pipeline, no output of an"
+            + " earlier step and no handle");
+    assertThat(missing.metadata()).containsEntry("step", "1").containsEntry("op", "identity");
+    var unknown =
+        refusal(() ->
+            ops().runPipeline(request.clone().addSteps(step("sing", "x", "in", "y", "z")).build()));
+    unknown.is(
+        Status.Code.NOT_FOUND,
+        "unknown-op",
+        "steps[1].op",
+        "there is no op \"sing\"; athanor.v1.Ops/List lists them");
+    assertThat(unknown.metadata()).containsEntry("step", "1").doesNotContainKey("op");
+    refusal(() -> ops().runPipeline(RunPipelineRequest.getDefaultInstance()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "steps",
+            "there are 0 steps; a pipeline has 1 to 256");
+    var many = RunPipelineRequest.newBuilder();
+    for (int i = 0; i < 257; i++) {
+      many.addSteps(PipelineStep.getDefaultInstance());
+    }
+    refusal(() -> ops().runPipeline(many.build()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "steps",
+            "there are 257 steps; a pipeline has 1 to 256");
+    // a text of the client is never repeated at length
+    var tedious =
+        refusal(() ->
+            ops()
+                .runPipeline(
+                    request
+                        .clone()
+                        .addSteps(step("identity", "n".repeat(100_000), "in", "y", "z"))
+                        .build()));
+    assertThat(tedious.message()).hasSizeLessThan(1100);
+  }
+
+  @Test
+  void faultsOfTheDeviceAreTold() {
+    device.failWith(new DeviceException.OutOfMemory(1000, 10));
+    var full = refused(identity(1));
+    assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
+    assertThat(full.reason()).isEqualTo("out-of-device-memory");
+    assertThat(full.metadata()).containsEntry("requestedBytes", "1000");
+    device.failWith(new DeviceException.LoadFailed("the secret of the kernel", "secret, too"));
+    var broken = refused(identity(1));
+    broken.is(
+        Status.Code.INTERNAL,
+        "internal",
+        null,
+        "the service failed; its log says more under the id " + broken.metadata().get("id"));
+  }
+
+  @Test
+  void aCallThatIsLateStoresNothing() {
+    int tensors = store.count();
+    TestOps.Identity.AT_GATE.set(0);
+    var late = refusal(() -> ops().withDeadlineAfter(300, TimeUnit.MILLISECONDS).run(gated()));
+    assertThat(late.status()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
+    letAllThrough();
+    assertThat(store.count()).isEqualTo(tensors);
+  }
+
+  @Test
+  void aFullQueueRefusesAndCancelledCallsLeaveNothing() {
+    int buffers = device.openBuffers();
+    long bytes = store.bytes();
+    TestOps.Identity.AT_GATE.set(0);
+    var calls = new ArrayList<>(List.of(held(), held()));
+    await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
+    calls.add(held());
+    calls.add(held());
+    await().until(() -> streams.waiting() == 2);
+    var full = refused(identity(1));
+    assertThat(full.status()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
+    assertThat(full.reason()).isEqualTo("queue-full");
+    assertThat(full.message())
+        .isEqualTo("2 jobs wait for the device already, as much work as may; try again");
+    assertThat(full.mayRetry()).isTrue();
+    calls.forEach(call -> call.cancel(true));
+    await().until(() -> streams.waiting() == 0);
+    letAllThrough();
+    await().until(() -> device.openBuffers() == buffers);
+    assertThat(store.bytes()).isEqualTo(bytes);
+  }
+
+  private com.google.common.util.concurrent.ListenableFuture<RunResponse> held() {
+    return OpsGrpc.newFutureStub(channel()).run(gated());
+  }
+
+  @Test
+  void aCallSaysHowUrgentItIs() {
+    var metadata = new Metadata();
+    metadata.put(Metadata.Key.of("x-priority", Metadata.ASCII_STRING_MARSHALLER), "9");
+    refusal(() ->
+            ops()
+                .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata))
+                .run(identity(1).build()))
+        .is(
+            Status.Code.INVALID_ARGUMENT,
+            "invalid-attribute",
+            "x-priority",
+            "x-priority is \"9\"; it must be an integer 1 to 5");
+  }
+}

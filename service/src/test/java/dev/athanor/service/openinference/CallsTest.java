@@ -1,0 +1,101 @@
+package dev.athanor.service.openinference;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.openinference.InferenceRequest.Input;
+import dev.athanor.service.openinference.InferenceRequest.Output;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.run.Terms;
+import dev.athanor.service.run.TestOps;
+import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.service.tensor.TensorStore;
+import java.math.BigInteger;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** What requests ask of the device. */
+class CallsTest {
+
+  private static final Tenant TENANT = new Tenant("someone");
+  private static final TensorStore STORE =
+      new TensorStore(
+          new Handles("test"),
+          new TensorSettings(1000, 10, Duration.ofHours(1), Duration.ofHours(1)),
+          Clock.systemUTC(),
+          _ -> {});
+
+  private static Call call(Map<String, Object> parameters, Terms terms, Output... outputs) {
+    var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
+    var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
+    return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), terms);
+  }
+
+  @Test
+  void parametersAreAttributesButForThoseThatNarrowTheTerms() {
+    var terms = new Terms(TENANT, 2, Deadline.in(60_000), () -> true);
+    var call = call(Map.of("gate", true, "timeout", 500_000, "priority", 1L), terms);
+    assertThat(call.attributes()).isEqualTo(Map.of("gate", true));
+    assertThat(call.terms().tenant()).isEqualTo(TENANT);
+    assertThat(call.terms().priority()).isEqualTo(1);
+    assertThat(call.terms().clientHasGone().getAsBoolean()).isTrue();
+    assertThat(call.terms().deadline().millis()).isEqualTo(500);
+    assertThat(call.terms().deadline().remainingNanos())
+        .isBetween(-TimeUnit.HOURS.toNanos(1), TimeUnit.MILLISECONDS.toNanos(500));
+  }
+
+  @Test
+  void theNearestDeadlineHoldsAndZeroIsNone() {
+    var terms = new Terms(TENANT, 2, Deadline.in(60_000), () -> false);
+    assertThat(millis(Map.of("timeout", 0, "deadline_ms", 0, "priority", 0), terms))
+        .isEqualTo(60_000);
+    assertThat(millis(Map.of("timeout", 90_000_000), terms)).isEqualTo(60_000);
+    assertThat(millis(Map.of("timeout", 1, "deadline_ms", 7), terms)).isEqualTo(1);
+    assertThat(millis(Map.of("timeout", 9_000, "deadline_ms", 7), terms)).isEqualTo(7);
+    assertThat(call(Map.of("priority", 0), terms).terms().priority()).isEqualTo(2);
+    var endless = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
+    assertThat(millis(Map.of("timeout", endless), terms)).isEqualTo(60_000);
+    assertThat(call(Map.of(), Terms.OWN).terms().deadline().isSet()).isFalse();
+  }
+
+  private static long millis(Map<String, Object> parameters, Terms terms) {
+    return call(parameters, terms).terms().deadline().millis();
+  }
+
+  @Test
+  void outputsThatNobodyNamesAreForgottenIfOthersAreNamed() {
+    var all = call(Map.of(), Terms.OWN);
+    assertThat(all.outputs()).isEmpty();
+    assertThat(all.others())
+        .isEqualTo(new Call.Target(new Destination.Inline(Datatypes.NUMBERS), null));
+    var one = call(Map.of(), Terms.OWN, new Output("y", new Destination.Keep()));
+    assertThat(one.outputs()).containsOnlyKeys("y");
+    assertThat(one.others()).isNull();
+  }
+
+  @Test
+  void anInferenceSaysHowLongItTook() {
+    var timing = new Result.Timing(1.04, 2, 3, 4, 10.26);
+    var result = new Result(List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing);
+    assertThat(Inference.of(result).parameters())
+        .isEqualTo(
+            Map.of(
+                "kernel", "kernel_f32",
+                "queue_us", 1.0,
+                "compute_input_us", 2.0,
+                "compute_infer_us", 3.0,
+                "compute_output_us", 4.0,
+                "total_us", 10.3));
+  }
+}

@@ -1,0 +1,444 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.nullValue;
+
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.TensorsGrpc;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.MetadataUtils;
+import io.restassured.response.Response;
+import io.restassured.specification.RequestSpecification;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.system.CapturedOutput;
+import org.springframework.boot.test.system.OutputCaptureExtension;
+import org.springframework.boot.test.web.server.LocalManagementPort;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+import org.springframework.test.context.TestPropertySource;
+
+/** Mode api-key: who is let in, to what, and what tenants see of each other; nothing. */
+@TestPropertySource(
+    properties = {
+      "athanor.security.mode=api-key",
+      "athanor.security.api-keys.refresh=PT1H", // tests ask for it
+      "management.server.port=0"
+    })
+@ExtendWith(OutputCaptureExtension.class)
+class ApiKeyTest extends RestTest {
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+  private static final ApiKey.Made ALICE = key("alice", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.Made BOB = key("bob", "ops:run,tensors:read,tensors:write");
+  private static final ApiKey.Made SCRAPER = key("bob", "metrics");
+  private static final ApiKey.Made READER = key("alice", "tensors:read");
+  private static final ApiKey.Made ADMIN = key("carol", "admin");
+
+  private static final String X = "{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1, 2]}";
+
+  /** No tensor was ever called so. */
+  private static final String MADE_UP = "t_0123456789abcdef0123456789abcdef_test";
+
+  @TempDir private static Path folder;
+  private static Path file = Path.of("");
+  @LocalManagementPort private int managementPort;
+  @Autowired private Callers callers;
+  @Autowired private GrpcServerLifecycle grpc;
+
+  private static ApiKey.Made key(String tenant, String scopes) {
+    return ApiKey.make(new Tenant(tenant), Scope.list(scopes), RANDOM);
+  }
+
+  @DynamicPropertySource
+  static void keys(DynamicPropertyRegistry properties) throws IOException {
+    file = folder.resolve("keys");
+    write(ALICE, BOB, SCRAPER, READER, ADMIN);
+    properties.add("athanor.security.api-keys.file", file::toString);
+  }
+
+  private static void write(ApiKey.Made... keys) throws IOException {
+    Files.write(file, List.of(keys).stream().map(ApiKey.Made::line).toList());
+  }
+
+  private RequestSpecification as(ApiKey.Made caller) {
+    return given().header("X-API-Key", caller.key());
+  }
+
+  private RequestSpecification as(ApiKey.Made caller, String body) {
+    return as(caller).contentType("application/json").body(body.getBytes(ISO_8859_1));
+  }
+
+  private String tensor(ApiKey.Made caller, String query) {
+    return as(caller, X).post("/tensors" + query).then().statusCode(201).extract().path("handle");
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "GET, /ops",
+    "GET, /ops/identity",
+    "GET, /ops/nothing",
+    "POST, /ops/identity",
+    "POST, /ops/nothing",
+    "GET, /tensors",
+    "POST, /tensors",
+    "DELETE, /tensors?scope=a",
+    "GET, /tensors/" + MADE_UP,
+    "GET, /tensors/" + MADE_UP + "/data",
+    "PATCH, /ops",
+    "PUT, /tensors/" + MADE_UP + "/data",
+    "DELETE, /tensors/" + MADE_UP,
+    "GET, /openapi.yaml",
+    "GET, /nothing",
+    "OPTIONS, /ops",
+    "GET, /error",
+    "GET, /invocations",
+    "GET, /ping"
+  })
+  void withoutAKeyEverythingIsAnsweredAlike(String method, String path) {
+    problem(
+            given().contentType("application/json").body("{}").request(method, path),
+            401,
+            "unauthenticated",
+            null,
+            "this needs an API key, as Authorization: Bearer … or X-API-Key")
+        .header("WWW-Authenticate", "Bearer realm=\"athanor\"")
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Set-Cookie", nullValue());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"/livez", "/readyz"})
+  void probesAreOpen(String path) {
+    given().get(path).then().statusCode(200);
+    given().header("X-API-Key", "wrong").get(path).then().statusCode(200);
+  }
+
+  @Test
+  void theKeyIsTakenFromEitherHeader() {
+    as(ALICE).get("/ops").then().statusCode(200).header("Set-Cookie", nullValue());
+    given().header("Authorization", "Bearer " + ALICE.key()).get("/ops").then().statusCode(200);
+    given().header("Authorization", "bearer " + ALICE.key()).get("/ops").then().statusCode(200);
+  }
+
+  private void refused(RequestSpecification request, String detail) {
+    problem(request.get("/ops"), 401, "unauthenticated", null, detail)
+        .header("WWW-Authenticate", "Bearer realm=\"athanor\", error=\"invalid_token\"");
+  }
+
+  @Test
+  void wrongKeysAreRefused() {
+    var unknown = "the API key is not known here";
+    var own = ALICE.key();
+    refused(given().header("X-API-Key", "x"), unknown);
+    refused(given().header("X-API-Key", own + "x"), unknown);
+    refused(given().header("X-API-Key", own.substring(0, own.length() - 1)), unknown);
+    refused(given().header("X-API-Key", own.toUpperCase(java.util.Locale.ROOT)), unknown);
+    // the name of one key and the secret of another
+    refused(given().header("X-API-Key", own.substring(0, 13) + BOB.key().substring(13)), unknown);
+    refused(given().header("X-API-Key", key("alice", "admin").key()), unknown);
+    // what the file has is no key
+    refused(given().header("X-API-Key", ALICE.line().replaceAll(".*sha256:", "")), unknown);
+    var form = "Authorization must be there once, as Bearer and a token";
+    refused(given().header("Authorization", own), form);
+    refused(given().header("Authorization", "Basic " + own), form);
+    refused(given().header("Authorization", "Bearer " + own + " x"), form);
+    var one = "give one key, in Authorization or in X-API-Key";
+    refused(as(ALICE).header("Authorization", "Bearer " + own), one);
+    refused(as(ALICE).header("X-API-Key", BOB.key()), one);
+  }
+
+  @Test
+  void aKeyInTheQueryIsNoneAndKeysAreNotLogged(CapturedOutput output) throws IOException {
+    given().get("/ops?api_key=" + ALICE.key()).then().statusCode(401);
+    as(ALICE)
+        .get("/ops?api_key=" + ALICE.key())
+        .then()
+        .statusCode(400)
+        .body("field", equalTo("api_key"));
+    given().header("X-API-Key", ALICE.key() + "\u00e9").get("/ops").then().statusCode(401);
+    for (var trouble : List.of("\u0001", "\"", "|", "\u00e9", " ")) {
+      raw("GET /o" + trouble + "ps?k=" + ALICE.key() + " HTTP/1.1");
+      raw("GET /ops HTTP/1.1", "X-API" + trouble + "-Key: " + ALICE.key());
+      raw("GET /ops HTTP/1.1", "X-API-Key: " + ALICE.key() + trouble);
+      raw("GET /ops HTTP/1.1", "Cookie: a=" + trouble + ALICE.key());
+      raw("GET /ops?" + ALICE.key() + "%zz=%zz HTTP/1.1", "X-API-Key: " + ALICE.key());
+    }
+    callers.refresh();
+    assertThat(output.getAll()).doesNotContain(ALICE.key().substring(13));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "POST, /tensors, tensors:write",
+    "DELETE, /tensors?scope=a, tensors:write",
+    "PUT, /tensors/" + MADE_UP + "/data, tensors:write",
+    "PATCH, /tensors/" + MADE_UP + ", tensors:write",
+    "DELETE, /tensors/" + MADE_UP + ", tensors:write",
+    "POST, /ops/identity, ops:run",
+    "POST, /ops/nothing, ops:run"
+  })
+  void whatTheScopesLackIsForbiddenWhetherItIsThereOrNot(String method, String path, String scope) {
+    problem(
+            as(READER, "{}").request(method, path),
+            403,
+            "forbidden",
+            null,
+            "this needs the scope %s, which the caller lacks".formatted(scope))
+        .header(
+            "WWW-Authenticate",
+            "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\""
+                .formatted(scope));
+  }
+
+  @Test
+  void whatTheScopesHaveIsAllowed() {
+    as(READER).get("/tensors").then().statusCode(200);
+    as(READER).head("/tensors/" + tensor(ALICE, "")).then().statusCode(200);
+    as(SCRAPER).get("/tensors").then().statusCode(403);
+    as(SCRAPER).get("/ops").then().statusCode(200);
+    tensor(ADMIN, "");
+    as(ADMIN).get("/tensors").then().statusCode(200);
+  }
+
+  /** Bob's answer for the handle is that for one that never was, but for the handle's text. */
+  private void sameAsUnknown(String handle, String method, String path, String body) {
+    var real = bob(handle, method, path, body);
+    assertThat(real.statusCode()).isEqualTo(404);
+    same(real, bob(MADE_UP, method, path, body), handle);
+  }
+
+  private Response bob(String handle, String method, String path, String body) {
+    return as(BOB, body.replace("HANDLE", handle)).request(method, path.replace("HANDLE", handle));
+  }
+
+  private static void same(Response real, Response unknown, String own) {
+    assertThat(real.statusCode()).isEqualTo(unknown.statusCode());
+    assertThat(real.asString().replace(own, MADE_UP)).isEqualTo(unknown.asString());
+    assertThat(headers(real)).isEqualTo(headers(unknown));
+  }
+
+  private static List<String> headers(Response response) {
+    return response.headers().asList().stream()
+        .filter(header -> !header.getName().equals("Date"))
+        .map(Object::toString)
+        .toList();
+  }
+
+  @Test
+  void handlesOfAnotherTenantAreUnknown() {
+    var live = tensor(ALICE, "?scope=job&name=n");
+    var deleted = tensor(ALICE, "");
+    as(ALICE).delete("/tensors/" + deleted).then().statusCode(204);
+    var expired = tensor(ALICE, "?ttlSeconds=5");
+    clock.advance(Duration.ofSeconds(6));
+    as(ALICE).get("/tensors/" + expired).then().statusCode(410);
+    for (var handle : List.of(live, deleted, expired)) {
+      sameAsUnknown(handle, "GET", "/tensors/HANDLE", "");
+      sameAsUnknown(handle, "HEAD", "/tensors/HANDLE", "");
+      sameAsUnknown(handle, "GET", "/tensors/HANDLE/data", "");
+      sameAsUnknown(handle, "HEAD", "/tensors/HANDLE/data", "");
+      sameAsUnknown(handle, "DELETE", "/tensors/HANDLE", "");
+      sameAsUnknown(handle, "PUT", "/tensors/HANDLE/data", X);
+      sameAsUnknown(handle, "PATCH", "/tensors/HANDLE", "{\"ttlSeconds\": 1}");
+      sameAsUnknown(handle, "GET", "/tensors?after=HANDLE", "");
+      sameAsUnknown(
+          handle, "POST", "/ops/identity", "{\"inputs\": {\"x\": {\"handle\": \"HANDLE\"}}}");
+      sameAsUnknown(
+          handle,
+          "POST",
+          "/ops/identity",
+          "{\"inputs\": {\"x\": " + X + "}, \"outputs\": {\"y\": {\"into\": \"HANDLE\"}}}");
+    }
+    as(BOB).delete("/tensors?scope=job").then().statusCode(204);
+    as(BOB).get("/tensors?scope=job").then().body("tensors", equalTo(List.of()));
+    as(ALICE).get("/tensors/" + live).then().statusCode(200).body("version", equalTo(1));
+    as(READER).get("/tensors/" + live).then().statusCode(200);
+  }
+
+  @Test
+  void keysOfCreationBelongToTheirTenants() {
+    var mine = as(ALICE, X).header("Idempotency-Key", "same").post("/tensors");
+    var theirs =
+        as(BOB, X.replace("2]}", "3]}")).header("Idempotency-Key", "same").post("/tensors");
+    assertThat(mine.statusCode()).isEqualTo(201);
+    assertThat(theirs.statusCode()).isEqualTo(201);
+    String handle = mine.path("handle");
+    assertThat(theirs.<String>path("handle")).isNotEqualTo(handle);
+    var again = as(ALICE, X).header("Idempotency-Key", "same").post("/tensors");
+    assertThat(again.<String>path("handle")).isEqualTo(handle);
+  }
+
+  /** What gRPC says of a handle, asked for with a header. */
+  private Status.Code described(String handle, String... header) {
+    var metadata = new Metadata();
+    for (int i = 0; i < header.length; i += 2) {
+      metadata.put(Metadata.Key.of(header[i], Metadata.ASCII_STRING_MARSHALLER), header[i + 1]);
+    }
+    var channel =
+        Grpc.newChannelBuilderForAddress(
+                "127.0.0.1", grpc.getPort(), InsecureChannelCredentials.create())
+            .intercept(MetadataUtils.newAttachHeadersInterceptor(metadata))
+            .build();
+    try {
+      TensorsGrpc.newBlockingStub(channel)
+          .describe(DescribeRequest.newBuilder().setHandle(handle).build());
+      return Status.Code.OK;
+    } catch (StatusRuntimeException e) {
+      return e.getStatus().getCode();
+    } finally {
+      channel.shutdownNow();
+    }
+  }
+
+  @Test
+  void theSameKeysAndWallsHoldOverGrpc() {
+    var handle = tensor(ALICE, "");
+    assertThat(described(handle, "x-api-key", ALICE.key())).isEqualTo(Status.Code.OK);
+    assertThat(described(handle, "authorization", "Bearer " + READER.key()))
+        .isEqualTo(Status.Code.OK);
+    assertThat(described(handle, "x-api-key", BOB.key())).isEqualTo(Status.Code.NOT_FOUND);
+    assertThat(described(handle, "x-api-key", SCRAPER.key()))
+        .isEqualTo(Status.Code.PERMISSION_DENIED);
+    assertThat(described(handle)).isEqualTo(Status.Code.UNAUTHENTICATED);
+    assertThat(described(handle, "x-api-key", ALICE.key() + "x"))
+        .isEqualTo(Status.Code.UNAUTHENTICATED);
+  }
+
+  private static int status(int port, String path, ApiKey.Made... caller) {
+    var request = io.restassured.RestAssured.given().baseUri("http://127.0.0.1").port(port);
+    for (var each : caller) {
+      request.header("X-API-Key", each.key());
+    }
+    return request.get(path).statusCode();
+  }
+
+  @Test
+  void managementOnItsOwnPortHasItsOwnRules() {
+    for (var path : List.of("/actuator/prometheus", "/actuator/info", "/actuator/health")) {
+      assertThat(status(managementPort, path)).as(path).isEqualTo(401);
+      assertThat(status(managementPort, path, ALICE)).as(path).isEqualTo(403);
+      assertThat(status(managementPort, path, SCRAPER)).as(path).isEqualTo(200);
+      assertThat(status(port, path, SCRAPER)).as(path).isEqualTo(404);
+    }
+    assertThat(status(managementPort, "/actuator/health/liveness")).isEqualTo(200);
+    // it listens where REST does, and not on every address
+    assertThatThrownBy(() -> new Socket("127.0.0.2", managementPort).close())
+        .isInstanceOf(IOException.class);
+    for (var path : List.of("/actuator/env", "/actuator/heapdump", "/actuator", "/ops")) {
+      assertThat(status(managementPort, path)).as(path).isEqualTo(401);
+      assertThat(status(managementPort, path, ADMIN)).as(path).isEqualTo(404);
+    }
+  }
+
+  @Test
+  void keysAreTakenUpAndLostWithTheFileUnlessItIsBroken() throws IOException {
+    var late = key("alice", "tensors:read");
+    try {
+      as(late).get("/ops").then().statusCode(401);
+      write(ALICE, late);
+      callers.refresh();
+      as(late).get("/ops").then().statusCode(200);
+      as(BOB).get("/ops").then().statusCode(401);
+      Files.writeString(file, late.line() + "\nbroken " + BOB.line());
+      callers.refresh();
+      as(ALICE).get("/ops").then().statusCode(200);
+      as(BOB).get("/ops").then().statusCode(401);
+    } finally {
+      write(ALICE, BOB, SCRAPER, READER, ADMIN);
+      callers.refresh();
+    }
+    as(BOB).get("/ops").then().statusCode(200);
+    as(late).get("/ops").then().statusCode(401);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "GET //ops",
+        "GET /./ops",
+        "GET /livez/../ops",
+        "GET /livez/..;/ops",
+        "GET /livez;/../ops",
+        "GET /ops;jsessionid=1",
+        "GET /ops/",
+        "GET /OPS",
+        "GET /%6fps",
+        "GET /%2e/ops",
+        "GET /livez%2f..%2fops",
+        "GET /livez/%2e%2e/ops",
+        "GET /livez%00/ops",
+        "GET /livez/ops",
+        "GET /ops%20",
+        "GET /ops.json",
+        "GET /livez%3f/ops",
+        "GET /livez/..%5cops",
+        "HEAD /ops",
+        "OPTIONS /ops",
+        "TRACE /ops",
+        "CONNECT /ops",
+        "GETS /ops",
+        "get /ops",
+        "GET http://127.0.0.1/ops",
+        "GET /actuator/../ops",
+        "POST /livez",
+        "GET /readyz/tensors"
+      })
+  void noTrickLeadsAroundTheRules(String line) throws IOException {
+    assertThat(raw(line + " HTTP/1.1"))
+        .as(line)
+        .matches("(?s)HTTP/1\\.1 (400|401|404|405|501) .*")
+        .doesNotContain("identity", "TRACE /ops", "Exception");
+  }
+
+  @Test
+  void theBodyOfAStrangerIsNotRead() throws IOException {
+    for (var type : List.of("application/json", "application/x-www-form-urlencoded")) {
+      for (var line :
+          List.of("POST /tensors", "PUT /tensors/" + MADE_UP + "/data", "DELETE /tensors")) {
+        // were the body waited for, there would be no answer
+        var answer = raw(line + " HTTP/1.1", "Content-Type: " + type, "Content-Length: 100000000");
+        assertThat(answer).startsWith("HTTP/1.1 401 ").contains("Connection: close");
+      }
+    }
+  }
+
+  private String raw(String line, String... headers) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket.setSoTimeout(30_000);
+      var text = String.join("\r\n", headers);
+      socket
+          .getOutputStream()
+          .write(
+              "%s\r\nHost: x\r\nConnection: close\r\n%s\r\n"
+                  .formatted(line, text.isEmpty() ? "" : text + "\r\n")
+                  .getBytes(ISO_8859_1));
+      return new String(socket.getInputStream().readAllBytes(), ISO_8859_1);
+    }
+  }
+}

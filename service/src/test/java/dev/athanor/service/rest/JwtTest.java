@@ -1,0 +1,222 @@
+package dev.athanor.service.rest;
+
+import static org.hamcrest.Matchers.equalTo;
+
+import com.nimbusds.jose.JOSEException;
+import com.nimbusds.jose.JWSAlgorithm;
+import com.nimbusds.jose.JWSHeader;
+import com.nimbusds.jose.JWSSigner;
+import com.nimbusds.jose.crypto.ECDSASigner;
+import com.nimbusds.jose.crypto.MACSigner;
+import com.nimbusds.jose.crypto.RSASSASigner;
+import com.nimbusds.jose.jwk.Curve;
+import com.nimbusds.jose.jwk.ECKey;
+import com.nimbusds.jose.jwk.JWKSet;
+import com.nimbusds.jose.jwk.RSAKey;
+import com.nimbusds.jose.jwk.gen.ECKeyGenerator;
+import com.nimbusds.jose.jwk.gen.RSAKeyGenerator;
+import com.nimbusds.jwt.JWTClaimsSet;
+import com.nimbusds.jwt.PlainJWT;
+import com.nimbusds.jwt.SignedJWT;
+import com.sun.net.httpserver.HttpServer;
+import io.restassured.specification.RequestSpecification;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Date;
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.Test;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+import org.springframework.test.context.TestPropertySource;
+
+/** Mode jwt, with an issuer of our own. */
+@TestPropertySource(
+    properties = {
+      "athanor.security.mode=jwt",
+      "athanor.security.jwt.tenant-claim=org",
+      "spring.security.oauth2.resourceserver.jwt.issuer-uri=https://issuer.example",
+      "spring.security.oauth2.resourceserver.jwt.audiences=athanor",
+      "spring.security.oauth2.resourceserver.jwt.jws-algorithms=RS256"
+    })
+class JwtTest extends RestTest {
+
+  private static final String REFUSED =
+      "the token is not accepted; it must be signed by the issuer, for this audience, and be in time";
+
+  private static final RSAKey KEY = rsa("one");
+  private static final RSAKey STRANGER = rsa("one"); // of the same name
+  private static final ECKey CURVE = ec();
+  private static final HttpServer SERVER = server();
+
+  private static RSAKey rsa(String name) {
+    try {
+      return new RSAKeyGenerator(2048).keyID(name).generate();
+    } catch (JOSEException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static ECKey ec() {
+    try {
+      return new ECKeyGenerator(Curve.P_256).keyID("curve").generate();
+    } catch (JOSEException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static HttpServer server() {
+    try {
+      var server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+      var keys =
+          new JWKSet(List.of(KEY.toPublicJWK(), CURVE.toPublicJWK()))
+              .toString()
+              .getBytes(StandardCharsets.UTF_8);
+      server.createContext(
+          "/keys",
+          exchange -> {
+            exchange.getResponseHeaders().add("Content-Type", "application/json");
+            exchange.sendResponseHeaders(200, keys.length);
+            exchange.getResponseBody().write(keys);
+            exchange.close();
+          });
+      server.start();
+      return server;
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @DynamicPropertySource
+  static void issuer(DynamicPropertyRegistry properties) {
+    properties.add(
+        "spring.security.oauth2.resourceserver.jwt.jwk-set-uri",
+        () -> "http://127.0.0.1:%d/keys".formatted(SERVER.getAddress().getPort()));
+  }
+
+  @AfterAll
+  static void stop() {
+    SERVER.stop(0);
+  }
+
+  /** Claims that are in order, but for what is changed. */
+  private static JWTClaimsSet claims(UnaryOperator<JWTClaimsSet.Builder> change) {
+    return change
+        .apply(
+            new JWTClaimsSet.Builder()
+                .issuer("https://issuer.example")
+                .audience("athanor")
+                .subject("someone")
+                .expirationTime(Date.from(Instant.now().plusSeconds(600)))
+                .claim("org", "lab")
+                .claim("scope", "openid tensors:read ops:run"))
+        .build();
+  }
+
+  private static String signed(
+      JWTClaimsSet claims, JWSAlgorithm algorithm, String key, JWSSigner signer)
+      throws JOSEException {
+    var jwt = new SignedJWT(new JWSHeader.Builder(algorithm).keyID(key).build(), claims);
+    jwt.sign(signer);
+    return jwt.serialize();
+  }
+
+  private static String token(UnaryOperator<JWTClaimsSet.Builder> change) throws JOSEException {
+    return signed(claims(change), JWSAlgorithm.RS256, "one", new RSASSASigner(KEY));
+  }
+
+  private RequestSpecification with(String token) {
+    return given().header("Authorization", "Bearer " + token);
+  }
+
+  private void refused(String token, String detail) {
+    problem(with(token).get("/ops"), 401, "unauthenticated", null, detail)
+        .header("WWW-Authenticate", "Bearer realm=\"athanor\", error=\"invalid_token\"");
+  }
+
+  @Test
+  void aTokenSaysTenantAndScopes() throws JOSEException {
+    var reader = token(claims -> claims);
+    with(reader).get("/tensors").then().statusCode(200).body("tensors", equalTo(List.of()));
+    with(reader).delete("/tensors?scope=a").then().statusCode(403);
+    var lab = token(claims -> claims.claim("scope", List.of("tensors:write", "tensors:read", "x")));
+    var body = "{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}";
+    String handle =
+        with(lab)
+            .contentType("application/json")
+            .body(body)
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .extract()
+            .path("handle");
+    with(reader).get("/tensors/" + handle).then().statusCode(200);
+    with(token(claims -> claims.claim("org", "other")))
+        .get("/tensors/" + handle)
+        .then()
+        .statusCode(404);
+    with(token(claims -> claims.claim("scope", null))).get("/ops").then().statusCode(200);
+    with(token(claims -> claims.claim("scope", 7))).get("/tensors").then().statusCode(403);
+  }
+
+  @Test
+  void withoutATokenNothingIsAnswered() {
+    problem(
+            given().get("/ops"),
+            401,
+            "unauthenticated",
+            null,
+            "this needs a token, as Authorization: Bearer …")
+        .header("WWW-Authenticate", "Bearer realm=\"athanor\"");
+    given().header("X-API-Key", "x").get("/ops").then().statusCode(401);
+    given().get("/readyz").then().statusCode(200);
+  }
+
+  @Test
+  void tokensForOthersOrForAnotherTimeAreRefused() throws JOSEException {
+    var past = Date.from(Instant.now().minusSeconds(120));
+    refused(token(claims -> claims.expirationTime(past)), REFUSED);
+    refused(
+        token(claims -> claims.notBeforeTime(Date.from(Instant.now().plusSeconds(300)))), REFUSED);
+    refused(token(claims -> claims.audience("another")), REFUSED);
+    refused(token(claims -> claims.audience((String) null)), REFUSED);
+    refused(token(claims -> claims.issuer("https://evil.example")), REFUSED);
+    refused(token(claims -> claims.issuer(null)), REFUSED);
+    refused(
+        token(claims -> claims.expirationTime(null)),
+        "the token has no exp; only those that expire are taken");
+    var nobody = "the token's claim org names no tenant";
+    refused(token(claims -> claims.claim("org", null)), nobody);
+    refused(token(claims -> claims.claim("org", "a/b")), nobody);
+    refused(token(claims -> claims.claim("org", List.of("lab"))), nobody);
+  }
+
+  @Test
+  void signaturesThatAreNotTheIssuersAreRefused() throws JOSEException {
+    var claims = claims(c -> c);
+    refused(new PlainJWT(claims).serialize(), REFUSED);
+    refused(signed(claims, JWSAlgorithm.RS256, "one", new RSASSASigner(STRANGER)), REFUSED);
+    refused(signed(claims, JWSAlgorithm.RS256, "two", new RSASSASigner(STRANGER)), REFUSED);
+    // the public key of RS256 as the secret of HS256
+    for (var secret :
+        List.of(
+            KEY.toRSAPublicKey().getEncoded(),
+            KEY.toPublicJWK().toJSONString().getBytes(StandardCharsets.UTF_8))) {
+      refused(signed(claims, JWSAlgorithm.HS256, "one", new MACSigner(secret)), REFUSED);
+    }
+    // of the issuer, but by algorithms that are not allowed
+    refused(signed(claims, JWSAlgorithm.ES256, "curve", new ECDSASigner(CURVE)), REFUSED);
+    refused(signed(claims, JWSAlgorithm.RS512, "one", new RSASSASigner(KEY)), REFUSED);
+    var good = token(c -> c);
+    var parts = List.of(good.split("\\.", -1));
+    var other = List.of(token(c -> c.claim("org", "other")).split("\\.", -1));
+    refused(parts.get(0) + "." + other.get(1) + "." + parts.get(2), REFUSED);
+    refused(parts.get(0) + "." + parts.get(1) + ".", REFUSED);
+    refused("x", REFUSED);
+    refused("..", REFUSED);
+  }
+}

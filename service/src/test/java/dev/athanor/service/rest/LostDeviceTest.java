@@ -1,0 +1,42 @@
+package dev.athanor.service.rest;
+
+import static org.hamcrest.Matchers.equalTo;
+
+import dev.athanor.engine.device.DeviceException;
+import org.junit.jupiter.api.Test;
+import org.springframework.test.annotation.DirtiesContext;
+import org.springframework.test.context.TestPropertySource;
+
+/** What is left of the service when its device is. */
+@DirtiesContext
+@TestPropertySource(properties = "athanor.replica=lost")
+class LostDeviceTest extends RestTest {
+
+  private static final String DETAIL =
+      "the device no longer answers, and the tensors it held are gone";
+
+  @Test
+  void itsTensorsAnswerThatItIsLost() {
+    var handle = tensor(1, 2);
+    device.failWith(new DeviceException.Lost("it fell off the bus"));
+    var body = "{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(handle);
+    for (int i = 0; i < 2; i++) {
+      problem(json(body).post("/ops/identity"), 503, "device-lost", null, DETAIL)
+          .header("Retry-After", "5");
+    }
+    given().get("/readyz").then().statusCode(503);
+    given().get("/livez").then().statusCode(200);
+    var path = "/tensors/" + handle;
+    problem(given().get(path), 503, "device-lost", null, DETAIL);
+    problem(given().get(path + "/data"), 503, "device-lost", null, DETAIL);
+    problem(json("{\"ttlSeconds\": 1}").patch(path), 503, "device-lost", null, DETAIL);
+    given().head(path).then().statusCode(503);
+    given().head(path + "/data").then().statusCode(503);
+    json("{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}")
+        .post("/tensors")
+        .then()
+        .statusCode(503)
+        .body("type", equalTo("urn:athanor:problem:device-lost"));
+    given().delete(path).then().statusCode(204);
+  }
+}

@@ -1,0 +1,185 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+import org.springframework.test.context.TestPropertySource;
+
+/** Mode mtls, with certificates that keytool makes. */
+@TestPropertySource(
+    properties = {
+      "athanor.security.mode=mtls",
+      "athanor.security.mtls.tenant-from=san-uri",
+      "athanor.security.mtls.tenant-pattern=spiffe://example\\\\.org/athanor/([^/]+)",
+      "server.ssl.bundle=web",
+      "server.ssl.client-auth=want",
+      "spring.ssl.bundle.jks.web.reload-on-update=true",
+      "spring.ssl.bundle.watch.file.quiet-period=100ms"
+    })
+class MtlsTest extends RestTest {
+
+  private static final char[] PASSWORD = "changeit".toCharArray();
+  private static final String SPIFFE = "uri:spiffe://example.org/athanor/";
+
+  @TempDir private static Path folder;
+
+  @DynamicPropertySource
+  static void certificates(DynamicPropertyRegistry properties) throws Exception {
+    certificate("server", "ip:127.0.0.1");
+    certificate("lab", SPIFFE + "lab");
+    certificate("other", SPIFFE + "other");
+    certificate("outsider", "uri:spiffe://example.org/elsewhere/lab");
+    certificate("two", SPIFFE + "a," + SPIFFE + "b");
+    certificate("late", SPIFFE + "late");
+    trust("lab", "other", "outsider", "two");
+    for (var store : List.of("keystore", "truststore")) {
+      var name = "spring.ssl.bundle.jks.web." + store;
+      properties.add(
+          name + ".location",
+          () -> folder.resolve(store.equals("keystore") ? "server" : "trusted").toUri());
+      properties.add(name + ".password", () -> "changeit");
+      properties.add(name + ".type", () -> "PKCS12");
+    }
+  }
+
+  private static void certificate(String name, String alternative) throws Exception {
+    var command =
+        new ArrayList<>(
+            List.of(Path.of(System.getProperty("java.home"), "bin", "keytool").toString()));
+    command.addAll(List.of("-genkeypair", "-alias", name, "-keyalg", "EC", "-groupname"));
+    command.addAll(List.of("secp256r1", "-dname", "CN=" + name, "-ext", "san=" + alternative));
+    command.addAll(List.of("-validity", "2", "-storetype", "PKCS12", "-storepass", "changeit"));
+    command.addAll(List.of("-keystore", folder.resolve(name).toString()));
+    var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    var said =
+        new String(
+            process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(said).isZero();
+  }
+
+  private static KeyStore store(String name) throws IOException, GeneralSecurityException {
+    var store = KeyStore.getInstance("PKCS12");
+    try (InputStream in = Files.newInputStream(folder.resolve(name))) {
+      store.load(in, PASSWORD);
+    }
+    return store;
+  }
+
+  /** Writes the store of those that the server takes, all at once. */
+  private static void trust(String... names) throws IOException, GeneralSecurityException {
+    var trusted = KeyStore.getInstance("PKCS12");
+    trusted.load(null, PASSWORD);
+    for (var name : names) {
+      trusted.setCertificateEntry(name, store(name).getCertificate(name));
+    }
+    var draft = folder.resolve("draft");
+    try (OutputStream out = Files.newOutputStream(draft)) {
+      trusted.store(out, PASSWORD);
+    }
+    Files.move(draft, folder.resolve("trusted"), StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  /** A client with a certificate, or without one. */
+  private static HttpClient client(@Nullable String name)
+      throws IOException, GeneralSecurityException {
+    var own = KeyManagerFactory.getInstance("PKIX");
+    own.init(name == null ? null : store(name), PASSWORD);
+    var server = KeyStore.getInstance("PKCS12");
+    server.load(null, PASSWORD);
+    server.setCertificateEntry("server", store("server").getCertificate("server"));
+    var trusted = TrustManagerFactory.getInstance("PKIX");
+    trusted.init(server);
+    var tls = SSLContext.getInstance("TLS");
+    tls.init(own.getKeyManagers(), trusted.getTrustManagers(), null);
+    return HttpClient.newBuilder().sslContext(tls).build();
+  }
+
+  private HttpResponse<String> get(@Nullable String name, String path) throws Exception {
+    try (var client = client(name)) {
+      var request = HttpRequest.newBuilder(URI.create("https://127.0.0.1:" + port + path)).build();
+      return client.send(request, HttpResponse.BodyHandlers.ofString());
+    }
+  }
+
+  private String create(String name) throws Exception {
+    try (var client = client(name)) {
+      var request =
+          HttpRequest.newBuilder(
+                  URI.create("https://127.0.0.1:" + port + "/tensors?dtype=u8&shape=1"))
+              .header("Content-Type", "application/octet-stream")
+              .POST(HttpRequest.BodyPublishers.ofByteArray(new byte[1]))
+              .build();
+      var answer = client.send(request, HttpResponse.BodyHandlers.ofString());
+      assertThat(answer.statusCode()).isEqualTo(201);
+      return answer.headers().firstValue("Location").orElseThrow();
+    }
+  }
+
+  @Test
+  void theCertificateSaysWhoseTensorsTheseAre() throws Exception {
+    var location = create("lab");
+    assertThat(get("lab", location).statusCode()).isEqualTo(200);
+    assertThat(get("other", location).statusCode()).isEqualTo(404);
+    // what all certificates allow does not include metrics
+    assertThat(get("lab", "/actuator/prometheus").statusCode()).isEqualTo(403);
+  }
+
+  @Test
+  void withoutOneOnlyProbesAnswer() throws Exception {
+    assertThat(get(null, "/readyz").statusCode()).isEqualTo(200);
+    var answer = get(null, "/ops");
+    assertThat(answer.statusCode()).isEqualTo(401);
+    assertThat(answer.body()).contains("this needs a client certificate");
+    assertThat(answer.headers().firstValue("WWW-Authenticate"))
+        .hasValue("Certificate realm=\"athanor\"");
+    assertThat(answer.headers().firstValue("Strict-Transport-Security")).isPresent();
+  }
+
+  @Test
+  void oneThatNamesNoTenantOrTwoIsNotEnough() throws Exception {
+    for (var name : List.of("outsider", "two")) {
+      var answer = get(name, "/ops");
+      assertThat(answer.statusCode()).isEqualTo(401);
+      assertThat(answer.body())
+          .contains("the client certificate's san-uri does not name one tenant");
+    }
+  }
+
+  @Test
+  void thoseThatAreTrustedCanChange() throws Exception {
+    // a client keeps to itself what the server does not ask for
+    assertThat(get("late", "/ops").statusCode()).isEqualTo(401);
+    try {
+      trust("late", "lab", "other", "outsider", "two");
+      await()
+          .atMost(Duration.ofMinutes(2))
+          .ignoreExceptions()
+          .until(() -> get("late", "/ops").statusCode() == 200);
+    } finally {
+      trust("lab", "other", "outsider", "two");
+    }
+  }
+}

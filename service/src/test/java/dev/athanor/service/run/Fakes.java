@@ -1,0 +1,38 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.Devices;
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.TestClock;
+import dev.athanor.service.config.DeviceFactory;
+import java.time.Clock;
+import java.util.List;
+import org.springframework.boot.test.context.TestConfiguration;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Primary;
+
+/** The service over host memory, with the ops of {@link TestOps} and a clock of the tests. */
+@TestConfiguration(proxyBeanMethods = false)
+public class Fakes {
+  @Bean
+  FakeDevice fakeDevice() {
+    return new FakeDevice();
+  }
+
+  @Bean
+  @Primary
+  DeviceFactory fakeFactory(FakeDevice device) {
+    return _ -> new Devices.Opened(device, "tests need no other");
+  }
+
+  @Bean
+  @Primary
+  Clock testClock() {
+    return new TestClock();
+  }
+
+  @Bean
+  @Primary
+  Catalogue testCatalogue() {
+    return new Catalogue(List.of(new TestOps.Identity(), new TestOps.Concat()));
+  }
+}

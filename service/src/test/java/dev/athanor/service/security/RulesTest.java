@@ -1,0 +1,131 @@
+package dev.athanor.service.security;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.security.Rules.Match;
+import dev.athanor.service.tensor.Tenant;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.security.oauth2.jwt.JwtException;
+
+/** The table of rules: what it finds, what it does not, and what the documentation says of it. */
+class RulesTest {
+
+  private static final Rules RULES = new Rules(false);
+
+  @ParameterizedTest
+  @CsvSource({
+    "GET, /tensors/t_1, GET /tensors/{handle}",
+    "HEAD, /tensors/t_1/data, GET /tensors/{handle}/data",
+    "POST, /ops/mat%6dul, POST /ops/{op}",
+    "GET, /%6fps, GET /ops",
+    "GET, /v2/models/stats, GET /v2/models/stats",
+    "GET, /v2/models/stat, GET /v2/models/{op}",
+    "GET, /actuator/health/liveness, GET /actuator/health/liveness",
+    "GET, /actuator/health/device, GET /actuator/health/{*path}",
+    "GET, /actuator/health/a/b, GET /actuator/health/{*path}"
+  })
+  void aRouteHasItsRule(String method, String path, String operation) {
+    assertThat(RULES.route(method, path))
+        .isInstanceOfSatisfying(
+            Match.Ruled.class, match -> assertThat(match.rule().operation()).isEqualTo(operation));
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "/",
+        "",
+        "/ops/",
+        "/OPS",
+        "/ops/a/b",
+        "/ops%2fa/b",
+        "/tensors/a/data/",
+        "/livez/",
+        "/tensors//data",
+        "/actuator",
+        "/actuator/env",
+        "/error",
+        "*",
+        "/ops.json",
+        "/v2/"
+      })
+  void whatIsNotThereHasNone(String path) {
+    assertThat(RULES.route("GET", path)).isEqualTo(new Match.Unknown());
+  }
+
+  @Test
+  void otherMethodsAreNamed() {
+    assertThat(RULES.route("DELETE", "/ops/x"))
+        .isEqualTo(new Match.OtherMethod(Set.of("GET", "HEAD", "OPTIONS", "POST")));
+    assertThat(RULES.route("TRACE", "/livez"))
+        .isEqualTo(new Match.OtherMethod(Set.of("GET", "HEAD", "OPTIONS")));
+    assertThat(RULES.route("OPTIONS", "/livez")).isEqualTo(new Match.Ruled(Rule.open("/livez")));
+    assertThat(RULES.route("OPTIONS", "/tensors"))
+        .isEqualTo(new Match.Ruled(Rule.anyCaller("/tensors")));
+  }
+
+  @Test
+  void anRpcIsFoundByItsFullName() {
+    assertThat(RULES.rpc("athanor.v1.Tensors/Put"))
+        .hasValue(Rule.needs(Scope.TENSORS_WRITE, "athanor.v1.Tensors/Put"));
+    assertThat(RULES.rpc("grpc.health.v1.Health/Check")).hasValueSatisfying(Rule::open);
+    assertThat(RULES.rpc("athanor.v1.Tensors/Drop")).isEmpty();
+    assertThat(RULES.rpc("GET /ops")).isEmpty();
+  }
+
+  @Test
+  void everyScopeAdmitsItsOwnAndAdminAll() {
+    for (var rule : Rules.TABLE) {
+      for (var scope : Scope.values()) {
+        var caller = new Caller("x", new Tenant("lab"), Set.of(scope));
+        assertThat(rule.admits(caller))
+            .as("%s with %s", rule.operation(), scope)
+            .isEqualTo(rule.scope() == null || rule.scope() == scope || scope == Scope.ADMIN);
+      }
+    }
+    assertThat(Rules.TABLE).extracting(Rule::operation).doesNotHaveDuplicates();
+  }
+
+  @Test
+  void theDocumentationHasTheTable() throws IOException {
+    var table =
+        Rules.TABLE.stream()
+            .map(rule ->
+                "| `%s` | %s |"
+                    .formatted(
+                        rule.operation(),
+                        rule.open()
+                            ? "nothing"
+                            : rule.scope() == null
+                                ? "any caller"
+                                : "`" + rule.scope().text() + "`"))
+            .toList();
+    assertThat(Files.readAllLines(Path.of("../docs/security.md")))
+        .filteredOn(line -> line.matches("\\| `([A-Z]+ /|[a-z0-9.]+\\.[A-Z]\\w*/).*"))
+        .isEqualTo(table);
+  }
+
+  @Test
+  void keysThatCannotBeFetchedAreNoFaultOfTheCaller() {
+    var callers =
+        new JwtCallers(
+            _ -> {
+              throw new JwtException("http://inside.example is down");
+            },
+            new SecuritySettings.Jwt("tenant", "scope"));
+    assertThatThrownBy(
+            () -> callers.identify(new Credentials(List.of("Bearer x"), List.of(), List.of())))
+        .isInstanceOf(Failure.Busy.class)
+        .hasMessage("the token cannot be checked now; try again");
+  }
+}
