@@ -14,6 +14,7 @@ import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Verifier;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.KernelView;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -132,30 +133,22 @@ public final class PtxCommand implements Callable<Integer> {
   }
 
   private List<String> text(Kernel kernel) {
-    var lines = Module.of(kernel).toString().lines().toList();
-    if (!annotate) {
-      return lines;
-    }
-    // the statements are the last lines before the closing brace
-    int first = lines.size() - 1 - kernel.body().size();
-    var liveness = Liveness.of(kernel);
-    var annotated = new ArrayList<>(lines);
-    for (int i = 0; i < kernel.body().size(); i++) {
-      if (kernel.body().get(i) instanceof Statement.Instruction instruction) {
-        int live = liveness.words(i);
-        var line = lines.get(first + i);
-        annotated.set(
-            first + i,
-            "%s%s// %-26s %3d %s"
-                .formatted(
-                    line,
-                    " ".repeat(Math.max(1, ANNOTATION_COLUMN - line.length())),
-                    instruction.source(),
-                    live,
-                    "#".repeat(Math.ceilDiv(live, 4))));
-      }
-    }
-    return annotated;
+    return KernelView.of(kernel).lines().stream()
+        .map(line -> annotate ? annotated(line) : line.text())
+        .toList();
+  }
+
+  private static String annotated(KernelView.Line line) {
+    var live = line.live();
+    return live == null
+        ? line.text()
+        : "%s%s// %-26s %3d %s"
+            .formatted(
+                line.text(),
+                " ".repeat(Math.max(1, ANNOTATION_COLUMN - line.text().length())),
+                line.source(),
+                live,
+                "#".repeat(Math.ceilDiv(live, 4)));
   }
 
   private Stats stats(Kernel kernel, @Nullable Target target) {

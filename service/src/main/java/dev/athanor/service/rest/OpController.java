@@ -6,6 +6,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.OpView;
+import dev.athanor.service.codec.PlanView;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -56,6 +57,24 @@ class OpController {
       throws IOException {
     Requests.checkQuery(request, List.of());
     answer(OpView.of(find(name).description()), request, response);
+  }
+
+  /** The kernels that would run. */
+  @GetMapping("/ops/{op}/ptx")
+  void ptx(
+      @PathVariable("op") String name, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    request.setAttribute(Problems.OP, name);
+    Requests.checkQuery(request, List.of("problem"));
+    var op = find(name);
+    var problem = request.getParameter("problem");
+    if (problem == null) {
+      throw new Failure.Refused(
+          Code.INVALID_ATTRIBUTE,
+          "problem",
+          "the query parameter problem is missing; it says inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
+    }
+    answer(PlanView.of(name, device, problem, runner.plan(op, problem)), request, response);
   }
 
   @PostMapping("/ops/{op}")

@@ -98,6 +98,28 @@ public final class OpRunner {
   }
 
   /**
+   * How a problem would be computed; nothing runs.
+   *
+   * @param problem its text, as {@link Problem#parse} reads it
+   * @throws Failure.Refused when the text is none or the op does not take what it says
+   */
+  public Plan plan(Op op, String problem) {
+    try {
+      return planner.plan(parse(op, problem));
+    } catch (OpException e) {
+      throw OpFailures.explain(op.description(), e, "");
+    }
+  }
+
+  private static Problem parse(Op op, String text) {
+    try {
+      return Problem.parse(op, text);
+    } catch (IllegalArgumentException e) {
+      throw new Failure.Refused(Code.INVALID_ATTRIBUTE, "problem", String.valueOf(e.getMessage()));
+    }
+  }
+
+  /**
    * Runs a pipeline and waits for it.
    *
    * @throws Failure as for a call; it names the step that it concerns

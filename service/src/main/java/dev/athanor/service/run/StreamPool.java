@@ -350,6 +350,11 @@ public final class StreamPool implements AutoCloseable {
     return load().tickets();
   }
 
+  /** How many streams there are. */
+  public int count() {
+    return started.size();
+  }
+
   /** How many streams are at work. */
   public int busy() {
     return load().busy();

@@ -15,6 +15,8 @@ import io.restassured.specification.RequestSpecification;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
 
@@ -50,6 +52,85 @@ class MatmulTest {
         .then()
         .body("inputs.name", contains("a", "b", "bias"))
         .body("outputs.name", contains("c"));
+  }
+
+  @Test
+  void thePtxOfWhatRunsNamesTheLinesOfJava() {
+    var ran =
+        json("""
+        {"inputs": {"x": {"dtype": "f32", "shape": [4], "data": [1, -2, 3, -4]}}}
+        """)
+            .post("/ops/relu")
+            .then()
+            .statusCode(200)
+            .extract()
+            .<String>path("kernel");
+    var plan =
+        given()
+            .queryParam("problem", "x=f32[4]")
+            .get("/ops/relu/ptx")
+            .then()
+            .statusCode(200)
+            .body("op", equalTo("relu"))
+            .body("device", equalTo("emulator:0"))
+            .body("problem", equalTo("x=f32[4]"))
+            .body("kernel", equalTo(ran))
+            .body("explanation", containsString(ran))
+            .extract()
+            .jsonPath();
+    var lines = plan.getList("kernels[0].lines.text", String.class);
+    assertThat(lines).anyMatch(line -> line.startsWith(".visible .entry " + ran));
+    int store =
+        lines.indexOf(
+            lines.stream().filter(l -> l.contains("st.global")).findFirst().orElseThrow());
+    assertThat(plan.getString("kernels[0].lines[%d].source".formatted(store)))
+        .matches("\\w+\\.java:\\d+");
+    assertThat(plan.getInt("kernels[0].lines[%d].live".formatted(store)))
+        .isBetween(3, plan.getInt("kernels[0].registersLive"));
+    var instructions = plan.getList("kernels[0].lines.findAll { it.source != null }");
+    assertThat(instructions).hasSize(plan.getInt("kernels[0].instructions"));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      textBlock =
+          """
+          x=f32           | missing-input       | inputs.x     | input "x" […] is missing
+          x=f32[4] z=1    | unknown-field       | attributes.z | relu has no attribute "z"
+          x               | invalid-attribute   | problem      | "x" is neither an input
+          x=f33[4]        | invalid-attribute   | problem      | "f33[4]" has no known dtype
+          x=u8[4]         | unsupported-dtype   | inputs.x     | input "x" is u8; relu takes
+          x=f32[0]        | shape-mismatch      | inputs.x     | every extent must be at least 1
+          z=f32[4]        | unknown-field       | inputs.z     | relu has no input "z"
+          x=f32[9999999999,9999999999] | shape-mismatch | outputs.y | y
+          """)
+  void aProblemThatIsNoneIsRefusedInWords(
+      String problem, String code, String field, String sentence) {
+    given()
+        .queryParam("problem", problem)
+        .get("/ops/relu/ptx")
+        .then()
+        .statusCode(400)
+        .body("type", equalTo("urn:athanor:problem:" + code))
+        .body("field", equalTo(field))
+        .body("detail", containsString(sentence));
+  }
+
+  @Test
+  void ptxNeedsAProblemAndAnOp() {
+    given()
+        .get("/ops/relu/ptx")
+        .then()
+        .statusCode(400)
+        .body("field", equalTo("problem"))
+        .body("detail", startsWith("the query parameter problem is missing; it says"));
+    given()
+        .queryParam("problem", "x=f32[4]")
+        .get("/ops/relax/ptx")
+        .then()
+        .statusCode(404)
+        .body("detail", equalTo("there is no op \"relax\"; GET /ops lists them"));
   }
 
   @Test

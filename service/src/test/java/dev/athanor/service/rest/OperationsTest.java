@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.contains;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.notNullValue;
 
@@ -39,6 +40,31 @@ class OperationsTest extends RestTest {
         .body("version", notNullValue())
         .body("device", equalTo("fake:0"))
         .body("target", equalTo("sm_80"));
+  }
+
+  @Test
+  void devicesSayWhatTheyAreAndWhatTheyAreAt() {
+    long before =
+        given().get("/devices").then().extract().jsonPath().getLong("devices[0].memory.used");
+    tensor(1, 2, 3, 4);
+    given()
+        .get("/devices")
+        .then()
+        .statusCode(200)
+        .body("devices.id", contains("fake:0"))
+        .body("devices[0].name", equalTo("Host memory"))
+        .body("devices[0].target", equalTo("sm_80"))
+        .body("devices[0].health", equalTo("ready"))
+        .body("devices[0].memory.used", equalTo((int) before + 16))
+        .body("devices[0].queueDepth", equalTo(0))
+        .body("devices[0].streams", equalTo(2))
+        .body("devices[0].streamsBusy", equalTo(0));
+    problem(
+        given().get("/devices?id=0"),
+        400,
+        "unknown-field",
+        "id",
+        "there is no query parameter \"id\" here; none are known");
   }
 
   @ParameterizedTest

@@ -1,0 +1,69 @@
+package dev.athanor.service.codec;
+
+import com.fasterxml.jackson.annotation.JsonInclude;
+import dev.athanor.engine.analysis.Liveness;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Statement;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The text of a kernel and what is known of it without an assembler.
+ *
+ * @param registersLive the most registers of 32 bits that a thread has live at once
+ * @param predicatesLive the same of predicates
+ */
+public record KernelView(
+    String name,
+    String version,
+    String target,
+    long instructions,
+    int registersLive,
+    int predicatesLive,
+    int staticSharedBytes,
+    int maxThreads,
+    List<Line> lines) {
+
+  /**
+   * A line of PTX.
+   *
+   * @param source the line of Java that wrote it; null unless it is an instruction
+   * @param live the registers of 32 bits that are live before it; null likewise
+   */
+  @JsonInclude(JsonInclude.Include.NON_NULL)
+  public record Line(String text, @Nullable String source, @Nullable Integer live) {}
+
+  public static KernelView of(Kernel kernel) {
+    var module = Module.of(kernel);
+    var liveness = Liveness.of(kernel);
+    return new KernelView(
+        kernel.name(),
+        module.version().toString(),
+        module.target().toString(),
+        kernel.instructions().count(),
+        liveness.mostWords(),
+        liveness.mostPredicates(),
+        kernel.staticSharedBytes(),
+        kernel.maxThreads(),
+        lines(kernel, module, liveness));
+  }
+
+  /** The statements are the last lines before the closing brace. */
+  private static List<Line> lines(Kernel kernel, Module module, Liveness liveness) {
+    var lines = module.toString().lines().toList();
+    int first = lines.size() - 1 - kernel.body().size();
+    return IntStream.range(0, lines.size())
+        .mapToObj(i -> line(kernel, liveness, lines.get(i), i - first))
+        .toList();
+  }
+
+  private static Line line(Kernel kernel, Liveness liveness, String text, int statement) {
+    return statement >= 0
+            && statement < kernel.body().size()
+            && kernel.body().get(statement) instanceof Statement.Instruction instruction
+        ? new Line(text, instruction.source().toString(), liveness.words(statement))
+        : new Line(text, null, null);
+  }
+}

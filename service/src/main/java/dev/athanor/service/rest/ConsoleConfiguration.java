@@ -1,0 +1,50 @@
+package dev.athanor.service.rest;
+
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.http.CacheControl;
+import org.springframework.web.servlet.HandlerInterceptor;
+import org.springframework.web.servlet.config.annotation.InterceptorRegistry;
+import org.springframework.web.servlet.config.annotation.ResourceHandlerRegistry;
+import org.springframework.web.servlet.config.annotation.ViewControllerRegistry;
+import org.springframework.web.servlet.config.annotation.WebMvcConfigurer;
+
+/** Serves the console: static files, which talk to the public interface and to nothing else. */
+@Configuration(proxyBeanMethods = false)
+class ConsoleConfiguration implements WebMvcConfigurer {
+
+  static final String POLICY =
+      "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+
+  @Override
+  public void addResourceHandlers(ResourceHandlerRegistry registry) {
+    registry
+        .addResourceHandler("/console/**")
+        .addResourceLocations("classpath:/console/")
+        // all files of all our archives have one date, which says nothing of their contents
+        .setUseLastModified(false)
+        .setCacheControl(CacheControl.noCache());
+  }
+
+  @Override
+  public void addViewControllers(ViewControllerRegistry registry) {
+    registry.addRedirectViewController("/console", "/console/");
+    registry.addViewController("/console/").setViewName("forward:/console/index.html");
+  }
+
+  @Override
+  public void addInterceptors(InterceptorRegistry registry) {
+    registry.addInterceptor(new Policy()).addPathPatterns("/console/**");
+  }
+
+  /** In place of the policy of answers, which may load nothing. */
+  private static final class Policy implements HandlerInterceptor {
+    @Override
+    public boolean preHandle(
+        HttpServletRequest request, HttpServletResponse response, Object handler) {
+      response.setHeader("Content-Security-Policy", POLICY);
+      return true;
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** Elements, and numbers as people read them. */
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** An element: `h('td', {class: 'number', onclick: f}, 'text', child)`. */
+export const h = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+
+/** The same in SVG. */
+export const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+let lastId = 0;
+
+/** An id that no other element has. */
+export const newId = () => `e${++lastId}`;
+
+/** Text that changes only where it differs, so that screen readers and selections are left alone. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** A sentence about what went wrong. */
+export const errorLine = (failure) => h('p', {class: 'error', role: 'alert'}, failure.message);
+
+/** Three digits, without an exponent where the number is near one. */
+export function digits(value) {
+  if (value === 0) return '0';
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-3) return value.toExponential(2);
+  return size >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+}
+
+/** A time in its best unit. */
+export function duration(seconds) {
+  if (seconds === 0) return '0 µs';
+  if (seconds < 1e-3) return `${digits(seconds * 1e6)} µs`;
+  return seconds < 1 ? `${digits(seconds * 1e3)} ms` : `${digits(seconds)} s`;
+}
+
+export function bytes(count) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let unit = 0;
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? count : digits(count)} ${units[unit]}`;
+}
+
+/** An element of a tensor, in six digits. */
+export function element(value) {
+  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(6)));
+}
+
+/** How far away a moment is: "in 59 min". */
+export function until(moment) {
+  const seconds = (moment - Date.now()) / 1000;
+  if (seconds <= 0) return 'now';
+  if (seconds < 90) return `in ${Math.round(seconds)} s`;
+  if (seconds < 5400) return `in ${Math.round(seconds / 60)} min`;
+  return seconds < 129600 ? `in ${Math.round(seconds / 3600)} h` : `in ${Math.round(seconds / 86400)} d`;
+}

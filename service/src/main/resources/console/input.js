@@ -1,0 +1,146 @@
+/** The fields of one input: its type, and where its elements come from. */
+
+import {h, newId} from './dom.js';
+import {extents} from './shapes.js';
+import {Mistake, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
+
+const SOURCES = [
+  ['random', 'random'],
+  ['zeros', 'zeros'],
+  ['typed', 'typed numbers'],
+  ['resident', 'resident tensor'],
+];
+
+/** A label and its field. */
+export function labelled(text, field, attributes = {}) {
+  field.id ||= newId();
+  return h('span', {class: 'field', ...attributes}, h('label', {for: field.id}, text), field);
+}
+
+export class InputFields {
+  #input;
+  #seed;
+  #given = h('input', {type: 'checkbox'});
+  #dtype = h('select', {'data-role': 'dtype'});
+  #shape = h('input', {'data-role': 'shape', size: 9, autocomplete: 'off', spellcheck: 'false'});
+  #source = h('select', {'data-role': 'source'}, ...SOURCES.map(([value, text]) => h('option', {value}, text)));
+  #parts = {};
+  #numbers = h('textarea', {rows: 3, spellcheck: 'false', 'data-role': 'numbers', placeholder: '1 2 3 4'});
+  #tensor = h('select', {'data-role': 'tensor'});
+  #tensors = [];
+  #fields = {};
+  #shapeWasTyped = false;
+
+  /**
+   * @param input as GET /ops describes it
+   * @param seed of its random numbers
+   */
+  constructor(input, seed) {
+    this.#input = input;
+    this.#seed = h('input', {type: 'number', value: seed, min: 0, step: 1});
+    const low = h('input', {type: 'number', value: -1, step: 'any'});
+    const high = h('input', {type: 'number', value: 1, step: 'any'});
+    this.#fields = {low, high};
+    this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
+    this.#dtype.value = input.dtypes.includes('f32') ? 'f32' : input.dtypes[0];
+    this.#given.checked = !input.optional;
+    this.#shape.addEventListener('input', () => {
+      this.#shapeWasTyped = true;
+    });
+    this.#parts = {
+      type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
+      random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
+      typed: labelled('numbers, row by row', this.#numbers, {class: 'field wide'}),
+      resident: labelled('tensor', this.#tensor, {class: 'field wide'}),
+    };
+    this.body = h('span', {class: 'fields'}, this.#parts.type, labelled('elements', this.#source), this.#parts.random, this.#parts.typed, this.#parts.resident);
+    this.element = h(
+      'fieldset',
+      {'data-field': `inputs.${input.name}`},
+      h('legend', {}, input.name, ' ', h('code', {}, input.shape)),
+      h('p', {class: 'muted'}, input.meaning),
+      input.optional ? labelled('give this input', this.#given, {class: 'field check'}) : null,
+      this.body,
+    );
+    this.#dtype.addEventListener('change', () => this.#spread());
+    this.#spread();
+    for (const field of [this.#given, this.#source, this.#dtype]) field.addEventListener('change', () => this.#show());
+    this.#show();
+  }
+
+  get isGiven() {
+    return this.#given.checked;
+  }
+
+  /** Counts, masks and places are not negative. */
+  #spread() {
+    this.#fields.low.value = isInteger(this.#dtype.value) ? 0 : -1;
+  }
+
+  #show() {
+    if (isBlock(this.#dtype.value)) this.#source.value = 'resident'; // nobody types blocks
+    const source = this.#source.value;
+    this.body.hidden = !this.isGiven;
+    this.#parts.type.hidden = source === 'resident';
+    for (const part of ['random', 'typed', 'resident']) this.#parts[part].hidden = source !== part;
+  }
+
+  /** Extents that follow the sizes of the form, until somebody types others. */
+  resize(sizes) {
+    if (!this.#shapeWasTyped) this.#shape.value = extents(this.#input.shape, sizes);
+  }
+
+  /** The resident tensors that can be chosen. */
+  offer(tensors) {
+    this.#tensors = tensors.filter((tensor) => this.#input.dtypes.includes(tensor.dtype));
+    const chosen = this.#tensor.value;
+    const name = (tensor) => `${tensor.name ?? `${tensor.handle.slice(0, 10)}…`} · ${tensor.dtype} [${tensor.shape.join(', ')}]`;
+    this.#tensor.replaceChildren(
+      ...(this.#tensors.length
+        ? this.#tensors.map((tensor) => h('option', {value: tensor.handle}, name(tensor)))
+        : [h('option', {value: ''}, `none that is ${this.#input.dtypes.join(', ')}`)]),
+    );
+    if (this.#tensors.some((tensor) => tensor.handle === chosen)) this.#tensor.value = chosen;
+  }
+
+  #resident() {
+    const tensor = this.#tensors.find((each) => each.handle === this.#tensor.value);
+    if (!tensor) throw new Mistake(this.#path, 'there is no tensor to choose; keep an output of a run, or choose other elements');
+    return tensor;
+  }
+
+  get #path() {
+    return `inputs.${this.#input.name}`;
+  }
+
+  get #extents() {
+    return readShape(this.#shape.value, this.#path);
+  }
+
+  /** The term of a problem's text: a=f32[8,8]. */
+  problem() {
+    const {dtype, shape} = this.#source.value === 'resident' ? this.#resident() : {dtype: this.#dtype.value, shape: this.#extents};
+    return `${this.#input.name}=${dtype}[${shape.join(',')}]`;
+  }
+
+  /** The input as JSON's text. */
+  json() {
+    if (this.#source.value === 'resident') return JSON.stringify({handle: this.#resident().handle});
+    const dtype = this.#dtype.value;
+    const shape = this.#extents;
+    return `{"dtype":"${dtype}","shape":[${shape}],"data":${this.#data(dtype, shape)}}`;
+  }
+
+  #data(dtype, shape) {
+    switch (this.#source.value) {
+      case 'zeros':
+        return zeros(dtype, shape, this.#path);
+      case 'typed':
+        return typed(this.#numbers.value, this.#path);
+      default: {
+        const [seed, low, high] = [this.#seed, this.#fields.low, this.#fields.high].map((field) => field.valueAsNumber);
+        return random(dtype, shape, {seed, low, high}, this.#path);
+      }
+    }
+  }
+}

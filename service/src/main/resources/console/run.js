@@ -1,0 +1,242 @@
+/** A form for any op, made from its description, and what came of it. */
+
+import * as api from './api.js';
+import {errorLine, h, newId} from './dom.js';
+import {InputFields, labelled} from './input.js';
+import {answer} from './result.js';
+import {letters} from './shapes.js';
+import {Mistake} from './values.js';
+
+/** The widget that an attribute asks for. */
+function attributeField(attribute) {
+  const common = {'data-attribute': attribute.name};
+  switch (attribute.type) {
+    case 'boolean':
+      return h('input', {...common, type: 'checkbox', checked: attribute.default === true});
+    case 'choice': {
+      const none = attribute.default === null ? [h('option', {value: ''}, '–')] : [];
+      const field = h('select', common, ...none, ...attribute.choices.map((choice) => h('option', {}, choice)));
+      field.value = attribute.default ?? '';
+      return field;
+    }
+    default:
+      return h('input', {
+        ...common,
+        type: 'number',
+        step: attribute.type === 'integer' ? 1 : 'any',
+        min: attribute.minimum,
+        max: attribute.maximum,
+        value: attribute.default,
+      });
+  }
+}
+
+/** What a field says; undefined where it says nothing besides the default. */
+function attributeValue(attribute, field) {
+  if (field.validity.badInput) throw new Mistake(`attributes.${attribute.name}`, `${attribute.name} must be a number`);
+  const value = attribute.type === 'boolean' ? field.checked : attribute.type === 'choice' ? field.value : field.valueAsNumber;
+  return value === attribute.default || value === '' || Number.isNaN(value) ? undefined : value;
+}
+
+export class RunView {
+  #showPtx;
+  #catalogue = [];
+  #op;
+  #inputs = [];
+  #attributes = [];
+  #outputs = [];
+  #select = h('select', {id: 'op'});
+  #about = h('div', {class: 'about'});
+  #fields = h('div');
+  #submit = h('button', {class: 'primary'}, 'Run');
+  #ptx = h('button', {type: 'button'}, 'Show its PTX');
+  #failure = h('div');
+  #form;
+  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'What comes of a run appears here.'));
+
+  /** @param showPtx is given an op's name and a problem's text */
+  constructor(section, showPtx) {
+    this.#showPtx = showPtx;
+    this.#form = h(
+      'form',
+      {class: 'panel', novalidate: true}, // what is wrong is said in the service's words, at the field
+      h('div', {class: 'row'}, h('h2', {}, 'Run'), h('span', {class: 'field'}, h('label', {for: 'op'}, 'op'), this.#select)),
+      this.#about,
+      this.#fields,
+      this.#failure,
+      h('div', {class: 'row buttons'}, this.#submit, this.#ptx),
+    );
+    this.#select.addEventListener('change', () => this.#build());
+    this.#form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#run();
+    });
+    this.#ptx.addEventListener('click', () => this.#guard(() => this.#showPtx(this.#op.name, this.#problem())));
+    section.append(h('div', {class: 'split'}, this.#form, h('div', {class: 'panel'}, h('h2', {}, 'Result'), this.#result)));
+  }
+
+  describe(catalogue) {
+    this.#catalogue = catalogue;
+    this.#select.replaceChildren(...catalogue.map((op) => h('option', {}, op.name)));
+    if (catalogue.some((op) => op.name === 'matmul')) this.#select.value = 'matmul';
+    this.#build();
+  }
+
+  async shown() {
+    await this.#offer();
+  }
+
+  // -- the form
+
+  #build() {
+    const op = this.#catalogue.find((each) => each.name === this.#select.value);
+    if (!op) return;
+    this.#op = op;
+    this.#inputs = op.inputs.map((input, i) => new InputFields(input, i + 1));
+    this.#attributes = op.attributes.map((attribute) => ({attribute, field: attributeField(attribute)}));
+    this.#outputs = op.outputs.map((output) => ({
+      output,
+      field: h('select', {'data-output': output.name}, h('option', {value: 'inline'}, 'show here'), h('option', {value: 'handle'}, 'keep on the device')),
+    }));
+    this.#about.replaceChildren(h('p', {}, op.summary), h('p', {}, h('code', {}, op.formula)));
+    this.#fields.replaceChildren(
+      ...this.#sizes(op),
+      ...this.#inputs.map((input) => input.element),
+      ...(op.attributes.length ? [this.#attributeFields()] : []),
+      h(
+        'fieldset',
+        {},
+        h('legend', {}, 'Outputs'),
+        ...this.#outputs.map(({output, field}) => h('div', {'data-field': `outputs.${output.name}`}, labelled(`${output.name} ${output.shape}`, field))),
+      ),
+    );
+    this.#submit.textContent = `Run ${op.name}`;
+    this.#clear();
+    this.#offer();
+  }
+
+  #sizes(op) {
+    const sizes = letters(op);
+    const resize = () => {
+      const values = new Map(sizes);
+      for (const {attribute, field} of this.#attributes) {
+        if (attribute.type === 'integer') values.set(attribute.name, field.valueAsNumber);
+      }
+      this.#inputs.forEach((input) => input.resize(values));
+    };
+    for (const {field} of this.#attributes) field.addEventListener('input', resize);
+    resize();
+    if (!sizes.size) return [];
+    const fields = [...sizes].map(([name, value]) => {
+      const field = h('input', {type: 'number', min: 1, step: 1, value, 'data-size': name});
+      field.addEventListener('input', () => {
+        sizes.set(name, field.valueAsNumber);
+        resize();
+      });
+      return labelled(name, field);
+    });
+    return [h('fieldset', {class: 'sizes'}, h('legend', {}, 'Sizes'), h('span', {class: 'fields'}, ...fields))];
+  }
+
+  #attributeFields() {
+    return h(
+      'fieldset',
+      {},
+      h('legend', {}, 'Attributes'),
+      ...this.#attributes.map(({attribute, field}) => {
+        const meaning = h('p', {class: 'muted', id: newId()}, attribute.meaning);
+        field.setAttribute('aria-describedby', meaning.id);
+        return h('div', {class: 'attribute', 'data-field': `attributes.${attribute.name}`}, labelled(attribute.name, field), meaning);
+      }),
+    );
+  }
+
+  async #offer() {
+    try {
+      const {tensors} = await api.tensors(10);
+      this.#inputs.forEach((input) => input.offer(tensors));
+    } catch (failure) {
+      this.#explain(failure);
+    }
+  }
+
+  // -- what it says
+
+  get #given() {
+    return this.#inputs.filter((input) => input.isGiven);
+  }
+
+  get #changed() {
+    return this.#attributes
+      .map(({attribute, field}) => [attribute.name, attributeValue(attribute, field)])
+      .filter(([, value]) => value !== undefined);
+  }
+
+  #problem() {
+    return [...this.#given.map((input) => input.problem()), ...this.#changed.map(([name, value]) => `${name}=${value}`)].join(' ');
+  }
+
+  #body() {
+    const inputs = this.#op.inputs
+      .map((input, i) => [input.name, this.#inputs[i]])
+      .filter(([, fields]) => fields.isGiven)
+      .map(([name, fields]) => `${JSON.stringify(name)}:${fields.json()}`);
+    const outputs = Object.fromEntries(this.#outputs.filter(({field}) => field.value === 'handle').map(({output}) => [output.name, {as: 'handle'}]));
+    return `{"inputs":{${inputs.join(',')}},"attributes":${JSON.stringify(Object.fromEntries(this.#changed))},"outputs":${JSON.stringify(outputs)}}`;
+  }
+
+  // -- what comes of it
+
+  #clear() {
+    this.#failure.replaceChildren();
+    for (const old of this.#form.querySelectorAll('[data-field] > .error')) old.remove();
+    for (const field of this.#form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
+  }
+
+  /** Puts a sentence at the field that it concerns, or else at the buttons. */
+  #explain(failure) {
+    const path = failure.field ?? '';
+    const place = [...this.#form.querySelectorAll('[data-field]')].find(
+      (each) => path === each.dataset.field || path.startsWith(`${each.dataset.field}.`),
+    );
+    const line = errorLine(failure);
+    if (!place) {
+      this.#failure.replaceChildren(line);
+      return;
+    }
+    line.id = newId();
+    place.append(line);
+    const field = place.querySelector('input:not([type=checkbox]), textarea, select') ?? place.querySelector('input');
+    field?.setAttribute('aria-invalid', 'true');
+    field?.setAttribute('aria-errormessage', line.id);
+    line.scrollIntoView({block: 'nearest'});
+  }
+
+  #guard(action) {
+    this.#clear();
+    try {
+      return action();
+    } catch (failure) {
+      this.#explain(failure);
+      return undefined;
+    }
+  }
+
+  async #run() {
+    const op = this.#op.name;
+    const asked = this.#guard(() => ({body: this.#body(), problem: this.#problem()}));
+    if (!asked) return;
+    this.#submit.disabled = true;
+    this.#result.setAttribute('aria-busy', 'true');
+    try {
+      const given = await api.run(op, asked.body);
+      this.#result.replaceChildren(answer(given, () => this.#showPtx(op, asked.problem)));
+      await this.#offer();
+    } catch (failure) {
+      this.#explain(failure);
+    } finally {
+      this.#submit.disabled = false;
+      this.#result.removeAttribute('aria-busy');
+    }
+  }
+}

@@ -1,0 +1,137 @@
+/** The tensors that are resident on the device. */
+
+import * as api from './api.js';
+import {bytes, errorLine, h, setText, until} from './dom.js';
+import {tensorView} from './result.js';
+import {isBlock} from './values.js';
+
+const COLUMNS = ['name', 'dtype', 'shape', 'size', 'version', 'expires', ''];
+
+/** Larger ones are left to npy. */
+const MOST_PREVIEWED = 1 << 22;
+
+export class TensorsView {
+  #rows = new Map();
+  #pages = 1;
+  #body = h('tbody');
+  #none = h('p', {class: 'muted', hidden: true}, 'No tensor is resident. POST /tensors makes one, and so does a run that keeps an output.');
+  #count = h('span', {class: 'muted'});
+  #more = h('button', {type: 'button', hidden: true}, 'Show more');
+  #lease = h('input', {type: 'number', id: 'lease', min: 0, max: 315360000, step: 1, value: 3600});
+  #failure = h('div');
+  #preview = h('div', {id: 'preview', 'aria-live': 'polite'});
+
+  constructor(section) {
+    this.#more.addEventListener('click', () => {
+      this.#pages++;
+      this.refresh();
+    });
+    section.append(
+      h('div', {class: 'row'}, h('h2', {}, 'Resident tensors'), this.#count, h('span', {class: 'field'}, h('label', {for: 'lease'}, 'renew for, in seconds (0: until deleted)'), this.#lease)),
+      this.#failure,
+      h(
+        'div',
+        {class: 'panel scroll', tabindex: '0', role: 'region', 'aria-label': 'Tensors'},
+        h('table', {id: 'resident'}, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => (name ? h('th', {scope: 'col', class: ['size', 'version'].includes(name) ? 'number' : null}, name) : h('td'))))), this.#body),
+        this.#none,
+        this.#more,
+      ),
+      this.#preview,
+    );
+  }
+
+  shown() {
+    this.refresh();
+  }
+
+  /** Reads the list anew; rows stay where they are, so that focus does. */
+  async refresh() {
+    try {
+      const {tensors, more} = await api.tensors(this.#pages);
+      const rows = new Map(tensors.map((tensor) => [tensor.handle, this.#rows.get(tensor.handle) ?? this.#row(tensor)]));
+      tensors.forEach((tensor) => rows.get(tensor.handle).update(tensor));
+      for (const [handle, row] of this.#rows) {
+        if (!rows.has(handle)) row.element.remove();
+      }
+      [...rows.values()].forEach((row, i) => {
+        if (this.#body.children[i] !== row.element) this.#body.insertBefore(row.element, this.#body.children[i] ?? null);
+      });
+      this.#rows = rows;
+      this.#none.hidden = tensors.length > 0;
+      this.#more.hidden = !more;
+      setText(this.#count, `${tensors.length === 1 ? '1 tensor' : `${tensors.length} ${more ? 'newest ' : ''}tensors`}, ${bytes(tensors.reduce((sum, tensor) => sum + tensor.bytes, 0))}`);
+    } catch (failure) {
+      this.#explain(failure);
+    }
+  }
+
+  #explain(failure) {
+    this.#failure.replaceChildren(errorLine(failure));
+  }
+
+  async #try(action) {
+    this.#failure.replaceChildren();
+    try {
+      await action();
+      await this.refresh();
+    } catch (failure) {
+      this.#explain(failure);
+    }
+  }
+
+  #row(first) {
+    const {handle} = first;
+    const name = first.name ?? handle;
+    const version = h('td', {class: 'number'});
+    const expires = h('td');
+    const button = (words, action) => h('button', {type: 'button', 'aria-label': `${words} ${name}`, onclick: action}, words);
+    const remove = button('Delete', () => {
+      if (remove.dataset.sure) {
+        this.#try(() => api.deleteTensor(handle));
+      } else {
+        remove.dataset.sure = 'asked';
+        remove.textContent = 'Really?';
+        remove.setAttribute('aria-label', `Really delete ${name}?`);
+      }
+    });
+    remove.addEventListener('blur', () => {
+      delete remove.dataset.sure;
+      remove.textContent = 'Delete';
+      remove.setAttribute('aria-label', `Delete ${name}`);
+    });
+    const element = h(
+      'tr',
+      {'data-handle': handle},
+      h('th', {scope: 'row', title: handle}, first.name ? `${first.name} ` : null, h('code', {}, `${handle.slice(0, 10)}…`)),
+      h('td', {}, first.dtype),
+      h('td', {}, `[${first.shape.join(', ')}]`),
+      h('td', {class: 'number'}, bytes(first.bytes)),
+      version,
+      expires,
+      h(
+        'td',
+        {class: 'actions'},
+        button('Preview', () => this.#try(() => this.#show(first))),
+        button('Renew', () => this.#try(() => api.renewTensor(handle, this.#lease.valueAsNumber))),
+        remove,
+      ),
+    );
+    const update = (tensor) => {
+      setText(version, String(tensor.version));
+      setText(expires, tensor.expiresAt ? until(new Date(tensor.expiresAt)) : 'never');
+      expires.title = tensor.expiresAt ?? '';
+    };
+    return {element, update};
+  }
+
+  async #show(tensor) {
+    if (isBlock(tensor.dtype)) throw new Error(`${tensor.dtype} is stored in blocks, which have no numbers to show; run dequantize on it`);
+    if (tensor.bytes > MOST_PREVIEWED) {
+      throw new Error(`${bytes(tensor.bytes)} are more than this page shows (${bytes(MOST_PREVIEWED)}); GET /tensors/${tensor.handle}/data gives them`);
+    }
+    const data = await api.tensorData(tensor.handle);
+    this.#preview.replaceChildren(
+      h('div', {class: 'panel'}, h('h3', {}, tensor.name ?? tensor.handle, ' ', h('code', {}, `${data.dtype} [${data.shape.join(', ')}]`)), tensorView(data)),
+    );
+  }
+}

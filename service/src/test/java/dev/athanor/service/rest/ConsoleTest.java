@@ -1,0 +1,505 @@
+package dev.athanor.service.rest;
+
+import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.containsString;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.microsoft.playwright.Browser;
+import com.microsoft.playwright.BrowserType;
+import com.microsoft.playwright.Locator;
+import com.microsoft.playwright.Page;
+import com.microsoft.playwright.Playwright;
+import com.microsoft.playwright.Route;
+import com.microsoft.playwright.options.AriaRole;
+import com.microsoft.playwright.options.ColorScheme;
+import dev.athanor.service.TestService;
+import io.restassured.RestAssured;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/**
+ * The console in a browser, on the service as it ships. Needs Chromium; {@code
+ * -Dathanor.screenshots=true} renews the pictures in docs/console.
+ */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class ConsoleTest {
+
+  private static final Logger LOG = LoggerFactory.getLogger(ConsoleTest.class);
+  private static final Path PICTURES = Path.of("../docs/console");
+  private static final boolean SCREENSHOTS = Boolean.getBoolean("athanor.screenshots");
+
+  private static @Nullable Playwright playwright;
+  private static @Nullable Browser browser;
+
+  @LocalServerPort int port;
+
+  @SuppressWarnings("NullAway.Init") // before each test
+  Page page;
+
+  /** What no test may leave behind: errors of the page, and requests to other hosts. */
+  final List<String> faults = new CopyOnWriteArrayList<>();
+
+  @BeforeAll
+  static void start() {
+    var chromium = chromium();
+    if (chromium.isEmpty()) {
+      LOG.warn("THE CONSOLE IS NOT TESTED: there is no Chromium; apt-get install chromium");
+    }
+    assumeTrue(chromium.isPresent(), "there is no Chromium; apt-get install chromium");
+    playwright =
+        Playwright.create(
+            new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
+    browser =
+        playwright
+            .chromium()
+            .launch(
+                new BrowserType.LaunchOptions()
+                    .setExecutablePath(chromium.get())
+                    .setArgs(
+                        List.of(
+                            "--no-sandbox",
+                            "--disable-gpu",
+                            "--disable-quic",
+                            "--no-first-run",
+                            "--disable-background-networking",
+                            "--disable-component-update",
+                            "--disable-sync")));
+  }
+
+  private static Optional<Path> chromium() {
+    return Stream.of("chromium", "chromium-browser", "google-chrome")
+        .map(name -> Path.of("/usr/bin", name))
+        .filter(Files::isExecutable)
+        .findFirst();
+  }
+
+  @AfterAll
+  static void stop() {
+    if (playwright != null) {
+      playwright.close();
+    }
+  }
+
+  @BeforeEach
+  void open() {
+    open(1280, 900, ColorScheme.LIGHT);
+  }
+
+  private void open(int width, int height, ColorScheme colours) {
+    page =
+        Objects.requireNonNull(browser)
+            .newPage(
+                new Browser.NewPageOptions()
+                    .setViewportSize(width, height)
+                    .setColorScheme(colours));
+    page.onConsoleMessage(message -> {
+      if (List.of("error", "warning").contains(message.type())) {
+        faults.add(message.text());
+      }
+    });
+    page.onPageError(faults::add);
+    page.onRequest(request -> {
+      var to = URI.create(request.url());
+      if (to.getPort() != port || !to.getHost().equals("127.0.0.1")) {
+        faults.add("a request to " + to);
+      }
+    });
+    page.navigate(url("/console/"));
+    assertThat(page.locator("#state")).hasText("emulator:0 ready");
+  }
+
+  @AfterEach
+  void close() {
+    page.close();
+    assertThat(faults).isEmpty();
+  }
+
+  private String url(String path) {
+    return "http://127.0.0.1:" + port + path;
+  }
+
+  private void view(String name) {
+    page.getByRole(AriaRole.NAVIGATION)
+        .getByRole(AriaRole.LINK, new Locator.GetByRoleOptions().setName(name))
+        .click();
+  }
+
+  private Locator button(String name) {
+    return page.getByRole(
+        AriaRole.BUTTON, new Page.GetByRoleOptions().setName(name).setExact(true));
+  }
+
+  private Locator input(String name) {
+    return page.locator("[data-field='inputs.%s']".formatted(name));
+  }
+
+  private void type(String input, String shape, String numbers) {
+    var fields = input(input);
+    fields.locator("[data-role=source]").selectOption("typed");
+    fields.locator("[data-role=shape]").fill(shape);
+    fields.locator("[data-role=numbers]").fill(numbers);
+  }
+
+  private void choose(String op) {
+    view("Run");
+    page.locator("#op").selectOption(op);
+  }
+
+  private void picture(String name) {
+    if (SCREENSHOTS) {
+      page.evaluate("() => scrollTo(0, 0)");
+      page.screenshot(new Page.ScreenshotOptions().setPath(PICTURES.resolve(name + ".png")));
+    }
+  }
+
+  @Test
+  void allViewsOpenUnderAStrictPolicy() {
+    var answer =
+        RestAssured.given().redirects().follow(false).get(url("/console")).then().statusCode(302);
+    assertThat(answer.extract().header("Location")).endsWith("/console/");
+    RestAssured.get(url("/console/"))
+        .then()
+        .statusCode(200)
+        .header("Content-Security-Policy", ConsoleConfiguration.POLICY)
+        .header("X-Content-Type-Options", "nosniff")
+        .header("Cache-Control", containsString("no-cache"));
+    RestAssured.get(url("/console/none.js")).then().statusCode(404);
+    assertThat(page.locator(".device h3")).hasText(Pattern.compile("emulator:0 · .+"));
+    for (var view : List.of("Run", "Tensors", "PTX", "Overview")) {
+      view(view);
+      assertThat(page.locator("main > section:visible")).hasCount(1);
+      assertThat(page.locator("nav a[aria-current]")).hasText(view);
+    }
+  }
+
+  @Test
+  void aProductOfTypedMatricesIsShownInNumbersAndInColours() {
+    choose("matmul");
+    var numbers = IntStream.range(0, 64).mapToObj(String::valueOf).collect(Collectors.joining(" "));
+    var twice =
+        IntStream.range(0, 64)
+            .mapToObj(i -> i % 9 == 0 ? "2" : "0")
+            .collect(Collectors.joining(","));
+    type("a", "8, 8", numbers);
+    type("b", "8, 8", twice);
+    button("Run matmul").click();
+    assertThat(page.locator("#kernel")).hasText(Pattern.compile("matmul_f32_.*"));
+    var cells = page.locator("#result table.values td.number").allTextContents();
+    assertThat(cells)
+        .isEqualTo(IntStream.range(0, 64).mapToObj(i -> String.valueOf(2 * i)).toList());
+    assertThat(page.locator("#result .legend")).containsText("min 0, max 126");
+    assertThat(page.locator("#result .timing dt"))
+        .hasText(new String[] {"queue", "upload", "kernel", "download", "total"});
+    assertThat(colours(List.of(0, 0), List.of(7, 7))).isEqualTo(List.of("68,1,84", "253,231,37"));
+    page.locator("#result .heatmap").focus();
+    page.keyboard().press("ArrowDown");
+    page.keyboard().press("ArrowRight");
+    assertThat(page.locator("#result .readout")).hasText("[1, 1] = 18");
+  }
+
+  /** Red, green and blue of the picture's points. */
+  @SafeVarargs
+  private Object colours(List<Integer>... points) {
+    return page.evaluate(
+        """
+        (points) => {
+          const canvas = document.querySelector('#result .heatmap');
+          const {data, width} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return points.map(([x, y]) => data.slice(4 * (y * width + x), 4 * (y * width + x) + 3).join(','));
+        }
+        """,
+        List.of(points));
+  }
+
+  @Test
+  void whatIsNoNumberIsMarked() {
+    choose("relu");
+    type("x", "2, 2", "[[1, -2.5], [NaN, Infinity]]");
+    button("Run relu").click();
+    assertThat(page.locator("#result .legend .swatch"))
+        .hasText(new String[] {"1 NaN", "1 infinite"});
+    assertThat(colours(List.of(0, 1), List.of(1, 1))).isEqualTo(List.of("255,0,200", "0,0,0"));
+    assertThat(page.locator("#result table.values td.number"))
+        .hasText(new String[] {"1", "0", "NaN", "Infinity"});
+  }
+
+  @Test
+  void aRefusalStandsAtItsField() {
+    choose("matmul");
+    input("b").locator("[data-role=shape]").fill("4, 8");
+    button("Run matmul").click();
+    var error = page.locator("#run fieldset > .error");
+    assertThat(error).containsText("[8, 8]");
+    assertThat(error).containsText("[4, 8]");
+    assertThat(page.locator("#run [aria-invalid]")).hasCount(1);
+
+    type("a", "8, 8", "1 2 three");
+    button("Run matmul").click();
+    assertThat(input("a").locator(".error")).containsText("“three” is no number");
+    assertThat(input("b").locator(".error")).hasCount(0);
+
+    choose("softmax");
+    page.locator("[data-attribute=scale]").fill("-1e39");
+    button("Run softmax").click();
+    assertThat(page.locator("[data-field='attributes.scale'] .error")).containsText("scale");
+    faults.removeIf(fault -> fault.contains("the server responded with a status of 400"));
+  }
+
+  @Test
+  void aKeptTensorIsListedUsedPreviewedRenewedAndDeleted() {
+    choose("relu");
+    type("x", "2, 2", "1 -2 3 -4");
+    page.locator("[data-output=y]").selectOption("handle");
+    button("Run relu").click();
+    var handle =
+        page.locator("#result section code").filter(new Locator.FilterOptions().setHasText("t_"));
+    assertThat(handle).hasText(Pattern.compile("t_.*"));
+
+    input("x").locator("[data-role=source]").selectOption("resident");
+    page.locator("[data-output=y]").selectOption("inline");
+    button("Run relu").click();
+    assertThat(page.locator("#result table.values td.number"))
+        .hasText(new String[] {"1", "0", "3", "0"});
+
+    view("Tensors");
+    var row = page.locator("#resident tbody tr").first();
+    assertThat(row.locator("td").first()).hasText("f32");
+    assertThat(row).containsText("[2, 2]");
+    assertThat(row).containsText("16 B");
+    row.getByText("Preview").click();
+    assertThat(page.locator("#preview table.values td.number"))
+        .hasText(new String[] {"1", "0", "3", "0"});
+    page.locator("#lease").fill("0");
+    row.getByText("Renew").click();
+    assertThat(row).containsText("never");
+    var wave =
+        RestAssured.given()
+            .contentType("application/json")
+            .body(wave(32, 48))
+            .post(url("/tensors?name=wave&ttlSeconds=600"))
+            .then()
+            .statusCode(201)
+            .extract()
+            .<String>path("handle");
+    var named = page.locator("[data-handle='%s']".formatted(wave));
+    assertThat(named).containsText("in 10 min");
+    named.getByText("Preview").click();
+    assertThat(page.locator("#preview h3")).hasText("wave f32 [32, 48]");
+    picture("tensors");
+    RestAssured.delete(url("/tensors/" + wave)).then().statusCode(204);
+    assertThat(named).hasCount(0);
+    var id = row.getAttribute("data-handle");
+    row.getByText("Delete").click();
+    row.getByText("Really?").click();
+    assertThat(page.locator("[data-handle='%s']".formatted(id))).hasCount(0);
+    RestAssured.get(url("/tensors/" + id)).then().statusCode(404);
+  }
+
+  @Test
+  void thePtxOfWhatRanIsShownWithItsAuthors() {
+    choose("matmul");
+    button("Run matmul").click();
+    var kernel = page.locator("#kernel").textContent();
+    picture("run");
+    button("PTX of what ran").click();
+    assertThat(page.locator("#ptx-problem")).hasValue("a=f32[8,8] b=f32[8,8]");
+    assertThat(page.locator("#listing .kernel h3").first()).hasText(kernel);
+    assertThat(page.locator("#listing .kernel dl").first()).containsText("registers live");
+    var line =
+        page.locator(".ptx tbody tr").filter(new Locator.FilterOptions().setHasText("fma.rn.f32"));
+    assertThat(line.first().locator(".source")).hasText(Pattern.compile("\\w+\\.java:\\d+"));
+    var marks = page.getByLabel(Pattern.compile("Line of Java to mark.*")).first();
+    marks.selectOption(line.first().locator(".source").textContent());
+    assertThat(page.locator(".ptx .marked").first()).containsText("fma.rn.f32");
+    if (SCREENSHOTS) {
+      page.setViewportSize(1000, 560); // text makes large files
+    }
+    picture("ptx");
+
+    page.locator("#ptx-problem").fill("a=f32[8,8] b=f32[4,8]");
+    button("Show").click();
+    assertThat(page.locator("#listing .error")).containsText("[4, 8]");
+    faults.removeIf(fault -> fault.contains("the server responded with a status of 400"));
+  }
+
+  @Test
+  void chartsMoveWithTheCalls() {
+    var row =
+        page.locator("#latencies tbody tr")
+            .filter(new Locator.FilterOptions().setHasText("sigmoid"));
+    for (int calls = 1; calls <= 2; calls++) {
+      call("sigmoid", "{\"x\": {\"dtype\": \"f32\", \"shape\": [2], \"data\": [0, 1]}}");
+      page.locator("#latency-span").selectOption("start");
+      assertThat(row.locator("td").first()).hasText(String.valueOf(calls));
+    }
+    assertThat(row.locator("td").last()).hasText(Pattern.compile("[\\d.]+ (µs|ms|s)"));
+    page.locator("#latency-op").selectOption("sigmoid");
+    assertThat(page.locator("#chart-phases svg"))
+        .hasAttribute("aria-label", Pattern.compile("queue: median .*; kernel: median .*"));
+    assertThat(page.locator("#chart-phases rect.kernel.p50")).hasCount(1);
+    page.locator("#latency-op").selectOption("");
+    if (SCREENSHOTS) {
+      traffic();
+    }
+    assertThat(page.locator("#chart-time path.series0")).hasAttribute("d", Pattern.compile("M.*"));
+    picture("overview");
+  }
+
+  private void call(String op, String inputs) {
+    RestAssured.given()
+        .contentType("application/json")
+        .body("{\"inputs\": %s}".formatted(inputs))
+        .post(url("/ops/" + op))
+        .then()
+        .statusCode(200);
+  }
+
+  /** Something to look at: calls of several sizes for a while. */
+  private void traffic() {
+    for (int i = 0; i < 60; i++) {
+      for (int rows = 1; rows <= 1 + i % 7; rows++) {
+        call("softmax", "{\"x\": %s}".formatted(wave(8 * rows, 16)));
+      }
+      call(
+          "matmul", "{\"a\": %1$s, \"b\": %1$s}".formatted(wave(16 + i % 5 * 12, 16 + i % 5 * 12)));
+      page.waitForTimeout(1000);
+    }
+    page.locator("#latency-span").selectOption("window");
+  }
+
+  private static String wave(int rows, int columns) {
+    return "{\"dtype\": \"f32\", \"shape\": [%d, %d], \"data\": [%s]}"
+        .formatted(
+            rows,
+            columns,
+            IntStream.range(0, rows * columns)
+                .mapToObj(i ->
+                    String.format(
+                        Locale.ROOT,
+                        "%.4f",
+                        Math.sin(Math.floorDiv(i, columns) / 5.0) * Math.cos(i % columns / 4.0)))
+                .collect(Collectors.joining(",")));
+  }
+
+  /** Two calls within 1 ms and two within 10 ms, after a first one that is not counted. */
+  @Test
+  void quantilesAreThoseOfWhatCameBetween() {
+    var found =
+        page.evaluate(
+            """
+            async () => {
+              const {parse, since, quantile, opsOf} = await import('./metrics.js');
+              const text = (counts) => ['0.001', '0.01', '+Inf'].map((le, i) =>
+                `athanor_op_seconds_bucket{device="d",dtype="f32",op="o",phase="total",le="${le}"} ${counts[i]}.0`)
+                .concat('athanor_op_seconds_count{device="d",dtype="f32",op="o",phase="total"} ' + counts[2]).join('\\n');
+              const [older, newer] = [parse(text([1, 1, 1])), parse(text([3, 5, 5]))];
+              const between = since(newer, older, 'o', 'total');
+              const micros = (q) => Math.round(quantile(between, q) * 1e6);
+              return [opsOf(newer).join(), between.count, micros(0.25), micros(0.75),
+                quantile(since(newer, newer, 'o', 'total'), 0.5), quantile(since(newer, null, '', 'kernel'), 0.5)];
+            }
+            """);
+    assertThat(found).asString().isEqualTo("[o, 4, 500, 5500, null, null]");
+  }
+
+  /** At every op the form is whole: shapes are known, and the default is one that it takes. */
+  @Test
+  void everyOpHasAForm() {
+    view("Run");
+    var ops = page.locator("#op option").allTextContents();
+    assertThat(ops).hasSizeGreaterThan(30);
+    for (var op : ops) {
+      page.locator("#op").selectOption(op);
+      var shapes =
+          page.evaluate(
+              "() => [...document.querySelectorAll('#run [data-role=shape]')].map(e => e.value).join(' | ')");
+      assertThat(shapes).asString().as(op).doesNotContain("NaN", "null", "undefined");
+    }
+  }
+
+  @Test
+  void aKeyIsAskedForAndKeptInMemoryAlone() {
+    page.route(
+        "**/devices",
+        route -> {
+          if ("Bearer secret".equals(route.request().headerValue("Authorization"))) {
+            route.resume();
+          } else {
+            route.fulfill(
+                new Route.FulfillOptions()
+                    .setStatus(401)
+                    .setContentType("application/problem+json")
+                    .setBody("{\"detail\": \"a key is needed\"}"));
+          }
+        });
+    assertThat(page.locator("#state")).hasText("a key is needed");
+    page.getByLabel("API key").fill("secret");
+    button("Use").click();
+    assertThat(page.locator("#state")).hasText("emulator:0 ready");
+    assertThat(page.locator("#access")).isHidden();
+    assertThat(
+            page.evaluate(
+                "() => localStorage.length + sessionStorage.length + document.cookie.length"))
+        .isEqualTo(0);
+    faults.removeIf(fault -> fault.contains("the server responded with a status of 401"));
+  }
+
+  @Test
+  void aTelephoneShowsAllOfItInTheDark() {
+    page.close();
+    open(360, 740, ColorScheme.DARK);
+    for (var view : List.of("Overview", "Run", "Tensors", "PTX")) {
+      view(view);
+      assertThat(page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"))
+          .as(view)
+          .isEqualTo(true);
+    }
+    assertThat(page.evaluate("() => getComputedStyle(document.body).backgroundColor"))
+        .isEqualTo("rgb(15, 18, 22)");
+    choose("matmul");
+    button("Run matmul").click();
+    assertThat(page.locator("#result .heatmap")).isVisible();
+    picture("narrow");
+  }
+
+  @Test
+  void theKeyboardReachesEverything() {
+    page.keyboard().press("Tab");
+    assertThat(page.locator(".skip")).isFocused();
+    page.keyboard().press("Enter");
+    assertThat(page.locator("#main")).isFocused();
+    view("Run");
+    var unlabelled =
+        page.evaluate(
+            """
+            () => [...document.querySelectorAll('input, select, textarea')]
+              .filter(each => !each.labels.length && !each.ariaLabel).map(each => each.outerHTML)
+            """);
+    assertThat(unlabelled).isEqualTo(List.of());
+  }
+}
