@@ -215,7 +215,7 @@ class ConsoleTest {
     assertThat(page.locator("#result .legend")).containsText("min 0, max 126");
     assertThat(page.locator("#result .timing dt"))
         .hasText(new String[] {"queue", "upload", "kernel", "download", "total"});
-    assertThat(colours(List.of(0, 0), List.of(7, 7))).isEqualTo(List.of("68,1,84", "253,231,37"));
+    assertThat(colours(List.of(List.of(0, 0), List.of(7, 7)))).isEqualTo(List.of("68,1,84", "253,231,37"));
     page.locator("#result .heatmap").focus();
     page.keyboard().press("ArrowDown");
     page.keyboard().press("ArrowRight");
@@ -223,8 +223,7 @@ class ConsoleTest {
   }
 
   /** Red, green and blue of the picture's points. */
-  @SafeVarargs
-  private Object colours(List<Integer>... points) {
+  private Object colours(List<List<Integer>> points) {
     return page.evaluate(
         """
         (points) => {
@@ -233,7 +232,7 @@ class ConsoleTest {
           return points.map(([x, y]) => data.slice(4 * (y * width + x), 4 * (y * width + x) + 3).join(','));
         }
         """,
-        List.of(points));
+        points);
   }
 
   @Test
@@ -243,7 +242,7 @@ class ConsoleTest {
     button("Run relu").click();
     assertThat(page.locator("#result .legend .swatch"))
         .hasText(new String[] {"1 NaN", "1 infinite"});
-    assertThat(colours(List.of(0, 1), List.of(1, 1))).isEqualTo(List.of("255,0,200", "0,0,0"));
+    assertThat(colours(List.of(List.of(0, 1), List.of(1, 1)))).isEqualTo(List.of("255,0,200", "0,0,0"));
     assertThat(page.locator("#result table.values td.number"))
         .hasText(new String[] {"1", "0", "NaN", "Infinity"});
   }
