@@ -19,6 +19,8 @@ import org.springframework.util.unit.DataSize;
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
+ * @param lostGrace how long a process whose device is lost says that it lives, before it asks to be
+ *     replaced
  */
 public record RunSettings(
     @Min(1) @Max(64) @DefaultValue("4") int streams,
@@ -27,7 +29,8 @@ public record RunSettings(
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
     @Min(1) @DefaultValue("4096") int plans,
     @NotNull @DefaultValue("0s") Duration drainGrace,
-    @NotNull @DefaultValue("50s") Duration drainPatience) {
+    @NotNull @DefaultValue("50s") Duration drainPatience,
+    @NotNull @DefaultValue("30s") Duration lostGrace) {
 
   Policy policy() {
     var usual = Policy.DEFAULT;

@@ -15,6 +15,7 @@ import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.tensor.Handles;
@@ -81,7 +82,8 @@ class BatchingTest {
               DataSize.ofMegabytes(64),
               100,
               Duration.ZERO,
-              Duration.ofSeconds(30)));
+              Duration.ofSeconds(30),
+              Duration.ZERO));
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
   private OpRunner runner;
   private Transfers transfers;
@@ -96,7 +98,7 @@ class BatchingTest {
             memory,
             store,
             pool,
-            new Metrics(registry, "emulator:0"),
+            new Metrics(registry, "emulator:0", new MetricsSettings(false)),
             100);
     transfers = new Transfers(memory, store, pool);
   }
