@@ -156,7 +156,7 @@ class DeviceConfiguration {
         store,
         streams,
         metrics,
-        properties.run().plans());
+        properties.run());
   }
 
   /** Made when it is first asked for, which the runner that it needs does. */

@@ -26,12 +26,7 @@ class TritonNamesTest {
         List.of("queue-full", "deadline-exceeded", "cancelled", "internal", "shape-mismatch")) {
       metrics.request("matmul", outcome);
     }
-    return registry
-        .scrape()
-        .lines()
-        .filter(line -> line.startsWith("nv_"))
-        .sorted()
-        .toList();
+    return registry.scrape().lines().filter(line -> line.startsWith("nv_")).sorted().toList();
   }
 
   @Test

@@ -244,7 +244,8 @@ class OpsTest extends RestTest {
               Content-Type: application/json\r
               Content-Length: %d\r
               \r
-              %s"""
+              %s\
+              """
                   .formatted(body.length(), body)
                   .getBytes(StandardCharsets.US_ASCII));
       await().until(() -> streams.waiting() == 1);

@@ -43,6 +43,7 @@ class StreamPoolTest {
             4,
             Duration.ofMinutes(1),
             DataSize.ofKilobytes(1),
+            true,
             1,
             grace,
             Duration.ofSeconds(30),
