@@ -125,7 +125,9 @@ record RowGemv(
               variant.out,
               variant.products,
               (m, n) -> n.plus(variant.tile() - 1).div(variant.tile()));
-      this.weights = new RowWeights(k, problem, variant.packing, variant.length, true);
+      // what raised quants lose is nothing beside what activations of 16 bits have lost
+      boolean raised = variant.in != DType.F32;
+      this.weights = new RowWeights(k, problem, variant.packing, variant.length, raised);
       this.shared = k.dynamicShared();
       this.firstRow = k.blockY().times(variant.rows);
       var ofBlock = problem.tile.times(variant.tile());

@@ -125,8 +125,8 @@ class VerificationTest {
         .isEqualTo(
             new Failure(
                 Kind.FAULT,
-                "cannot launch twice_refused_launch: got a block of 128x1x1 threads, 64 are the"
-                    + " most"));
+                "cannot launch twice_refused_launch: got a block of 128x1x1 threads, the kernel is for 64"
+                    + " at most"));
   }
 
   @Test
