@@ -1,6 +1,7 @@
 package dev.athanor.service.config;
 
 import dev.athanor.service.grpc.GrpcSettings;
+import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.RunSettings;
 import dev.athanor.service.security.SecuritySettings;
@@ -36,4 +37,5 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue TensorSettings tensors,
     @Valid @NotNull @DefaultValue RestSettings rest,
     @Valid @NotNull @DefaultValue GrpcSettings grpc,
+    @Valid @NotNull @DefaultValue MetricsSettings metrics,
     @Valid @NotNull @DefaultValue SecuritySettings security) {}

@@ -99,8 +99,8 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Metrics metrics(MeterRegistry registry, Device device) {
-    return new Metrics(registry, device.capability().id());
+  Metrics metrics(MeterRegistry registry, Device device, AthanorProperties properties) {
+    return new Metrics(registry, device.capability().id(), properties.metrics());
   }
 
   @Bean
@@ -156,7 +156,7 @@ class DeviceConfiguration {
         store,
         streams,
         metrics,
-        properties.run().plans());
+        properties.run());
   }
 
   /** Made when it is first asked for, which the runner that it needs does. */
@@ -197,6 +197,13 @@ class DeviceConfiguration {
   @Bean
   HealthIndicator deviceHealthIndicator(DeviceHealth health) {
     return () -> (health.isReady() ? Health.up() : Health.outOfService()).build();
+  }
+
+  /** Part of liveness: a device that is lost comes back with a new process only. */
+  @Bean
+  HealthIndicator processHealthIndicator(DeviceHealth health, AthanorProperties properties) {
+    return () ->
+        (health.isLive(properties.run().lostGrace()) ? Health.up() : Health.down()).build();
   }
 
   @Bean

@@ -16,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 
 /** Records what {@link Meters} lists, for one device. */
 public final class Metrics {
@@ -62,10 +63,12 @@ public final class Metrics {
 
   private final MeterRegistry registry;
   private final String device;
+  private final @Nullable TritonNames triton;
 
-  public Metrics(MeterRegistry registry, String device) {
+  public Metrics(MeterRegistry registry, String device, MetricsSettings settings) {
     this.registry = registry;
     this.device = device;
+    triton = settings.triton() ? new TritonNames(registry) : null;
   }
 
   /** A phase of an op took so long. */
@@ -76,6 +79,9 @@ public final class Metrics {
         .serviceLevelObjectives(BUCKETS)
         .register(registry)
         .record((long) (micros * 1_000), TimeUnit.NANOSECONDS);
+    if (triton != null) {
+      triton.phase(op, phase, micros);
+    }
   }
 
   /** A launch of an op did so many calls. */
@@ -86,11 +92,17 @@ public final class Metrics {
         .serviceLevelObjectives(BATCHES)
         .register(registry)
         .record(calls);
+    if (triton != null) {
+      triton.launch(op, calls);
+    }
   }
 
   /** An op was asked for, with this outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();
+    if (triton != null) {
+      triton.request(op, outcome);
+    }
   }
 
   /**

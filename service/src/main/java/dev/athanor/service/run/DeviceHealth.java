@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.schedule.Scheduler.Phase;
 import java.time.Duration;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,17 +17,26 @@ public final class DeviceHealth {
   private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
 
   private volatile boolean tested;
-  private volatile boolean lost;
+  private volatile @Nullable Long lostAt;
   private volatile Phase phase = Phase.SERVING;
 
   /** Whether the device passed its test, answers, and takes new work. */
   public boolean isReady() {
-    return tested && !lost && phase == Phase.SERVING;
+    return tested && !isLost() && phase == Phase.SERVING;
   }
 
   /** Whether the device is gone for good. */
   public boolean isLost() {
-    return lost;
+    return lostAt != null;
+  }
+
+  /**
+   * Whether this process can still be of use. Nothing brings a lost device back but a new process;
+   * until that is due, clients learn what has become of their tensors.
+   */
+  public boolean isLive(Duration afterLoss) {
+    var at = lostAt;
+    return at == null || System.nanoTime() - at <= afterLoss.toNanos();
   }
 
   /** The self-test was passed. */
@@ -45,7 +55,7 @@ public final class DeviceHealth {
    * @throws Failure.Busy with {@code device-lost} or {@code draining}
    */
   public void admit() {
-    if (lost) {
+    if (isLost()) {
       throw deviceLost();
     }
     if (phase.compareTo(Phase.REFUSING) >= 0) {
@@ -71,10 +81,10 @@ public final class DeviceHealth {
       case DeviceException.OutOfMemory e ->
           new Failure.OutOfDeviceMemory(e.requestedBytes(), e.freeBytes());
       case DeviceException.Lost e -> {
-        if (!lost) {
+        if (!isLost()) {
           LOG.error("the device is lost", e);
+          lostAt = System.nanoTime();
         }
-        lost = true;
         yield deviceLost();
       }
       case DeviceException.KernelFault e -> internal(e);

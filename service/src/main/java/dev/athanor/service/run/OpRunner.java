@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The one way to run ops: resolves inputs, plans, takes what is needed, waits for its turn, runs,
@@ -48,13 +49,13 @@ public final class OpRunner {
   private final TensorStore store;
   private final StreamPool streams;
   private final Metrics metrics;
+  private final boolean batchInvariant;
   private final Map<PlanKey, Plan> plans;
 
   /**
    * A runner on a device.
    *
    * @param onPlan is told of every problem that is planned anew
-   * @param mostPlans how many plans are kept
    */
   public OpRunner(
       Planner planner,
@@ -64,7 +65,7 @@ public final class OpRunner {
       TensorStore store,
       StreamPool streams,
       Metrics metrics,
-      int mostPlans) {
+      RunSettings settings) {
     this.planner = planner;
     this.onPlan = onPlan;
     this.kernels = kernels;
@@ -72,12 +73,13 @@ public final class OpRunner {
     this.store = store;
     this.streams = streams;
     this.metrics = metrics;
+    batchInvariant = settings.batchInvariant();
     plans =
         Collections.synchronizedMap(
             new LinkedHashMap<>(16, 0.75f, true) {
               @Override
               protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
-                return size() > mostPlans;
+                return size() > settings.plans();
               }
             });
   }
@@ -188,7 +190,8 @@ public final class OpRunner {
               handles.put(name, handle);
             }
           });
-      Together.of(call.op(), attributes, job.onlyStep(), handles, kernels, this::sameKernel)
+      var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
+      Together.of(call.op(), attributes, alone, job.onlyStep(), handles, kernels, this::plan)
           .ifPresent(job::share);
       job.lock();
       return job;
@@ -278,9 +281,11 @@ public final class OpRunner {
     return job.step(description.name(), plan, dtype, inputs);
   }
 
-  /** The plan of a problem that has the kernel of this name. */
-  private Optional<Plan> sameKernel(Problem problem, String kernel) {
-    return planner.plans(problem).stream().filter(plan -> plan.kernel().equals(kernel)).findFirst();
+  /** The plan of a problem that has the kernel of this name; the best where none is named. */
+  private Optional<Plan> plan(Problem problem, @Nullable String kernel) {
+    return planner.plans(problem).stream()
+        .filter(plan -> kernel == null || plan.kernel().equals(kernel))
+        .findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {

@@ -15,19 +15,25 @@ import org.springframework.util.unit.DataSize;
  * @param queue how many jobs may wait for a stream
  * @param queueTime how much work may wait for a stream, in estimated time on the device
  * @param queueBytes how much host memory the jobs that wait may hold
+ * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
+ *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
+ * @param lostGrace how long a process whose device is lost says that it lives, before it asks to be
+ *     replaced
  */
 public record RunSettings(
     @Min(1) @Max(64) @DefaultValue("4") int streams,
     @Min(1) @Max(10_000) @DefaultValue("256") int queue,
     @NotNull @DefaultValue("10s") Duration queueTime,
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
+    @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int plans,
     @NotNull @DefaultValue("0s") Duration drainGrace,
-    @NotNull @DefaultValue("50s") Duration drainPatience) {
+    @NotNull @DefaultValue("50s") Duration drainPatience,
+    @NotNull @DefaultValue("30s") Duration lostGrace) {
 
   Policy policy() {
     var usual = Policy.DEFAULT;

@@ -21,12 +21,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs of one op that differ in their rows only, done in one launch: rows are laid one after the
- * other, the rest is the same tensors. Each gets bit for bit what it would have got alone, since
- * the launch is of the kernel that each would have had; see {@link Rows}.
+ * other, the rest is the same tensors. Where the launch is of the kernel that each would have had,
+ * each gets bit for bit what it would have got alone; see {@link Rows}.
  */
 final class Together {
 
@@ -36,33 +36,42 @@ final class Together {
   /**
    * What runs must have in common.
    *
-   * @param kernel of each alone
+   * @param kernel of each alone; null where the launch may have any
    * @param rows the types of a row
    * @param shared the handles of the other inputs
    */
   private record Key(
       String op,
       Attributes attributes,
-      String kernel,
+      @Nullable String kernel,
       Map<String, TensorType> rows,
       Map<String, String> shared) {}
 
+  /** Plans a problem, with the kernel of this name unless it is null. */
+  @FunctionalInterface
+  interface Plans {
+    Optional<Plan> plan(Problem problem, @Nullable String kernel);
+  }
+
   private final Op op;
   private final Attributes attributes;
+  private final @Nullable String kernel;
   private final Rows rows;
   private final KernelCache kernels;
-  private final BiFunction<Problem, String, Optional<Plan>> planner;
+  private final Plans planner;
   private final Ticket.Batch batch;
 
   private Together(
       Op op,
       Attributes attributes,
+      @Nullable String kernel,
       Rows rows,
       KernelCache kernels,
-      BiFunction<Problem, String, Optional<Plan>> planner,
+      Plans planner,
       Ticket.Batch batch) {
     this.op = op;
     this.attributes = attributes;
+    this.kernel = kernel;
     this.rows = rows;
     this.kernels = kernels;
     this.planner = planner;
@@ -72,17 +81,18 @@ final class Together {
   /**
    * How a run of one step can share a launch.
    *
+   * @param kernel that the launch must have; null for any
    * @param handles of the inputs that are resident
-   * @param planner gives the plan of a problem that has a kernel of this name
    * @return empty when it cannot, or had better not
    */
   static Optional<Together> of(
       Op op,
       Attributes attributes,
+      @Nullable String kernel,
       StepsJob.Step step,
       Map<String, String> handles,
       KernelCache kernels,
-      BiFunction<Problem, String, Optional<Plan>> planner) {
+      Plans planner) {
     var types = new HashMap<String, TensorType>();
     step.inputs().forEach((name, value) -> types.put(name, value.type()));
     return op.rows(types, attributes)
@@ -105,9 +115,10 @@ final class Together {
           if (bytes > MOST_BYTES) {
             return Optional.empty();
           }
-          var key = new Key(op.description().name(), attributes, step.plan().kernel(), row, shared);
+          var key = new Key(op.description().name(), attributes, kernel, row, shared);
           return Optional.of(
-              new Together(op, attributes, rows, kernels, planner, new Ticket.Batch(key, count)));
+              new Together(
+                  op, attributes, kernel, rows, kernels, planner, new Ticket.Batch(key, count)));
         });
   }
 
@@ -136,7 +147,7 @@ final class Together {
       long count = jobs.stream().mapToLong(job -> rows(input(job, name))).sum();
       types.put(name, withRows(input(head, name).type(), count));
     }
-    var found = planner.apply(new Problem(op, types, attributes), head.onlyStep().plan().kernel());
+    var found = planner.plan(new Problem(op, types, attributes), kernel);
     if (found.isEmpty()) {
       return false;
     }

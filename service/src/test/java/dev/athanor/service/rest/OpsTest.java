@@ -14,6 +14,9 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.run.StreamPool;
 import dev.athanor.service.run.TestOps;
 import io.restassured.response.Response;
+import java.io.IOException;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -223,6 +226,37 @@ class OpsTest extends RestTest {
           return request.post("/ops/identity");
         },
         Executors.newVirtualThreadPerTaskExecutor());
+  }
+
+  @Test
+  void whoHangsUpIsNotWaitedFor() throws IOException {
+    TestOps.Identity.AT_GATE.set(0);
+    var running = List.of(held(""), held(""));
+    await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
+    var body = "{\"inputs\": {\"x\": %s}}".formatted(X);
+    try (var client = new Socket("127.0.0.1", port)) {
+      client
+          .getOutputStream()
+          .write(
+              """
+              POST /ops/identity HTTP/1.1\r
+              Host: here\r
+              Content-Type: application/json\r
+              Content-Length: %d\r
+              \r
+              %s\
+              """
+                  .formatted(body.length(), body)
+                  .getBytes(StandardCharsets.US_ASCII));
+      await().until(() -> streams.waiting() == 1);
+    }
+    await().until(() -> streams.waiting() == 0);
+    TestOps.Identity.GATE.release(2);
+    running.forEach(call -> call.join().then().statusCode(200));
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(org.hamcrest.Matchers.containsString("outcome=\"cancelled\""));
   }
 
   @Test

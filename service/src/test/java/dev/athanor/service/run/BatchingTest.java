@@ -7,14 +7,17 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.matmul.Matmul;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.tensor.Handles;
@@ -70,34 +73,39 @@ class BatchingTest {
           new TensorSettings(1 << 24, 100, Duration.ofHours(1), Duration.ofMinutes(1)),
           Clock.systemUTC(),
           memory::free);
-  private final StreamPool pool =
-      new StreamPool(
-          device,
-          health,
-          new RunSettings(
-              1,
-              64,
-              Duration.ofMinutes(10),
-              DataSize.ofMegabytes(64),
-              100,
-              Duration.ZERO,
-              Duration.ofSeconds(30)));
+  private final StreamPool pool = new StreamPool(device, health, settings(true));
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
   private OpRunner runner;
   private Transfers transfers;
 
+  private static RunSettings settings(boolean batchInvariant) {
+    return new RunSettings(
+        1,
+        64,
+        Duration.ofMinutes(10),
+        DataSize.ofMegabytes(64),
+        batchInvariant,
+        100,
+        Duration.ZERO,
+        Duration.ofSeconds(30),
+        Duration.ZERO);
+  }
+
+  private OpRunner runner(boolean batchInvariant) {
+    return new OpRunner(
+        new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
+        _ -> {},
+        new KernelCache(device),
+        memory,
+        store,
+        pool,
+        new Metrics(registry, "emulator:0", new MetricsSettings(false)),
+        settings(batchInvariant));
+  }
+
   @BeforeEach
   void open() {
-    runner =
-        new OpRunner(
-            new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
-            _ -> {},
-            new KernelCache(device),
-            memory,
-            store,
-            pool,
-            new Metrics(registry, "emulator:0"),
-            100);
+    runner = runner(true);
     transfers = new Transfers(memory, store, pool);
   }
 
@@ -280,6 +288,36 @@ class BatchingTest {
                 1,
                 Target.INLINE)));
     assertThat(launches("matmul")).isEqualTo(4);
+  }
+
+  /** A row alone has another kernel than many. */
+  @Test
+  void kernelsAreMixedOnlyWhereBitsMayDiffer() {
+    var op = CATALOGUE.find("matmul").orElseThrow();
+    var text = "a=f16[%d,64] b=f16[64,40]";
+    var drawn = Problem.parse(op, text.formatted(1)).draw(new SplittableRandom(3));
+    var weights = Map.of("b", resident(Objects.requireNonNull(drawn.get("b"))));
+    var calls = new ArrayList<Call>();
+    for (int rows : new int[] {1, 33}) {
+      calls.add(call(op, Problem.parse(op, text.formatted(rows)), weights, rows, Target.INLINE));
+    }
+    var exact = together(calls);
+    assertThat(exact.getFirst().kernel()).isNotEqualTo(exact.getLast().kernel());
+    assertThat(launches("matmul")).isEqualTo(2);
+    runner = runner(false);
+    var mixed = together(calls);
+    assertThat(launches("matmul")).isEqualTo(3);
+    for (int i = 0; i < calls.size(); i++) {
+      var limit = Matmul.tolerance(DType.F16, 64);
+      assertThat(limit.error(doubles(mixed.get(i)), doubles(exact.get(i))))
+          .isLessThanOrEqualTo(2 * limit.limit());
+    }
+  }
+
+  private static double[] doubles(Result result) {
+    return ((Result.Output.Inline) Objects.requireNonNull(result.outputs().get("c")))
+        .tensor()
+        .toDoubles();
   }
 
   @Test

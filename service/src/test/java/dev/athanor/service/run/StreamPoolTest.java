@@ -43,9 +43,11 @@ class StreamPoolTest {
             4,
             Duration.ofMinutes(1),
             DataSize.ofKilobytes(1),
+            true,
             1,
             grace,
-            Duration.ofSeconds(30)));
+            Duration.ofSeconds(30),
+            Duration.ZERO));
   }
 
   @AfterEach
@@ -257,6 +259,8 @@ class StreamPoolTest {
     first.gate.countDown();
     answers.forEach(answer -> assertThat(failure(answer).code()).isEqualTo(Code.DEVICE_LOST));
     assertThat(health.isReady()).isFalse();
+    assertThat(health.isLive(Duration.ofHours(1))).isTrue();
+    assertThat(health.isLive(Duration.ZERO)).isFalse();
     assertThat(failure(start(new Held("third"), Terms.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
     assertThat(log).containsExactlyInAnyOrder("close first", "close second", "close third");
   }

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.service.metrics;
+
+import org.jspecify.annotations.NullMarked;
