@@ -162,7 +162,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     try {
       var contents = Tensors.read(type, upload, settings.maxTensorBytes(), "chunk");
       return transfers.create(contents, charge, options, terms);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       charge.close();
       throw e;
     }

@@ -148,7 +148,7 @@ class TensorController {
             case OCTET_STREAM -> octets(declared, body);
           };
       charge.resize(tensor.type().bytes());
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       charge.close();
       throw e;
     }

@@ -45,6 +45,7 @@ public final class TenantTensors {
 
     /** Changes the share to what is really needed. */
     public void resize(long now) {
+      sweepIfExceeded(now - bytes, 0);
       store.guarded(() -> {
         take(now - bytes, 0);
         bytes = now;
@@ -95,13 +96,17 @@ public final class TenantTensors {
    * @throws Failure.Busy with {@code quota-exceeded}
    */
   public Charge charge(long bytes) {
-    if (store.guarded(() -> exceeds(bytes, 1))) {
-      store.sweep();
-    }
+    sweepIfExceeded(bytes, 1);
     return store.guarded(() -> {
       take(bytes, 1);
       return new Charge(bytes);
     });
+  }
+
+  private void sweepIfExceeded(long bytes, int count) {
+    if (store.guarded(() -> exceeds(bytes, count))) {
+      store.sweep();
+    }
   }
 
   private boolean exceeds(long bytes, int count) {
@@ -182,7 +187,7 @@ public final class TenantTensors {
             }
             return List.<Entry>of();
           }
-          return store.remove(List.of(entry), End.DELETED);
+          return store.remove(List.of(entry));
         });
     store.release(freed);
   }
@@ -194,8 +199,7 @@ public final class TenantTensors {
             store.remove(
                 byAge.values().stream()
                     .filter(entry -> scope.equals(entry.options.scope()))
-                    .toList(),
-                End.DELETED)));
+                    .toList())));
   }
 
   /** Tensors, newest first. */
@@ -278,9 +282,7 @@ public final class TenantTensors {
     boolean recently =
         entry != null
             ? entry.lastUse.plus(entry.lease).plus(remember).isAfter(now)
-            : tombstone != null
-                && tombstone.end() == End.EXPIRED
-                && tombstone.at().plus(remember).isAfter(now);
+            : tombstone != null && tombstone.end() == End.EXPIRED;
     if (recently) {
       throw new Failure.Refused(
           Code.EXPIRED_HANDLE,

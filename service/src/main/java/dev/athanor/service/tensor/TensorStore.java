@@ -170,11 +170,9 @@ public final class TensorStore {
     var freed =
         guarded(() -> {
           var now = clock.instant();
-          var forgotten = now.minus(settings.remember());
-          tombstones.values().removeIf(tombstone -> tombstone.at.isBefore(forgotten));
+          tombstones.values().removeIf(tombstone -> !remembers(tombstone, now));
           return remove(
-              entries.values().stream().filter(entry -> entry.hasExpired(now)).toList(),
-              End.EXPIRED);
+              entries.values().stream().filter(entry -> entry.hasExpired(now)).toList());
         });
     release(freed);
   }
@@ -196,7 +194,12 @@ public final class TensorStore {
   }
 
   @Nullable Tombstone tombstone(String handle) {
-    return tombstones.get(handle);
+    var tombstone = tombstones.get(handle);
+    return tombstone != null && remembers(tombstone, clock.instant()) ? tombstone : null;
+  }
+
+  private boolean remembers(Tombstone tombstone, Instant now) {
+    return tombstone.at.plus(settings.remember()).isAfter(now);
   }
 
   long nextSequence() {
@@ -207,16 +210,22 @@ public final class TensorStore {
     entries.put(entry.handle, entry);
   }
 
-  /** Takes tensors out; answers those that no work holds. */
-  List<Entry> remove(List<Entry> removed, End end) {
+  /** Takes tensors out; answers those that no work holds. What has expired stays expired. */
+  List<Entry> remove(List<Entry> removed) {
     var now = clock.instant();
     var idle = new ArrayList<Entry>();
     for (var entry : removed) {
       entries.remove(entry.handle);
       entry.owner.forget(entry);
       entry.gone = true;
-      var at = end == End.EXPIRED ? entry.lastUse.plus(entry.lease) : now;
-      tombstones.put(entry.handle, new Tombstone(entry.owner, end, at, entry.sequence));
+      boolean expired = entry.hasExpired(now);
+      tombstones.put(
+          entry.handle,
+          new Tombstone(
+              entry.owner,
+              expired ? End.EXPIRED : End.DELETED,
+              expired ? entry.lastUse.plus(entry.lease) : now,
+              entry.sequence));
       if (tombstones.size() > MOST_REMEMBERED) {
         tombstones.pollFirstEntry();
       }
