@@ -14,8 +14,9 @@ class TritonNamesTest {
   private static List<String> page(boolean triton) {
     var registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     var metrics = new Metrics(registry, "emulator:0", new MetricsSettings(triton));
+    double micros = 10;
     for (var phase : Phase.values()) {
-      metrics.time("matmul", "f32", phase, 10 + phase.ordinal());
+      metrics.time("matmul", "f32", phase, micros++);
       metrics.time("matmul", "f16", phase, 0.5);
     }
     metrics.launch("matmul", 3);
