@@ -15,6 +15,7 @@ import dev.athanor.service.run.StreamPool;
 import dev.athanor.service.run.TestOps;
 import io.restassured.response.Response;
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -234,7 +235,7 @@ class OpsTest extends RestTest {
     var running = List.of(held(""), held(""));
     await().until(() -> TestOps.Identity.AT_GATE.get() == 2);
     var body = "{\"inputs\": {\"x\": %s}}".formatted(X);
-    try (var client = new Socket("127.0.0.1", port)) {
+    try (var client = new Socket(InetAddress.getLoopbackAddress(), port)) {
       client
           .getOutputStream()
           .write(
