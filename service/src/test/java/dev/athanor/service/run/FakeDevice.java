@@ -11,23 +11,35 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Host memory behind the device seam; copies and fills happen at once, kernels do not run. It
- * counts what is open, keeps what freed memory held, and fails on demand.
+ * counts what is open, gives small memory that was freed to the next who asks for as much, and
+ * fails on demand.
  */
 public final class FakeDevice implements Device {
 
   private static final long MEMORY = 64L << 20;
 
+  /** What is larger is not kept for the next. */
+  private static final long MOST_POOLED = 1 << 16;
+
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
   private final AtomicLong downloaded = new AtomicLong();
+  private final Map<Long, Queue<MemorySegment>> pool = new ConcurrentHashMap<>();
+  private final AtomicInteger allocationsLeft = new AtomicInteger(Integer.MAX_VALUE);
+  private final AtomicInteger operationsLeft = new AtomicInteger(Integer.MAX_VALUE);
+  private volatile @Nullable DeviceException laterFault;
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
 
@@ -40,6 +52,25 @@ public final class FakeDevice implements Device {
   /** The next work of any stream fails; null takes that back. */
   public void failWith(@Nullable DeviceException next) {
     fault = next;
+  }
+
+  /** After so many operations of streams the next one fails, and none after it. */
+  public void failAfter(int operations, DeviceException next) {
+    laterFault = next;
+    operationsLeft.set(operations);
+  }
+
+  /** After so many allocations all are refused. */
+  public void allowAllocations(int most) {
+    allocationsLeft.set(most);
+  }
+
+  private void operate() {
+    var failure = laterFault;
+    if (failure != null && operationsLeft.getAndDecrement() == 0) {
+      laterFault = null;
+      throw failure;
+    }
   }
 
   /** Whether memory was ever given back that was not zero. */
@@ -61,8 +92,12 @@ public final class FakeDevice implements Device {
     final long address;
 
     FakeBuffer(long bytes) {
-      memory = MemorySegment.ofArray(new byte[Math.toIntExact(bytes)]);
-      memory.fill((byte) 0xA5); // undefined contents, as on a device
+      var pooled = pool.getOrDefault(bytes, new ConcurrentLinkedQueue<>()).poll();
+      if (pooled == null) {
+        pooled = MemorySegment.ofArray(new byte[Math.toIntExact(bytes)]);
+        pooled.fill((byte) 0xA5); // undefined contents, as on a device
+      }
+      memory = pooled;
       address = nextAddress.getAndAdd((bytes + 255) / 256 * 256);
     }
 
@@ -82,6 +117,9 @@ public final class FakeDevice implements Device {
         used.addAndGet(-bytes());
         var zeros = MemorySegment.ofArray(new byte[(int) bytes()]);
         freedDirty |= memory.mismatch(zeros) >= 0;
+        if (bytes() <= MOST_POOLED) {
+          pool.computeIfAbsent(bytes(), _ -> new ConcurrentLinkedQueue<>()).add(memory);
+        }
       }
     }
 
@@ -95,6 +133,9 @@ public final class FakeDevice implements Device {
 
   @Override
   public Buffer allocate(long bytes) {
+    if (allocationsLeft.getAndUpdate(left -> Math.max(left - 1, 0)) == 0) {
+      throw new DeviceException.OutOfMemory(bytes, 0);
+    }
     if (used.addAndGet(bytes) > MEMORY) {
       long free = MEMORY - used.addAndGet(-bytes);
       throw new DeviceException.OutOfMemory(bytes, free);
@@ -127,11 +168,13 @@ public final class FakeDevice implements Device {
   private final class FakeStream implements Stream {
     @Override
     public void upload(MemorySegment source, Buffer target, long offset) {
+      operate();
       slice(target, offset, source.byteSize()).copyFrom(source);
     }
 
     @Override
     public void download(Buffer source, long offset, MemorySegment target) {
+      operate();
       downloaded.addAndGet(target.byteSize());
       target.copyFrom(slice(source, offset, target.byteSize()));
     }
@@ -139,11 +182,13 @@ public final class FakeDevice implements Device {
     @Override
     public void copy(
         Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
+      operate();
       slice(target, targetOffset, bytes).copyFrom(slice(source, sourceOffset, bytes));
     }
 
     @Override
     public void fill(Buffer target, long offset, long bytes, byte value) {
+      operate();
       slice(target, offset, bytes).fill(value);
     }
 
@@ -167,6 +212,7 @@ public final class FakeDevice implements Device {
 
     @Override
     public void synchronize() {
+      operate();
       var failure = fault;
       if (failure != null) {
         fault = null;

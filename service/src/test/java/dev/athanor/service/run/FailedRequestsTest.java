@@ -1,0 +1,585 @@
+package dev.athanor.service.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import ch.qos.logback.classic.Level;
+import ch.qos.logback.classic.Logger;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorSettings;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.BiConsumer;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.slf4j.LoggerFactory;
+
+/** A request that fails leaves the memory of the device, the quota and all tensors as they were. */
+class FailedRequestsTest {
+
+  private static final Tenant OTHER = new Tenant("other");
+  private static final TensorType FOUR = TensorType.of(DType.F32, 4);
+  private static final Op IDENTITY = new TestOps.Identity();
+  private static final Op CONCAT = new TestOps.Concat();
+  private static final Target KEEP = new Target(new Destination.Keep(), null);
+
+  /** Faults that the tests inject are logged as the service's own, with their traces. */
+  private static final Logger FAULTS = (Logger) LoggerFactory.getLogger(DeviceHealth.class);
+
+  @TempDir static Path folder;
+
+  @BeforeAll
+  static void silence() {
+    FAULTS.setLevel(Level.OFF);
+  }
+
+  @AfterAll
+  static void speak() {
+    FAULTS.setLevel(null);
+  }
+
+  /** What must be as before. */
+  private record State(
+      int buffers, long used, int tensors, long charged, Map<String, TensorInfo> infos) {}
+
+  /** A service with some tensors. */
+  private static final class Scene implements AutoCloseable {
+    final FakeDevice device = new FakeDevice();
+    final Rig rig =
+        new Rig(
+            device,
+            new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
+            1,
+            1,
+            new TensorSettings(160, 4, Duration.ZERO, Duration.ofMinutes(1)));
+    final String gone = create(TensorType.of(DType.U8, 1), Duration.ofSeconds(1));
+    final String x = create(FOUR, null);
+    final String y = create(FOUR, null);
+    final String square = create(TensorType.of(DType.F32, 2, 2), null);
+    final String foreign =
+        rig.create(numbers(FOUR), TensorOptions.NONE, new Terms(OTHER, Deadline.none())).handle();
+
+    Scene() {
+      rig.clock.advance(Duration.ofSeconds(2));
+      rig.store.sweep();
+    }
+
+    private String create(TensorType type, Duration lease) {
+      return rig.create(numbers(type), new TensorOptions(null, null, lease), terms()).handle();
+    }
+
+    State state() {
+      var infos = new HashMap<String, TensorInfo>();
+      for (var tenant : List.of(Tenant.LOCAL, OTHER)) {
+        rig.store
+            .of(tenant)
+            .list(100, null, null)
+            .tensors()
+            .forEach(info -> infos.put(info.handle(), info));
+      }
+      return new State(
+          device.openBuffers(),
+          device.memory().used(),
+          rig.store.count(),
+          rig.store.bytes(),
+          infos);
+    }
+
+    double[] contents(String handle) {
+      var info = rig.store.of(Tenant.LOCAL).describe(handle);
+      try (var reader = rig.transfers.open(handle, terms())) {
+        return new HostTensor(info.type(), reader.read(0, (int) info.type().bytes())).toDoubles();
+      }
+    }
+
+    void call(Op op, Map<String, Input> inputs, Map<String, Target> outputs, Terms terms) {
+      rig.runner.run(new Call(op, inputs, Map.of(), outputs, terms));
+    }
+
+    @Override
+    public void close() {
+      rig.close();
+      assertThat(device.wasFreedDirty()).isFalse();
+    }
+  }
+
+  private static Terms terms() {
+    return new Terms(Tenant.LOCAL, Deadline.none());
+  }
+
+  private static HostTensor numbers(TensorType type) {
+    var tensor = HostTensor.zeros(type);
+    for (int i = 0; i < type.shape().elements(); i++) {
+      type.dtype().write(tensor.data(), i, i + 1);
+    }
+    return tensor;
+  }
+
+  private static HostTensor others() {
+    return HostTensor.of(FOUR, 9, 9, 9, 9);
+  }
+
+  private static Input inline(HostTensor tensor) {
+    return new Input.Inline(tensor);
+  }
+
+  private static Input resident(String handle) {
+    return new Input.Resident(handle);
+  }
+
+  private static Target into(String handle) {
+    return new Target(new Destination.Into(handle), null);
+  }
+
+  // -- what is refused for what it says
+
+  private record Wrong(String name, Code code, BiConsumer<Scene, Terms> request) {
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  private static Wrong call(
+      String name,
+      Code code,
+      Op op,
+      java.util.function.Function<Scene, Map<String, Input>> inputs,
+      java.util.function.Function<Scene, Map<String, Target>> outputs) {
+    return new Wrong(
+        name,
+        code,
+        (scene, terms) -> scene.call(op, inputs.apply(scene), outputs.apply(scene), terms));
+  }
+
+  static List<Wrong> wrong() {
+    var one = numbers(FOUR);
+    return List.of(
+        call("shape", Code.SHAPE_MISMATCH, CONCAT, s -> Map.of("a", resident(s.square)), _ -> Map.of()),
+        call(
+            "dtype",
+            Code.UNSUPPORTED_DTYPE,
+            CONCAT,
+            s ->
+                Map.of(
+                    "a", resident(s.x), "b", inline(HostTensor.zeros(TensorType.of(DType.U8, 4)))),
+            _ -> Map.of()),
+        call(
+            "device",
+            Code.UNSUPPORTED_ON_DEVICE,
+            CONCAT,
+            _ -> Map.of("a", inline(HostTensor.zeros(TensorType.of(DType.F64, 4)))),
+            _ -> Map.of()),
+        call("missing input", Code.MISSING_INPUT, CONCAT, s -> Map.of("b", resident(s.x)), _ -> Map.of()),
+        call(
+            "unknown input",
+            Code.UNKNOWN_FIELD,
+            CONCAT,
+            s -> Map.of("a", resident(s.x), "d", resident(s.y)),
+            _ -> Map.of()),
+        call(
+            "unknown output",
+            Code.UNKNOWN_FIELD,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            _ -> Map.of("d", KEEP)),
+        new Wrong(
+            "attribute",
+            Code.UNKNOWN_FIELD,
+            (s, terms) ->
+                s.rig.runner.run(
+                    new Call(
+                        IDENTITY, Map.of("x", resident(s.x)), Map.of("d", 1), Map.of(), terms))),
+        call(
+            "another tenant's",
+            Code.UNKNOWN_HANDLE,
+            CONCAT,
+            s -> Map.of("a", resident(s.x), "b", resident(s.foreign)),
+            _ -> Map.of()),
+        call(
+            "expired",
+            Code.EXPIRED_HANDLE,
+            CONCAT,
+            s -> Map.of("a", resident(s.x), "b", resident(s.gone)),
+            _ -> Map.of()),
+        call(
+            "quota of tensors",
+            Code.QUOTA_EXCEEDED,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            _ -> Map.of("c", KEEP, "zeros", KEEP)),
+        call(
+            "quota of bytes",
+            Code.QUOTA_EXCEEDED,
+            IDENTITY,
+            _ -> Map.of("x", inline(HostTensor.zeros(TensorType.of(DType.F32, 40)))),
+            _ -> Map.of("y", KEEP)),
+        call(
+            "into another type",
+            Code.SHAPE_MISMATCH,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            s -> Map.of("c", KEEP, "zeros", into(s.square))),
+        call(
+            "into its input",
+            Code.HANDLE_IN_USE,
+            IDENTITY,
+            s -> Map.of("x", resident(s.x)),
+            s -> Map.of("y", into(s.x))),
+        call(
+            "into another tenant's",
+            Code.UNKNOWN_HANDLE,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            s -> Map.of("c", KEEP, "zeros", into(s.foreign))),
+        call(
+            "output's dtype",
+            Code.UNSUPPORTED_DTYPE,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            _ -> Map.of("c", KEEP, "zeros", new Target(new Destination.Inline(), DType.F16))),
+        call(
+            "form",
+            Code.NOT_ACCEPTABLE,
+            CONCAT,
+            s -> Map.of("a", resident(s.x)),
+            _ -> Map.of("c", KEEP, "zeros", new Target(new Destination.Inline(Set.of()), null))),
+        new Wrong(
+            "second step",
+            Code.SHAPE_MISMATCH,
+            (s, terms) ->
+                s.rig.runner.run(
+                    new Pipeline(
+                        Map.of("in", inline(numbers(TensorType.of(DType.F32, 2, 2)))),
+                        List.of(
+                            new Pipeline.Step(
+                                IDENTITY, Map.of("x", "in"), Map.of(), Map.of("y", "h")),
+                            new Pipeline.Step(
+                                CONCAT, Map.of("a", "h", "b", s.x), Map.of(), Map.of("c", "c"))),
+                        Map.of(),
+                        terms))),
+        new Wrong(
+            "pipeline's quota",
+            Code.QUOTA_EXCEEDED,
+            (s, terms) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", KEEP), terms))),
+        new Wrong(
+            "creation's quota",
+            Code.QUOTA_EXCEEDED,
+            (s, terms) ->
+                s.rig.create(
+                    HostTensor.zeros(TensorType.of(DType.F32, 40)), TensorOptions.NONE, terms)),
+        new Wrong(
+            "replacement's type",
+            Code.SHAPE_MISMATCH,
+            (s, terms) -> s.rig.transfers.replace(s.square, one, _ -> true, terms)),
+        new Wrong(
+            "replacement's version",
+            Code.VERSION_MISMATCH,
+            (s, terms) -> s.rig.transfers.replace(s.y, one, _ -> false, terms)),
+        new Wrong(
+            "replacement of another tenant's",
+            Code.UNKNOWN_HANDLE,
+            (s, terms) -> s.rig.transfers.replace(s.foreign, one, _ -> true, terms)),
+        new Wrong(
+            "reading what expired",
+            Code.EXPIRED_HANDLE,
+            (s, terms) -> s.rig.transfers.open(s.gone, terms).close()));
+  }
+
+  @ParameterizedTest
+  @MethodSource("wrong")
+  void whatIsWrongLeavesNothing(Wrong wrong) {
+    try (var scene = new Scene()) {
+      var before = scene.state();
+      assertThat(failure(scene, wrong.request, terms())).isEqualTo(wrong.code);
+      assertThat(scene.state()).isEqualTo(before);
+    }
+  }
+
+  // -- what is right and fails on its way
+
+  private static Pipeline pipeline(Scene s, Map<String, Target> outputs, Terms terms) {
+    return new Pipeline(
+        Map.of("in", inline(numbers(FOUR))),
+        List.of(
+            new Pipeline.Step(IDENTITY, Map.of("x", "in"), Map.of(), Map.of("y", "h")),
+            new Pipeline.Step(
+                CONCAT, Map.of("a", "h", "b", s.x), Map.of(), Map.of("c", "c", "zeros", "zeros"))),
+        outputs,
+        terms);
+  }
+
+  /** Requests that succeed where nothing is in their way; those that write write {@code y}. */
+  private enum Request {
+    INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of(), t)),
+    KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
+    INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of("y", into(s.y)), t)),
+    MIXED(
+        (s, t) ->
+            s.call(
+                CONCAT,
+                Map.of("a", inline(others()), "b", resident(s.x)),
+                Map.of("c", KEEP, "zeros", into(s.y)),
+                t)),
+    PIPELINE(
+        (s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
+    CREATION((s, t) -> s.rig.create(others(), TensorOptions.NONE, t)),
+    REPLACEMENT((s, t) -> s.rig.transfers.replace(s.y, others(), _ -> true, t)),
+    READING(
+        (s, t) -> {
+          try (var reader = s.rig.transfers.open(s.y, t)) {
+            reader.read(0, 8);
+          }
+        });
+
+    final BiConsumer<Scene, Terms> action;
+
+    Request(BiConsumer<Scene, Terms> action) {
+      this.action = action;
+    }
+
+    boolean allocates() {
+      return this != REPLACEMENT && this != READING;
+    }
+  }
+
+  private static Code failure(Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
+    var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, terms));
+    return failure == null ? null : failure.code();
+  }
+
+  /** Deadlines change when tensors that are there are written. */
+  private static List<Terms> bothTerms() {
+    return List.of(terms(), new Terms(Tenant.LOCAL, Deadline.in(60_000)));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void everyAllocationMayBeRefused(Request request) {
+    for (var terms : bothTerms()) {
+      int refused = 0;
+      while (true) {
+        try (var scene = new Scene()) {
+          var before = scene.state();
+          scene.device.allowAllocations(refused);
+          var failure = failure(scene, request.action, terms);
+          if (failure == null) {
+            break;
+          }
+          assertThat(failure).isEqualTo(Code.OUT_OF_DEVICE_MEMORY);
+          assertThat(scene.state()).as("allocation %d", refused).isEqualTo(before);
+          assertThat(scene.contents(scene.y)).containsExactly(1, 2, 3, 4);
+          refused++;
+        }
+      }
+      assertThat(refused > 0).isEqualTo(request.allocates());
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void everyOperationMayFail(Request request) {
+    for (var terms : bothTerms()) {
+      for (boolean lost : new boolean[] {false, true}) {
+        int failed = 0;
+        while (failsAt(failed, request, terms, lost)) {
+          failed++;
+        }
+        assertThat(failed).isPositive();
+      }
+    }
+  }
+
+  private static boolean failsAt(int operation, Request request, Terms terms, boolean lost) {
+    var scene = new Scene();
+    try (var _ = scene.rig) {
+      var before = scene.state();
+      scene.device.failAfter(
+          operation,
+          lost
+              ? new DeviceException.Lost("it fell off the bus")
+              : new DeviceException.KernelFault("identity", List.of("thread 7")));
+      var failure = failure(scene, request.action, terms);
+      if (failure == null) {
+        return false;
+      }
+      assertThat(failure).isEqualTo(lost ? Code.DEVICE_LOST : Code.INTERNAL);
+      var now = scene.state();
+      var written = now.infos.get(scene.y).version() > 1;
+      if (!written) {
+        assertThat(now).as("operation %d", operation).isEqualTo(before);
+      }
+      assertThat(now.buffers).as("operation %d", operation).isEqualTo(before.buffers);
+      assertThat(now.used).isEqualTo(before.used);
+      assertThat(now.tensors).isEqualTo(before.tensors);
+      assertThat(now.charged).isEqualTo(before.charged);
+      assertThat(now.infos.keySet()).isEqualTo(before.infos.keySet());
+      if (!lost) {
+        assertThat(scene.contents(scene.x)).containsExactly(1, 2, 3, 4);
+        if (!written) {
+          assertThat(scene.contents(scene.y)).containsExactly(1, 2, 3, 4);
+        }
+        assertThat(scene.device.wasFreedDirty()).isFalse();
+      }
+      return true;
+    }
+  }
+
+  // -- what nobody waits for any more
+
+  /** Keeps the only stream until it is told to let go. */
+  private static final class Occupant implements Job {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch end = new CountDownLatch(1);
+
+    @Override
+    public Object kind() {
+      return "occupant";
+    }
+
+    @Override
+    public long cost() {
+      return 1;
+    }
+
+    @Override
+    public long hostBytes() {
+      return 0;
+    }
+
+    @Override
+    public void run(Stream stream) {
+      begun.countDown();
+      try {
+        end.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  private static Terms late(long millis) {
+    return new Terms(Tenant.LOCAL, Deadline.in(millis));
+  }
+
+  private static Terms gone() {
+    return new Terms(Tenant.LOCAL, 3, Deadline.none(), () -> true);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatIsLateOrUnwantedInTheQueueLeavesNothing(Request request) throws InterruptedException {
+    try (var scene = new Scene()) {
+      var before = scene.state();
+      var past = new Terms(Tenant.LOCAL, new Deadline(1, System.nanoTime() - 1));
+      assertThat(failure(scene, request.action, past)).isEqualTo(Code.DEADLINE_EXCEEDED);
+      assertThat(scene.state()).as("late from the beginning").isEqualTo(before);
+
+      var occupant = new Occupant();
+      var first = CompletableFuture.runAsync(() -> scene.rig.pool.run(occupant, terms()));
+      occupant.begun.await();
+      assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
+      assertThat(scene.state()).as("late in the queue").isEqualTo(before);
+      assertThat(failure(scene, request.action, gone())).isEqualTo(Code.CANCELLED);
+      assertThat(scene.state()).as("dropped from the queue").isEqualTo(before);
+
+      var second =
+          CompletableFuture.runAsync(
+              () -> scene.call(IDENTITY, Map.of("x", inline(others())), Map.of(), terms()));
+      await().pollInterval(Duration.ofMillis(2)).until(() -> scene.rig.pool.waiting() == 1);
+      assertThat(failure(scene, request.action, terms())).isEqualTo(Code.QUEUE_FULL);
+      assertThat(scene.state()).as("no room in the queue").isEqualTo(before);
+      occupant.end.countDown();
+      first.join();
+      second.join();
+      assertThat(scene.state()).isEqualTo(before);
+
+      scene.rig.pool.drain();
+      assertThat(failure(scene, request.action, terms())).isEqualTo(Code.DRAINING);
+      assertThat(scene.state()).as("drained").isEqualTo(before);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(names = {"INTO", "MIXED", "PIPELINE", "REPLACEMENT", "READING"})
+  void whatIsLateForATensorLeavesNothing(Request request) {
+    try (var scene = new Scene();
+        var pin = scene.rig.store.of(Tenant.LOCAL).pin(scene.y, "handle")) {
+      var before = scene.state();
+      pin.lock(Access.WRITE, Deadline.none());
+      assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
+      assertThat(scene.state()).isEqualTo(before);
+    }
+  }
+
+  private enum Leaving {
+    LATE,
+    GONE
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatIsAtWorkWhenNobodyWaitsForItLeavesNothing(Leaving leaving) {
+    for (var target : List.of("inline", "keep", "into")) {
+      try (var scene = new Scene()) {
+        var before = scene.state();
+        int arrived = TestOps.Identity.AT_GATE.get();
+        var terms =
+            leaving == Leaving.LATE
+                ? late(60)
+                : new Terms(
+                    Tenant.LOCAL, 3, Deadline.in(60_000), () -> TestOps.Identity.AT_GATE.get() > arrived);
+        var outputs =
+            switch (target) {
+              case "inline" -> Map.<String, Target>of();
+              case "keep" -> Map.of("y", KEEP);
+              default -> Map.of("y", into(scene.y));
+            };
+        var call =
+            new Call(
+                IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
+        var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
+        assertThat(failure.code())
+            .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
+        if (TestOps.Identity.AT_GATE.get() > arrived) {
+          TestOps.Identity.GATE.release();
+        }
+        await()
+            .pollInterval(Duration.ofMillis(2))
+            .untilAsserted(() -> assertThat(scene.state()).isEqualTo(before));
+        assertThat(scene.contents(scene.y)).containsExactly(1, 2, 3, 4);
+      }
+    }
+  }
+}

@@ -1,0 +1,338 @@
+package dev.athanor.service.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call.Destination;
+import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorInfo;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorSettings;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Resident tensors under many clients at once. What each does follows from the seed, which
+ * -Dathanor.seed=N repeats; how they interleave does not.
+ */
+class ResidentTensorsTest {
+
+  private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
+  private static final Op IDENTITY = new TestOps.Identity();
+  private static final int CLIENTS = 24;
+  private static final int ACTIONS = 150;
+  private static final int SLOTS = 5;
+  private static final int LONGS = 4096;
+  private static final TensorType TYPE = TensorType.of(DType.I64, LONGS);
+  private static final Duration LEASE = Duration.ofMinutes(5);
+  private static final List<Tenant> TENANTS = List.of(new Tenant("a"), new Tenant("b"));
+
+  /** What may go wrong where others delete, write and let leases end. */
+  private static final Set<Code> EXPECTED =
+      EnumSet.of(
+          Code.UNKNOWN_HANDLE,
+          Code.EXPIRED_HANDLE,
+          Code.VERSION_MISMATCH,
+          Code.HANDLE_IN_USE,
+          Code.QUOTA_EXCEEDED,
+          Code.DEADLINE_EXCEEDED,
+          Code.CANCELLED);
+
+  @TempDir Path folder;
+  private final FakeDevice device = new FakeDevice();
+
+  @BeforeAll
+  static void sayTheSeed() {
+    System.out.println("athanor.seed=" + SEED);
+  }
+
+  @AfterEach
+  void whatIsFreedIsZero() {
+    assertThat(device.wasFreedDirty()).isFalse();
+  }
+
+  private Rig rig(int streams) {
+    var planner = new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json")));
+    return new Rig(
+        device,
+        planner,
+        streams,
+        1000,
+        new TensorSettings(TYPE.bytes() * 2L * SLOTS, 100, LEASE, Duration.ofMinutes(10)));
+  }
+
+  /** A tensor that has the same number everywhere, so that a torn one shows. */
+  private static HostTensor all(long stamp) {
+    var tensor = HostTensor.zeros(TYPE);
+    for (int i = 0; i < LONGS; i++) {
+      tensor.data().setAtIndex(ValueLayout.JAVA_LONG_UNALIGNED, i, stamp);
+    }
+    return tensor;
+  }
+
+  private static long stamp(MemorySegment data) {
+    long first = data.get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+    for (long at = 8; at < data.byteSize(); at += 8) {
+      assertThat(data.get(ValueLayout.JAVA_LONG_UNALIGNED, at)).as("byte %d", at).isEqualTo(first);
+    }
+    return first;
+  }
+
+  @Test
+  void everyReadSeesOneVersionWhole() throws Exception {
+    try (var rig = rig(4);
+        var clients = Executors.newVirtualThreadPerTaskExecutor()) {
+      var crowd = new Crowd(rig);
+      var done = new ArrayList<Future<?>>();
+      for (int i = 0; i < CLIENTS; i++) {
+        var random = new Random(SEED + i);
+        done.add(
+            clients.submit(() -> {
+              for (int action = 0; action < ACTIONS; action++) {
+                crowd.act(random);
+              }
+            }));
+      }
+      for (var one : done) {
+        one.get();
+      }
+      assertThat(crowd.counts.keySet())
+          .as("-Dathanor.seed=%d: all was done, and met what it should: %s", SEED, crowd.counts)
+          .contains("create", "read", "run", "keep", "put", "into", "delete", "expire")
+          .contains("UNKNOWN_HANDLE", "EXPIRED_HANDLE", "DEADLINE_EXCEEDED");
+      for (var tenant : TENANTS) {
+        var tensors = rig.store.of(tenant);
+        tensors.list(1000, null, null).tensors().forEach(info -> tensors.delete(info.handle()));
+      }
+      rig.store.sweep();
+      await()
+          .pollInterval(Duration.ofMillis(2))
+          .untilAsserted(() -> assertThat(device.openBuffers()).isZero());
+      assertThat(device.memory().used()).isZero();
+      assertThat(rig.store.count()).isZero();
+      assertThat(rig.store.bytes()).isZero();
+    }
+  }
+
+  /** Clients of two tenants that use the same few tensors. */
+  private static final class Crowd {
+    private record Slot(Tenant tenant, String handle) {}
+
+    private record Version(String handle, long number) {}
+
+    private final Rig rig;
+    private final AtomicReferenceArray<Slot> slots = new AtomicReferenceArray<>(SLOTS);
+    private final AtomicLong stamps = new AtomicLong();
+
+    /** What each version of a tensor was ever seen to hold. */
+    private final Map<Version, Long> held = new ConcurrentHashMap<>();
+
+    /** The highest version of each tensor that anybody was told. */
+    private final Map<String, Long> highest = new ConcurrentHashMap<>();
+
+    final Map<String, Integer> counts = new ConcurrentSkipListMap<>();
+
+    Crowd(Rig rig) {
+      this.rig = rig;
+    }
+
+    void act(Random random) {
+      int at = random.nextInt(SLOTS);
+      var slot = slots.get(at);
+      var tenant = slot == null ? TENANTS.get(random.nextInt(2)) : slot.tenant;
+      var terms =
+          switch (random.nextInt(12)) {
+            case 0 -> new Terms(tenant, Deadline.in(1));
+            case 1 -> new Terms(tenant, Deadline.in(60_000));
+            case 2 -> new Terms(tenant, 3, Deadline.none(), () -> true);
+            default -> new Terms(tenant, Deadline.none());
+          };
+      var other = slots.get(random.nextInt(SLOTS));
+      int what = random.nextInt(100);
+      try {
+        if (slot == null) {
+          create(at, terms);
+        } else if (what < 25) {
+          read(slot, terms, random);
+        } else if (what < 45) {
+          run(slot, terms);
+        } else if (what < 60) {
+          put(slot, terms, random.nextBoolean());
+        } else if (what < 75 && other != null) {
+          into(slot, other, terms);
+        } else if (what < 83) {
+          keep(slot, terms);
+        } else if (what < 97) {
+          delete(at, slot);
+        } else {
+          expire();
+        }
+      } catch (Failure e) {
+        assertThat(EXPECTED).as(e.getMessage()).contains(e.code());
+        did(e.code().name());
+        if (slot != null && !rig.store.lives(slot.handle)) {
+          slots.compareAndSet(at, slot, null);
+        }
+      }
+    }
+
+    private void create(int at, Terms terms) {
+      long stamp = stamps.incrementAndGet();
+      var info = rig.create(all(stamp), TensorOptions.NONE, terms);
+      saw(info, stamp, 0);
+      if (!slots.compareAndSet(at, null, new Slot(terms.tenant(), info.handle()))) {
+        rig.store.of(terms.tenant()).delete(info.handle()); // another client was first
+      }
+      did("create");
+    }
+
+    private void read(Slot slot, Terms terms, Random random) {
+      long before = known(slot);
+      try (var reader = rig.transfers.open(slot.handle, terms)) {
+        int piece = 8 * (LONGS / (1 + random.nextInt(4)));
+        var whole = MemorySegment.ofArray(new byte[(int) TYPE.bytes()]);
+        for (long offset = 0; offset < TYPE.bytes(); offset += piece) {
+          int length = (int) Math.min(piece, TYPE.bytes() - offset);
+          whole.asSlice(offset, length).copyFrom(reader.read(offset, length));
+        }
+        saw(reader.info(), stamp(whole), before);
+      }
+      did("read");
+    }
+
+    private Result run(Slot slot, Map<String, Target> outputs, Terms terms) {
+      var inputs = Map.<String, Input>of("x", new Input.Resident(slot.handle));
+      return rig.runner.run(new Call(IDENTITY, inputs, Map.of(), outputs, terms));
+    }
+
+    private static Result.Output output(Result result) {
+      return Objects.requireNonNull(result.outputs().get("y"));
+    }
+
+    private void run(Slot slot, Terms terms) {
+      var output = (Result.Output.Inline) output(run(slot, Map.of(), terms));
+      assertThat(stamp(output.tensor().data())).isBetween(1L, stamps.get());
+      did("run");
+    }
+
+    private void put(Slot slot, Terms terms, boolean guarded) {
+      long before = known(slot);
+      long stamp = stamps.incrementAndGet();
+      var info =
+          rig.transfers.replace(
+              slot.handle, all(stamp), version -> !guarded || version == before, terms);
+      if (guarded) {
+        assertThat(info.version()).isEqualTo(before + 1);
+      }
+      saw(info, stamp, before + 1);
+      did("put");
+    }
+
+    private void into(Slot source, Slot target, Terms terms) {
+      long before = known(target);
+      var into = Map.of("y", new Target(new Destination.Into(target.handle), null));
+      var output = (Result.Output.Resident) output(run(source, into, terms));
+      assertThat(output.info().version()).isGreaterThan(before);
+      highest.merge(target.handle, output.info().version(), Math::max);
+      did("into");
+    }
+
+    private void keep(Slot slot, Terms terms) {
+      var kept = Map.of("y", new Target(new Destination.Keep(), null));
+      var info = ((Result.Output.Resident) output(run(slot, kept, terms))).info();
+      try (var reader = rig.transfers.open(info.handle(), new Terms(slot.tenant, Deadline.none()))) {
+        saw(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);
+      } finally {
+        rig.store.of(slot.tenant).delete(info.handle());
+      }
+      did("keep");
+    }
+
+    private void delete(int at, Slot slot) {
+      rig.store.of(slot.tenant).delete(slot.handle);
+      slots.compareAndSet(at, slot, null);
+      did("delete");
+    }
+
+    private void expire() {
+      rig.clock.advance(LEASE);
+      rig.store.sweep();
+      did("expire");
+    }
+
+    private long known(Slot slot) {
+      return highest.getOrDefault(slot.handle, 0L);
+    }
+
+    private void saw(TensorInfo info, long stamp, long least) {
+      assertThat(info.version()).as("versions only grow").isGreaterThanOrEqualTo(least);
+      highest.merge(info.handle(), info.version(), Math::max);
+      var earlier = held.putIfAbsent(new Version(info.handle(), info.version()), stamp);
+      assertThat(earlier == null || earlier == stamp)
+          .as("%s held %d and %d", info, earlier, stamp)
+          .isTrue();
+    }
+
+    private void did(String what) {
+      counts.merge(what, 1, Integer::sum);
+    }
+  }
+
+  @Test
+  void whatATenantLeavesIsZeroWhenAnotherGetsIt() {
+    try (var rig = rig(1)) {
+      var a = new Terms(TENANTS.getFirst(), Deadline.none());
+      var secret = rig.create(all(0x5ec4e7), TensorOptions.NONE, a);
+      var call =
+          new Call(
+              IDENTITY,
+              Map.of("x", new Input.Resident(secret.handle())),
+              Map.of(),
+              Map.of(),
+              a);
+      rig.runner.run(call); // whose output lay on the device, too
+      rig.store.of(a.tenant()).delete(secret.handle());
+      assertThat(device.openBuffers()).isZero();
+      for (int i = 0; i < 2; i++) {
+        var buffer = rig.memory.allocate(TYPE.bytes());
+        var contents = MemorySegment.ofArray(new byte[(int) TYPE.bytes()]);
+        try (var stream = device.openStream()) {
+          stream.download(buffer, 0, contents);
+          stream.synchronize();
+        }
+        assertThat(stamp(contents)).as("what was given back is what is got").isZero();
+      }
+      rig.store.sweep();
+    }
+  }
+}
