@@ -3,6 +3,7 @@ package dev.athanor.ops.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
@@ -10,10 +11,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -141,7 +142,7 @@ class TorchTest {
   @Test
   void aProcessThatSaysNothingIsGivenUp() throws Exception {
     var pid = folder.resolve("pid");
-    var torch = shell(Duration.ofMillis(300), HELLO, "echo $$ > " + pid, "exec cat >&2");
+    var torch = shell(Duration.ofMillis(300), HELLO, "echo $$ > " + pid, "cat >&2");
     assertThat(remark(torch)).isEqualTo("failed: its process did not answer within 300 ms");
     var handle = ProcessHandle.of(Long.parseLong(Files.readString(pid).strip()));
     assertThat(handle.map(ProcessHandle::isAlive).orElse(false)).isFalse();
@@ -181,9 +182,7 @@ class TorchTest {
     torch.close();
   }
 
-  private static boolean python(String... arguments) throws Exception {
-    var command = new ArrayList<>(List.of("python3"));
-    command.addAll(List.of(arguments));
+  private static boolean runs(String... command) throws Exception {
     try {
       var process =
           new ProcessBuilder(command)
@@ -199,7 +198,7 @@ class TorchTest {
   /** -S leaves out the folders that PyTorch would be installed in. */
   @Test
   void aPythonWithoutTorchSaysSo() throws Exception {
-    assumeTrue(python("-S", "-c", ""), "NOT TESTED: this machine has no python3");
+    assumeTrue(runs("python3", "-S", "-c", ""), "NOT TESTED: this machine has no python3");
     var torch = shell(LONG, "exec python3 -S -E \"$@\"");
     assertThat(product(torch)).isEmpty();
     assertThat(torch.missing().orElseThrow())
@@ -207,16 +206,36 @@ class TorchTest {
     torch.close();
   }
 
+  /** Every op's suite: each problem is timed, or torch has no such op; none fails. */
   @Test
   void realTorchTimesOnTheProcessor() throws Exception {
+    var python = Objects.requireNonNullElse(System.getenv(Torch.PYTHON), "python3");
     assumeTrue(
-        python("-c", "import torch"), "NOT TESTED: the python3 of this machine has no PyTorch");
-    var torch = new Torch("python3", "cpu", LONG);
-    var result = time(torch, "matmul", "a=f32[64,32] b=f32[32,16] activation=relu").orElseThrow();
-    assertThat(result.remark()).isEqualTo("torch.mm, then relu");
-    assertThat(result.samples().orElseThrow().median()).isPositive();
-    var other = time(torch, "matmul-gguf", "a=f32[1,256] w=q4_k[4,256]").orElseThrow();
-    assertThat(other.remark()).isEqualTo("unsupported: torch has no matmul-gguf of its own");
-    torch.close();
+        runs(python, "-c", "import torch"), "NOT TESTED: " + python + " cannot import torch");
+    var timed = new TreeMap<String, String>();
+    var torch = new Torch(python, "cpu", LONG);
+    try (var device = new EmulatedDevice()) {
+      for (var op : Catalogue.load().all()) {
+        for (var problem : Suites.of(op, false)) {
+          var outputs = problem.plans(device.capability()).getFirst().outputs();
+          var result = torch.time(problem, outputs, SHORT, 1).orElseThrow();
+          if (result.samples().isPresent()) {
+            assertThat(result.samples().get().median()).isPositive();
+            timed.put(op.description().name(), result.remark());
+          } else {
+            assertThat(result.remark())
+                .isEqualTo("unsupported: torch has no %s of its own", op.description().name());
+          }
+        }
+      }
+    } finally {
+      torch.close();
+    }
+    assertThat(torch.name()).startsWith("PyTorch ").endsWith(" threads");
+    assertThat(timed)
+        .containsEntry("attention-decode", "F.scaled_dot_product_attention over whole caches")
+        .containsEntry("residual-rms-norm", "a sum, then F.rms_norm")
+        .containsKeys("matmul", "attention", "softmax", "cast", "gather", "argmax", "transpose")
+        .doesNotContainKeys("matmul-gguf", "rope", "attention-backward");
   }
 }
