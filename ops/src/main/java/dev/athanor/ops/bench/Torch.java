@@ -29,8 +29,8 @@ import tools.jackson.databind.json.JsonMapper;
 /**
  * PyTorch in a Python process of its own, which is started for the first problem and answers a line
  * of JSON for each ({@code torch_baseline.py}). A process that fails at a problem is ended, and the
- * next problem gets a new one, since a GPU's context may be lost with it; one that cannot even start
- * is not tried again.
+ * next problem gets a new one, since a GPU's context may be lost with it; one that cannot even
+ * start is not tried again.
  */
 public final class Torch implements Baseline.Timed {
 
@@ -154,8 +154,7 @@ public final class Torch implements Baseline.Timed {
   private static Map<String, Object> types(Map<String, TensorType> tensors) {
     var types = new LinkedHashMap<String, Object>();
     tensors.forEach((tensor, type) ->
-        types.put(
-            tensor, Map.of("dtype", type.dtype().text(), "shape", type.shape().extents())));
+        types.put(tensor, Map.of("dtype", type.dtype().text(), "shape", type.shape().extents())));
     return types;
   }
 
@@ -255,8 +254,7 @@ public final class Torch implements Baseline.Timed {
       try {
         answer = line.get(patience.toMillis(), TimeUnit.MILLISECONDS).orElse(null);
       } catch (TimeoutException e) {
-        throw new Failure(
-            "its process did not answer within %d ms".formatted(patience.toMillis()));
+        throw new Failure("its process did not answer within %d ms".formatted(patience.toMillis()));
       } catch (ExecutionException e) {
         throw death();
       } catch (InterruptedException e) {

@@ -29,7 +29,8 @@ class TorchTest {
 
   private static final String TIMES =
       """
-      {"median": 2.5, "min": 2, "max": 3.5, "count": 7, "batch": 4, "call": "torch.mm"}""";
+      {"median": 2.5, "min": 2, "max": 3.5, "count": 7, "batch": 4, "call": "torch.mm"}\
+      """;
 
   @TempDir private Path folder;
 
@@ -90,7 +91,8 @@ class TorchTest {
             "\"alpha\":2.0",
             "\"transposeB\":false",
             "\"warmup\":1,\"repeat\":2,\"minMillis\":0.0,\"seed\":5")
-        .containsPattern("\"a\":\\{(\"dtype\":\"f16\",\"shape\":\\[3,2]|\"shape\":\\[3,2],\"dtype\":\"f16\")}");
+        .containsPattern(
+            "\"a\":\\{(\"dtype\":\"f16\",\"shape\":\\[3,2]|\"shape\":\\[3,2],\"dtype\":\"f16\")}");
   }
 
   @Test

@@ -160,9 +160,7 @@ public final class BenchCommand implements Callable<Integer> {
       var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
       var rows = new ArrayList<Row>();
       var lost = measure(target, effort, others, problems(ops, !emulated), rows);
-      var report =
-          BenchReport.of(
-              machine, date, others, ceilings, effort, seed, lost, rows);
+      var report = BenchReport.of(machine, date, others, ceilings, effort, seed, lost, rows);
       out.println();
       report.table().text().forEach(out::println);
       out.println();
@@ -240,11 +238,7 @@ public final class BenchCommand implements Callable<Integer> {
 
   /** Adds what was measured to {@code rows}; says why not all was, where the device was lost. */
   private Optional<String> measure(
-      Device target,
-      Effort effort,
-      List<Baseline> others,
-      List<Problem> wanted,
-      List<Row> rows) {
+      Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
     try (var bench = new OpBench(target, effort, others);
         var progress = new Progress(spec.commandLine().getErr())) {
       for (int i = 0; i < wanted.size(); i++) {

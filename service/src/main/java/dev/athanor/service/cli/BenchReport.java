@@ -230,8 +230,8 @@ record BenchReport(
         .distinct()
         .forEach(notes::add);
     for (var other : baselines) {
-      other.missing.ifPresent(reason ->
-          notes.add("NOT MEASURED %s: %s".formatted(other.library, reason)));
+      other.missing.ifPresent(
+          reason -> notes.add("NOT MEASURED %s: %s".formatted(other.library, reason)));
       other.ratios.ifPresent(r ->
           notes.add(
               "ours / %s: median %.3f, worst %.3f of %d rows; below 1 ours is faster"
