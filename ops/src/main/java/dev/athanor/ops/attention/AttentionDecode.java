@@ -3,6 +3,7 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
@@ -12,6 +13,7 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.attention.FlashPlanner.Task;
 import dev.athanor.ops.attention.FlashVariant.Store;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -106,6 +108,24 @@ public final class AttentionDecode implements Op {
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
     return Map.of("out", AttentionReference.decode(inputs, attributes));
+  }
+
+  /** Full caches, as the cost counts them, in blocks anywhere. */
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    int capacity = DecodeProblem.of(inputs, attributes).capacity();
+    long blocks = AttentionProblem.input(inputs, "kCache").shape().extent(0);
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) ->
+        drawn.put(
+            name,
+            switch (name) {
+              case "lengths" -> draw.integers(capacity, capacity, type);
+              case "blockTable" -> draw.integers(0, blocks - 1, type);
+              default -> draw.usual(type);
+            }));
+    return drawn;
   }
 
   @Override

@@ -9,36 +9,78 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 
 /** Somebody else's library, to be measured beside ours. */
-public interface Baseline extends AutoCloseable {
+public sealed interface Baseline extends AutoCloseable {
+
+  /** Its short name, as the command line has it: {@code cublas}. */
+  String library();
 
   /** Its name and version. */
   String name();
 
-  /** Whether it computes just what the problem asks for. */
-  boolean computes(Problem problem);
-
-  /** Enqueues what a problem asks for that it computes. */
-  void enqueue(Stream stream, Problem problem, Bindings bindings);
+  /** Why nothing can be measured with it, in one sentence, as soon as that is known. */
+  default Optional<String> missing() {
+    return Optional.empty();
+  }
 
   @Override
   void close();
+
+  /** One that launches on our stream and buffers: timed sample by sample in turn with ours. */
+  non-sealed interface Enqueued extends Baseline {
+
+    /** Whether it computes just what the problem asks for. */
+    boolean computes(Problem problem);
+
+    /** Enqueues what a problem asks for that it computes. */
+    void enqueue(Stream stream, Problem problem, Bindings bindings);
+  }
+
+  /** One that has tensors and a clock of its own: timed problem by problem in turn with ours. */
+  non-sealed interface Timed extends Baseline {
+
+    /**
+     * Times a problem.
+     *
+     * @param outputs their types by name, the first one first
+     * @param seed what inputs are drawn from
+     * @return empty where the library is {@link #missing()}
+     */
+    Optional<Result> time(
+        Problem problem, Map<String, TensorType> outputs, Effort effort, long seed);
+  }
+
+  /**
+   * What came of a problem.
+   *
+   * @param samples absent where it was not timed
+   * @param remark by which calls it was computed, or why it was not timed; empty where there is
+   *     nothing to say
+   */
+  record Result(String library, Optional<Samples> samples, String remark) {}
 
   /**
    * NVIDIA's matrix products.
    *
    * @throws DeviceException.Unavailable when the device is no GPU or the machine has no cuBLAS
    */
-  static Baseline cuBlas(Device device) {
+  static Enqueued cuBlas(Device device) {
     if (!(device instanceof CudaDevice gpu)) {
       throw new DeviceException.Unavailable(
           "cuBLAS runs on a CUDA device, and this is %s".formatted(device.capability().id()));
     }
     var library = CuBlas.open(gpu);
-    return new Baseline() {
+    return new Enqueued() {
+      @Override
+      public String library() {
+        return "cublas";
+      }
+
       @Override
       public String name() {
         return "cuBLAS " + library.version();

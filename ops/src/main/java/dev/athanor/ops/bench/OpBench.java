@@ -17,7 +17,7 @@ public final class OpBench implements AutoCloseable {
 
   private final Device device;
   private final Effort effort;
-  private final Optional<Baseline> baseline;
+  private final List<Baseline> baselines;
   private final Stream stream;
   private final Stopwatch stopwatch;
   private final KernelCache kernels;
@@ -25,13 +25,12 @@ public final class OpBench implements AutoCloseable {
   /**
    * A bench on a device.
    *
-   * @param baseline timed turn by turn with ours, on the same buffers and stream, where it computes
-   *     the same; closed with this
+   * @param baselines timed in turn with ours where they compute the same; closed with this
    */
-  public OpBench(Device device, Effort effort, Optional<Baseline> baseline) {
+  public OpBench(Device device, Effort effort, List<? extends Baseline> baselines) {
     this.device = device;
     this.effort = effort;
-    this.baseline = baseline;
+    this.baselines = List.copyOf(baselines);
     stream = device.openStream();
     stopwatch = new Stopwatch(device, stream);
     kernels = new KernelCache(device);
@@ -46,7 +45,7 @@ public final class OpBench implements AutoCloseable {
    * @param error of sampled elements of the outputs
    * @param limit how great it may be
    * @param ours absent where there was nothing to time
-   * @param theirs of the baseline, where it computes the same
+   * @param theirs what came of it on the baselines that were asked
    * @param failure what is wrong, in one sentence
    */
   public record Row(
@@ -57,7 +56,7 @@ public final class OpBench implements AutoCloseable {
       double error,
       double limit,
       Optional<Samples> ours,
-      Optional<Samples> theirs,
+      List<Baseline.Result> theirs,
       Optional<String> failure) {
 
     private static Row failed(Problem problem, String kernel, String sentence) {
@@ -69,13 +68,19 @@ public final class OpBench implements AutoCloseable {
           Double.POSITIVE_INFINITY,
           0,
           Optional.empty(),
-          Optional.empty(),
+          List.of(),
           Optional.of(sentence));
     }
 
-    /** How many times as long as the baseline ours takes, by the medians. */
-    public Optional<Double> ratio() {
-      return ours.flatMap(o -> theirs.map(t -> o.median() / t.median()));
+    private Row with(List<Baseline.Result> more) {
+      var all = new ArrayList<>(theirs);
+      all.addAll(more);
+      return new Row(problem, kernel, sets, cost, error, limit, ours, all, failure);
+    }
+
+    /** How many times as long as a baseline ours takes, by the medians. */
+    public Optional<Double> ratio(Baseline.Result other) {
+      return ours.flatMap(o -> other.samples().map(t -> o.median() / t.median()));
     }
   }
 
@@ -106,7 +111,20 @@ public final class OpBench implements AutoCloseable {
     } catch (DeviceException.OutOfMemory e) {
       rows.add(Row.failed(problem, "", String.valueOf(e.getMessage())));
     }
-    rows.forEach(each);
+    boolean timed = rows.stream().anyMatch(row -> row.ours.isPresent());
+    var others = timed ? timeOthers(problem, plans.getFirst(), seed) : List.<Baseline.Result>of();
+    rows.forEach(row -> each.accept(row.ours.isPresent() ? row.with(others) : row));
+  }
+
+  /** Those with clocks of their own, when nothing of ours runs and our tensors are gone. */
+  private List<Baseline.Result> timeOthers(Problem problem, Plan plan, long seed) {
+    var results = new ArrayList<Baseline.Result>();
+    for (var baseline : baselines) {
+      if (baseline instanceof Baseline.Timed other) {
+        other.time(problem, plan.outputs(), effort, seed).ifPresent(results::add);
+      }
+    }
+    return results;
   }
 
   private Row measure(Problem problem, Plan plan, Sets sets) {
@@ -116,12 +134,14 @@ public final class OpBench implements AutoCloseable {
       contenders.add(
           sets.inTurn(plan.workspaceBytes(), bindings -> plan.enqueue(kernels, stream, bindings)));
       names.add(plan.kernel());
-      baseline
-          .filter(other -> other.computes(problem))
-          .ifPresent(other -> {
-            contenders.add(sets.inTurn(0, bindings -> other.enqueue(stream, problem, bindings)));
-            names.add(other.name());
-          });
+      var others = new ArrayList<Baseline>();
+      for (var baseline : baselines) {
+        if (baseline instanceof Baseline.Enqueued other && other.computes(problem)) {
+          contenders.add(sets.inTurn(0, bindings -> other.enqueue(stream, problem, bindings)));
+          names.add(other.name());
+          others.add(other);
+        }
+      }
 
       var ours = new Sets.Deviation("", 0, 0);
       for (int i = 0; i < contenders.size(); i++) {
@@ -136,6 +156,11 @@ public final class OpBench implements AutoCloseable {
         }
       }
       var samples = stopwatch.time(contenders, effort);
+      var theirs = new ArrayList<Baseline.Result>();
+      for (int i = 0; i < others.size(); i++) {
+        theirs.add(
+            new Baseline.Result(others.get(i).library(), Optional.of(samples.get(i + 1)), ""));
+      }
       return new Row(
           problem,
           plan.kernel(),
@@ -144,7 +169,7 @@ public final class OpBench implements AutoCloseable {
           ours.error(),
           ours.limit(),
           Optional.of(samples.getFirst()),
-          samples.size() > 1 ? Optional.of(samples.get(1)) : Optional.empty(),
+          theirs,
           Optional.empty());
     } catch (DeviceException.Lost e) {
       throw e;
@@ -155,7 +180,7 @@ public final class OpBench implements AutoCloseable {
 
   @Override
   public void close() {
-    baseline.ifPresent(Baseline::close); // before the stream that it may still know
+    baselines.forEach(Baseline::close); // before the stream that they may still know
     stopwatch.close();
     stream.close();
   }

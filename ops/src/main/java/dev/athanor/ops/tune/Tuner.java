@@ -53,7 +53,7 @@ public final class Tuner {
   public Result tune(Problem problem, long seed) {
     var plans = problem.plans(device.capability());
     var rows = new ArrayList<OpBench.Row>();
-    try (var bench = new OpBench(device, effort, Optional.empty())) {
+    try (var bench = new OpBench(device, effort, List.of())) {
       bench.run(problem, plans, seed, rows::add);
     }
     var winner =

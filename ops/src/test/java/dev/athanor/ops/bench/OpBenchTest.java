@@ -48,9 +48,9 @@ class OpBenchTest {
     return Problem.parse(new Matmul(), text);
   }
 
-  private List<Row> rows(Problem problem, boolean allVariants, Optional<Baseline> baseline) {
+  private List<Row> rows(Problem problem, boolean allVariants, List<Baseline> baselines) {
     var rows = new ArrayList<Row>();
-    try (var bench = new OpBench(device, SHORT, baseline)) {
+    try (var bench = new OpBench(device, SHORT, baselines)) {
       bench.run(problem, allVariants, 1, rows::add);
     }
     return rows;
@@ -68,7 +68,7 @@ class OpBenchTest {
                     transposeB ? "9,20" : "20,9",
                     transposeA,
                     transposeB));
-    var rows = rows(problem, true, Optional.empty());
+    var rows = rows(problem, true, List.of());
     assertThat(rows).hasSizeGreaterThan(1);
     assertThat(rows).extracting(Row::kernel).doesNotHaveDuplicates();
     assertThat(rows)
@@ -78,9 +78,9 @@ class OpBenchTest {
           assertThat(row.cost().flops()).isEqualTo(2.0 * 17 * 9 * 20);
           assertThat(row.ours().orElseThrow().count()).isEqualTo(2);
           assertThat(row.ours().orElseThrow().median()).isPositive();
-          assertThat(row.ratio()).isEmpty();
+          assertThat(row.theirs()).isEmpty();
         });
-    assertThat(rows(problem, false, Optional.empty()))
+    assertThat(rows(problem, false, List.of()))
         .extracting(Row::kernel)
         .containsExactly(rows.getFirst().kernel());
   }
@@ -89,8 +89,63 @@ class OpBenchTest {
   void aBaselineIsTimedBesideOurs() {
     var row = rows(matmul("a=f32[8,8] b=f32[8,8]"), false, other(true)).getFirst();
     assertThat(row.failure()).isEmpty();
-    assertThat(row.ratio())
-        .contains(row.ours().orElseThrow().median() / row.theirs().orElseThrow().median());
+    var theirs = row.theirs().getFirst();
+    assertThat(theirs.library()).isEqualTo("other");
+    assertThat(row.ratio(theirs))
+        .contains(row.ours().orElseThrow().median() / theirs.samples().orElseThrow().median());
+  }
+
+  /** One clock of its own, whatever the number of our variants; it is closed with the bench. */
+  @Test
+  void aBaselineWithAClockOfItsOwnIsAskedOnceAProblem() {
+    var asked = new ArrayList<String>();
+    var rows = rows(matmul("a=f16[8,8] b=f16[8,8]"), true, List.of(apart(asked)));
+    assertThat(rows).hasSizeGreaterThan(1);
+    assertThat(rows)
+        .allSatisfy(row -> {
+          assertThat(row.failure()).isEmpty();
+          var theirs = row.theirs().getFirst();
+          assertThat(theirs.remark()).isEqualTo("by hand");
+          assertThat(row.ratio(theirs)).contains(row.ours().orElseThrow().median() / 2);
+        });
+    assertThat(asked).containsExactly("a=f16[8,8] b=f16[8,8] gives {c=f16[8, 8]}", "closed");
+  }
+
+  @Test
+  void whatHasFailedIsNotComparedWithAnyone() {
+    var asked = new ArrayList<String>();
+    var problem = Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]");
+    var row = rows(problem, false, List.of(apart(asked))).getFirst();
+    assertThat(row.failure()).isPresent();
+    assertThat(row.theirs()).isEmpty();
+    assertThat(asked).containsExactly("closed");
+  }
+
+  private static Baseline apart(List<String> asked) {
+    return new Baseline.Timed() {
+      @Override
+      public String library() {
+        return "apart";
+      }
+
+      @Override
+      public String name() {
+        return "apart 1.0";
+      }
+
+      @Override
+      public Optional<Baseline.Result> time(
+          Problem problem, Map<String, TensorType> outputs, Effort effort, long seed) {
+        asked.add("%s gives %s".formatted(problem.text(), outputs));
+        return Optional.of(
+            new Baseline.Result(library(), Optional.of(new Samples(2, 1, 3, 5, 1)), "by hand"));
+      }
+
+      @Override
+      public void close() {
+        asked.add("closed");
+      }
+    };
   }
 
   @Test
@@ -105,8 +160,7 @@ class OpBenchTest {
   @Test
   void aWrongKernelIsAFailureHoweverFast() {
     var row =
-        rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, Optional.empty())
-            .getFirst();
+        rows(Problem.parse(new Spoilt(), "a=f32[16,16] b=f32[16,16]"), false, List.of()).getFirst();
     assertThat(row.failure().orElseThrow())
         .matches(
             "matmul_f32_\\S+ is wrong: sampled elements of c are off by 0\\.\\d+, at most 4\\.00e-06 is right");
@@ -118,7 +172,7 @@ class OpBenchTest {
   void matricesThatDoNotFitAreAFailure() {
     var rows = new ArrayList<Row>();
     try (var small = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000));
-        var bench = new OpBench(small, SHORT, Optional.empty())) {
+        var bench = new OpBench(small, SHORT, List.of())) {
       bench.run(matmul("a=f32[16,16] b=f32[16,16]"), false, 1, rows::add);
     }
     assertThat(rows.getFirst().failure())
@@ -126,10 +180,15 @@ class OpBenchTest {
   }
 
   /** Our own kernels under another name, or nothing at all. */
-  private Optional<Baseline> other(boolean computes) {
+  private List<Baseline> other(boolean computes) {
     var kernels = new KernelCache(device);
-    return Optional.of(
-        new Baseline() {
+    return List.of(
+        new Baseline.Enqueued() {
+          @Override
+          public String library() {
+            return "other";
+          }
+
           @Override
           public String name() {
             return "ours once more";

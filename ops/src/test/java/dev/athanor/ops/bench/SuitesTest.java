@@ -8,7 +8,6 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.TestDevices;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -45,7 +44,7 @@ class SuitesTest {
   void theSmallProblemsAreTimedAndRight(String name) {
     var rows = new ArrayList<OpBench.Row>();
     try (var device = new EmulatedDevice();
-        var bench = new OpBench(device, new Effort(1, 1, 0), Optional.empty())) {
+        var bench = new OpBench(device, new Effort(1, 1, 0), List.of())) {
       var problems = Suites.of(op(name), false);
       assertThat(problems).isNotEmpty();
       problems.forEach(problem -> bench.run(problem, false, 1, rows::add));

@@ -13,10 +13,12 @@ import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.bench.OpBench;
 import dev.athanor.ops.bench.OpBench.Row;
 import dev.athanor.ops.bench.Suites;
+import dev.athanor.ops.bench.Torch;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
@@ -92,9 +94,14 @@ public final class BenchCommand implements Callable<Integer> {
 
   @Option(
       names = "--baseline",
+      split = ",",
       paramLabel = "LIBRARY",
-      description = "cublas: measured turn by turn with ours, on the same buffers")
-  private @Nullable String baseline;
+      description = {
+        "cublas, torch, or both with a comma between: measured in turn with ours.",
+        "cublas runs on the same buffers; torch in a process of python3, or what ATHANOR_PYTHON names,"
+            + " where PyTorch is installed"
+      })
+  private List<String> baselines = new ArrayList<>();
 
   @Option(
       names = "--predict",
@@ -125,8 +132,12 @@ public final class BenchCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    if (baseline != null && !baseline.equals("cublas")) {
-      throw misuse("--baseline %s: it takes cublas".formatted(baseline));
+    for (var baseline : baselines) {
+      if (!baseline.equals("cublas") && !baseline.equals("torch")) {
+        throw misuse(
+            "--baseline %s: it takes cublas, torch, or both with a comma between"
+                .formatted(baseline));
+      }
     }
     var ops = ops();
     problems(ops, false); // before a device is opened
@@ -141,17 +152,15 @@ public final class BenchCommand implements Callable<Integer> {
       boolean emulated = target.capability().id().startsWith("emulator");
       var effort = effort(emulated);
       var machine = Machine.of(opened);
-      var other = openBaseline(target);
+      var others = openBaselines(target);
       var date = Instant.now();
       var out = spec.commandLine().getOut();
       out.println(machine);
       out.flush();
       var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
       var rows = new ArrayList<Row>();
-      var lost = measure(target, effort, other, problems(ops, !emulated), rows);
-      var report =
-          BenchReport.of(
-              machine, date, other.map(Baseline::name), ceilings, effort, seed, lost, rows);
+      var lost = measure(target, effort, others, problems(ops, !emulated), rows);
+      var report = BenchReport.of(machine, date, others, ceilings, effort, seed, lost, rows);
       out.println();
       report.table().text().forEach(out::println);
       out.println();
@@ -229,12 +238,8 @@ public final class BenchCommand implements Callable<Integer> {
 
   /** Adds what was measured to {@code rows}; says why not all was, where the device was lost. */
   private Optional<String> measure(
-      Device target,
-      Effort effort,
-      Optional<Baseline> other,
-      List<Problem> wanted,
-      List<Row> rows) {
-    try (var bench = new OpBench(target, effort, other);
+      Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
+    try (var bench = new OpBench(target, effort, others);
         var progress = new Progress(spec.commandLine().getErr())) {
       for (int i = 0; i < wanted.size(); i++) {
         var problem = wanted.get(i);
@@ -247,15 +252,16 @@ public final class BenchCommand implements Callable<Integer> {
     }
   }
 
-  private Optional<Baseline> openBaseline(Device target) {
-    if (baseline == null) {
-      return Optional.empty();
+  private List<Baseline> openBaselines(Device target) {
+    var opened = new ArrayList<Baseline>();
+    for (var baseline : new LinkedHashSet<>(baselines)) {
+      try {
+        opened.add(baseline.equals("torch") ? Torch.beside(target) : Baseline.cuBlas(target));
+      } catch (DeviceException.Unavailable e) {
+        throw misuse("--baseline cublas: " + e.getMessage()); // torch has not started anything yet
+      }
     }
-    try {
-      return Optional.of(Baseline.cuBlas(target));
-    } catch (DeviceException.Unavailable e) {
-      throw misuse("--baseline cublas: " + e.getMessage());
-    }
+    return opened;
   }
 
   private Effort effort(boolean emulated) {

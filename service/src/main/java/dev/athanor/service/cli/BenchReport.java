@@ -1,6 +1,7 @@
 package dev.athanor.service.cli;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.bench.Baseline;
 import dev.athanor.ops.bench.Ceilings;
 import dev.athanor.ops.bench.Effort;
 import dev.athanor.ops.bench.OpBench;
@@ -15,23 +16,55 @@ import java.util.stream.Collectors;
 /**
  * What {@code athanor bench} measured.
  *
- * @param baseline its name and version
+ * @param baselines the libraries that stand beside ours
  * @param ceilings what the device can do at most; absent on the emulator
  * @param lost why not everything was measured, where the device was lost
- * @param ratios ours to theirs, over all rows
  */
 record BenchReport(
     Build athanor,
     Machine device,
     Instant date,
-    Optional<String> baseline,
+    List<Library> baselines,
     Optional<Ceilings> ceilings,
     Effort effort,
     long seed,
     boolean ok,
     Optional<String> lost,
-    List<Row> rows,
-    Optional<Ratios> ratios) {
+    List<Row> rows) {
+
+  /**
+   * A baseline.
+   *
+   * @param library its short name
+   * @param name its name and version
+   * @param missing why nothing was measured with it
+   * @param ratios ours to theirs, over all rows
+   */
+  record Library(String library, String name, Optional<String> missing, Optional<Ratios> ratios) {
+
+    private static Library of(Baseline baseline, List<Row> rows) {
+      var library = baseline.library();
+      return new Library(
+          library,
+          baseline.name(),
+          baseline.missing(),
+          Ratios.of(
+              rows.stream()
+                  .flatMap(row -> row.theirs(library).stream())
+                  .flatMap(theirs -> theirs.ratio.stream())
+                  .mapToDouble(ratio -> ratio)
+                  .sorted()
+                  .toArray()));
+    }
+  }
+
+  /**
+   * What came of a problem on a baseline.
+   *
+   * @param ratio of the medians, ours to theirs: below 1 ours is faster
+   * @param remark by which calls it was computed, or why it was not timed
+   */
+  record Theirs(String library, Optional<Samples> micros, Optional<Double> ratio, String remark) {}
 
   /**
    * A problem on a kernel variant. Times are microseconds.
@@ -40,7 +73,6 @@ record BenchReport(
    * @param teraflops from the median
    * @param gigabytesPerSecond each input read once and each output written once, from the median
    * @param ofCeiling the least time that the device could take, over the median
-   * @param ratio of the medians, ours to theirs: below 1 ours is faster
    */
   record Row(
       String op,
@@ -53,9 +85,12 @@ record BenchReport(
       Optional<Double> teraflops,
       Optional<Double> gigabytesPerSecond,
       Optional<Double> ofCeiling,
-      Optional<Samples> baselineMicros,
-      Optional<Double> ratio,
+      List<Theirs> baselines,
       Optional<String> failure) {
+
+    private Optional<Theirs> theirs(String library) {
+      return baselines.stream().filter(theirs -> theirs.library.equals(library)).findFirst();
+    }
 
     static Row of(OpBench.Row row, Optional<Ceilings> ceilings) {
       var problem = row.problem();
@@ -76,8 +111,11 @@ record BenchReport(
               ? Optional.empty()
               : ceilings.flatMap(most ->
                   median.map(micros -> most.leastMicros(row.cost(), type.dtype()) / micros)),
-          row.theirs(),
-          row.ratio(),
+          row.theirs().stream()
+              .map(theirs ->
+                  new Theirs(
+                      theirs.library(), theirs.samples(), row.ratio(theirs), theirs.remark()))
+              .toList(),
           row.failure());
     }
   }
@@ -85,20 +123,18 @@ record BenchReport(
   /** Times of ours over times of the baseline. */
   record Ratios(double median, double worst, int rows) {
 
-    static Optional<Ratios> of(List<Row> rows) {
-      var all =
-          rows.stream().flatMap(row -> row.ratio.stream()).mapToDouble(r -> r).sorted().toArray();
-      int n = all.length;
+    static Optional<Ratios> of(double[] sorted) {
+      int n = sorted.length;
       return n == 0
           ? Optional.empty()
-          : Optional.of(new Ratios((all[(n - 1) / 2] + all[n / 2]) / 2, all[n - 1], n));
+          : Optional.of(new Ratios((sorted[(n - 1) / 2] + sorted[n / 2]) / 2, sorted[n - 1], n));
     }
   }
 
   static BenchReport of(
       Machine device,
       Instant date,
-      Optional<String> baseline,
+      List<? extends Baseline> baselines,
       Optional<Ceilings> ceilings,
       Effort effort,
       long seed,
@@ -109,14 +145,13 @@ record BenchReport(
         Build.current(),
         device,
         date,
-        baseline,
+        baselines.stream().map(baseline -> Library.of(baseline, rows)).toList(),
         ceilings,
         effort,
         seed,
         lost.isEmpty() && rows.stream().allMatch(row -> row.failure.isEmpty()),
         lost,
-        rows,
-        Ratios.of(rows));
+        rows);
   }
 
   @JsonIgnore
@@ -127,8 +162,8 @@ record BenchReport(
     if (ceilings.isPresent()) {
       headings.add("of ceiling");
     }
-    if (baseline.isPresent()) {
-      headings.addAll(List.of("baseline µs", "ratio"));
+    for (var other : baselines) {
+      headings.addAll(List.of(other.library + " µs", "ratio"));
     }
     headings.add("verdict");
     var table = new Table(headings.toArray(String[]::new));
@@ -147,9 +182,10 @@ record BenchReport(
       if (ceilings.isPresent()) {
         cells.add(row.ofCeiling.map(share -> "%.0f%%".formatted(100 * share)).orElse(""));
       }
-      if (baseline.isPresent()) {
-        cells.add(number(row.baselineMicros.map(Samples::median)));
-        cells.add(row.ratio.map("%.3f"::formatted).orElse(""));
+      for (var other : baselines) {
+        var theirs = row.theirs(other.library);
+        cells.add(number(theirs.flatMap(Theirs::micros).map(Samples::median)));
+        cells.add(theirs.flatMap(Theirs::ratio).map("%.3f"::formatted).orElse(""));
       }
       cells.add(row.failure.isEmpty() ? "ok" : "FAILED");
       table.add(cells.toArray(String[]::new));
@@ -186,11 +222,21 @@ record BenchReport(
                                 .formatted(each.getKey().text(), each.getValue() / 1e12))
                         .collect(Collectors.joining(", ")))));
     lost.ifPresent(reason -> notes.add("the measurement ended early: " + reason));
-    baseline.ifPresent(name ->
-        ratios.ifPresent(r ->
-            notes.add(
-                "ours / %s: median %.3f, worst %.3f of %d rows; below 1 ours is faster"
-                    .formatted(name, r.median, r.worst, r.rows))));
+    rows.stream()
+        .flatMap(row ->
+            row.baselines.stream()
+                .filter(theirs -> !theirs.remark.isEmpty())
+                .map(theirs -> "%s, %s: %s".formatted(theirs.library, row.op, theirs.remark)))
+        .distinct()
+        .forEach(notes::add);
+    for (var other : baselines) {
+      other.missing.ifPresent(
+          reason -> notes.add("NOT MEASURED %s: %s".formatted(other.library, reason)));
+      other.ratios.ifPresent(r ->
+          notes.add(
+              "ours / %s: median %.3f, worst %.3f of %d rows; below 1 ours is faster"
+                  .formatted(other.name, r.median, r.worst, r.rows)));
+    }
     long failed = rows.stream().filter(row -> row.failure.isPresent()).count();
     notes.add(
         "%s: %d rows, %d failed; seed %d"

@@ -137,7 +137,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
         out.flush();
       }
       var rows = new ArrayList<Row>();
-      try (var bench = new OpBench(target, effort, Optional.empty());
+      try (var bench = new OpBench(target, effort, List.of());
           var progress = new Progress(spec.commandLine().getErr())) {
         for (var exhibit : EXHIBITS) {
           progress.at(rows.size() + 1, EXHIBITS.size(), exhibit.title);

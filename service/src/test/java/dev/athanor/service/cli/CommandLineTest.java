@@ -107,7 +107,7 @@ class CommandLineTest {
           load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999
           load pipeline | athanor load: "pipeline": there is no readable file ""
           load | athanor load: Missing required parameter: 'SCENARIO'
-          bench matmul --baseline torch | athanor bench: --baseline torch: it takes cublas
+          bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: it takes cublas, torch, or both with a comma between
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
           """)
   void badUseIsAnsweredWithOneSentence(String line, String sentence) {
@@ -507,6 +507,39 @@ class CommandLineTest {
     assertThat(run.err()).startsWith("athanor bench: --problem is of one op, got 2");
   }
 
+  /** Whether this machine has PyTorch or not: the run goes on, and what is missing is said. */
+  @Test
+  void aBaselineThatIsMissingIsSaidAndNoFailure() throws Exception {
+    var json = folder.resolve("bench.json");
+    var run =
+        athanor(
+            "bench",
+            "matmul",
+            "--device",
+            "emulator",
+            "--baseline",
+            "torch",
+            "--problem",
+            "a=f32[4,4] b=f32[4,4]",
+            "--repeat",
+            "1",
+            "--json",
+            json.toString());
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).containsPattern("torch µs +ratio").contains("ok: 1 rows, 0 failed");
+    var library = read(json).get("baselines").get(0);
+    assertThat(library.get("library").asString()).isEqualTo("torch");
+    var theirs = read(json).get("rows").get(0).get("baselines");
+    if (library.get("missing").isNull()) {
+      assertThat(library.get("name").asString()).startsWith("PyTorch ");
+      assertThat(theirs.get(0).get("micros").get("median").doubleValue()).isPositive();
+    } else {
+      assertThat(library.get("missing").asString()).endsWith("what ATHANOR_PYTHON names");
+      assertThat(run.out()).contains("NOT MEASURED torch: " + library.get("missing").asString());
+      assertThat(theirs).isEmpty();
+    }
+  }
+
   @Test
   void productsAreTimedOnTheEmulator() throws Exception {
     var json = folder.resolve("bench.json");
@@ -540,7 +573,7 @@ class CommandLineTest {
     assertThat(row.get("micros").get("count").intValue()).isEqualTo(2);
     assertThat(row.get("teraflops").doubleValue())
         .isEqualTo(2 * 5 * 6 * 7 / row.get("micros").get("median").doubleValue() / 1e6);
-    assertThat(row.get("ratio").isNull()).isTrue();
+    assertThat(row.get("baselines")).isEmpty();
     assertThat(Files.readString(markdown))
         .contains("| matmul | a=f16[8,8] b=f16[8,8] | matmul_f16_");
   }

@@ -1,0 +1,439 @@
+"""Times ops as PyTorch computes them.
+
+Started as `python3 -c THIS DEVICE`, where DEVICE is cuda:N or cpu. It says who it is in one line of JSON,
+and then answers every line of standard input with one: a problem with what it took in microseconds, with
+"unsupported" and why, or with "failed" and why. Standard output carries nothing else.
+"""
+
+import sys
+
+sys.path[:] = [folder for folder in sys.path if folder]  # nothing from the folder that this runs in
+
+import json
+import math
+import os
+import time
+
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what libraries print
+
+SAMPLE_MICROS = 200
+GREATEST_BATCH = 64
+MOST_SAMPLES = 10_000
+PLUG_BYTES = 256 << 20
+MOST_PLUGS = 32
+ROTATED_BYTES = 256 << 20
+MOST_SETS = 256
+
+
+def say(answer):
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+class Unsupported(Exception):
+    pass
+
+
+def need(condition, reason):
+    if not condition:
+        raise Unsupported(reason)
+
+
+try:
+    import torch
+    import torch.nn.functional as F
+except Exception as e:
+    say({"failed": f"this Python ({sys.executable}) cannot import torch: {e}"})
+    sys.exit()
+
+DTYPES = {
+    "f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8",
+    "u32": "uint32", "bool": "bool",
+}
+
+
+def dtype_of(name):
+    need(hasattr(torch, DTYPES.get(name, "")), f"torch {torch.__version__} has no {name}")
+    return getattr(torch, DTYPES[name])
+
+
+def draw(name, tensor, inputs, device, generator):
+    """Numbers like ours: normally distributed, integers of the whole range of eight bits."""
+    dtype, shape = dtype_of(tensor["dtype"]), tensor["shape"]
+    if name == "index":
+        rows = inputs["table"]["shape"][0]
+        return torch.randint(0, rows, shape, device=device, generator=generator).to(dtype)
+    if dtype.is_floating_point:
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        return torch.randn(shape, dtype=wide, device=device, generator=generator).to(dtype)
+    least = {"bool": 0, "u8": 0, "u32": 0}.get(tensor["dtype"], -127)
+    most = 1 if tensor["dtype"] == "bool" else 127
+    return torch.randint(least, most + 1, shape, device=device, generator=generator).to(dtype)
+
+
+ACTIVATIONS = {
+    "none": lambda x: x,
+    "relu": lambda x: torch.relu(x),
+    "gelu": lambda x: F.gelu(x),
+    "gelu-tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),
+    "silu": lambda x: F.silu(x),
+    "tanh": lambda x: torch.tanh(x),
+    "sigmoid": lambda x: torch.sigmoid(x),
+}
+GELU_FORMS = {"erf": "gelu", "tanh": "gelu-tanh", "sigmoid": "gelu-sigmoid"}
+
+
+class Problem:
+    """What is asked for: types of the inputs and outputs by their names, and attributes."""
+
+    def __init__(self, asked):
+        self.op = asked["op"]
+        self.inputs = asked["inputs"]
+        self.outputs = asked["outputs"]
+        self.attributes = asked["attributes"]
+
+    def given(self, name):
+        return self.attributes.get(name)
+
+    def has(self, name):
+        return name in self.inputs
+
+    def dtype(self, name):
+        return self.inputs[name]["dtype"]
+
+    def shape(self, name):
+        return self.inputs[name]["shape"]
+
+    def out(self):
+        return dtype_of(next(iter(self.outputs.values()))["dtype"])
+
+
+def stored_by_columns(b):
+    """The same numbers, column after column: what cuBLASLt wants of a right matrix of eight bits."""
+    return b.t().contiguous().t()
+
+
+# Each makes a prepared call: what to do to the tensors once before the clock runs, what to time, and how that is called.
+
+
+def matmul(p):
+    out, act, alpha = p.out(), ACTIVATIONS[p.given("activation")], p.given("alpha")
+    bias, flip_a, flip_b = p.has("bias"), p.given("transposeA"), p.given("transposeB")
+    ranks = len(p.shape("a")), len(p.shape("b"))
+    torch.set_float32_matmul_precision("high" if p.given("precision") == "tf32" else "highest")
+
+    def views(t):
+        t["a"] = t["a"].mT if flip_a else t["a"]
+        t["b"] = t["b"].mT if flip_b else t["b"]
+
+    if p.dtype("a") in ("e4m3", "e5m2"):
+        need(ranks == (2, 2), "torch._scaled_mm takes matrices, no batches")
+        need(alpha == 1, "torch._scaled_mm is timed with alpha=1 only")
+        need("e4m3" in (p.dtype("a"), p.dtype("b")), "torch._scaled_mm does not take e5m2 on both sides")
+        need(all(n % 16 == 0 for t in ("a", "b") for n in p.shape(t)), "torch._scaled_mm needs sizes in sixteens")
+
+        def prepare(t):
+            views(t)
+            t["a"], t["b"] = t["a"].contiguous(), stored_by_columns(t["b"])
+            t["one"] = torch.ones((), dtype=torch.float32, device=t["a"].device)
+
+        def call(t):
+            return act(torch._scaled_mm(
+                t["a"], t["b"], t["one"], t["one"], bias=t.get("bias"), out_dtype=out))
+
+        return prepare, call, "torch._scaled_mm (cuBLASLt), b stored by columns" + after(p)
+    plain = ranks == (2, 2) and out == dtype_of(p.dtype("a"))
+    if plain and (bias or alpha != 1):
+
+        def prepare(t):
+            views(t)
+            t["added"] = t["bias"] if bias else t["a"].new_zeros(())
+
+        return (prepare, lambda t: act(
+            torch.addmm(t["added"], t["a"], t["b"], beta=1 if bias else 0, alpha=alpha)),
+            "torch.addmm" + after(p))
+
+    def call(t):
+        c = torch.matmul(t["a"], t["b"])
+        c = c if alpha == 1 else c * alpha
+        c = c.to(out)
+        return act(c + t["bias"] if bias else c)
+
+    name = "torch.mm" if plain else "torch.matmul"
+    extra = [what for what, there in (
+        ("times alpha", alpha != 1), (f"to {out}", out != dtype_of(p.dtype("a"))), ("plus bias", bias)) if there]
+    return views, call, ", then ".join([name] + extra) + after(p)
+
+
+def after(p):
+    return "" if p.given("activation") == "none" else ", then " + p.given("activation")
+
+
+def matmul_int8(p):
+    (m, k), (_, n) = p.shape("a"), p.shape("b")
+    need(not p.given("transposeA") and not p.given("transposeB"), "torch._int_mm is timed without transposes")
+    need(m > 16 and k % 8 == 0 and n % 8 == 0, "torch._int_mm needs more than 16 rows, and K and N in eights")
+    out = p.out()
+
+    def prepare(t):
+        t["b"] = stored_by_columns(t["b"])
+        if "aScale" in t:
+            t["aScale"] = t["aScale"].unsqueeze(1)
+
+    def call(t):
+        sums = torch._int_mm(t["a"], t["b"])
+        if "scale" in t:
+            sums = sums * t["scale"]
+        if "aScale" in t:
+            sums = sums * t["aScale"] * t["bScale"]
+        return sums.to(out)
+
+    scaled = "" if out == torch.int32 else ", then scaled in further calls"
+    return prepare, call, "torch._int_mm (cuBLASLt), b stored by columns" + scaled
+
+
+def gemv(p):
+    out = p.out()
+
+    def prepare(t):
+        t["a"] = t["a"].t() if p.given("transposeA") else t["a"]
+
+    return prepare, lambda t: torch.mv(t["a"], t["x"]).to(out), "torch.mv"
+
+
+def attention(p):
+    need(not p.given("window") and not p.given("softcap") and not p.given("withLse"),
+         "scaled_dot_product_attention has no window, softcap nor lse")
+    return sdpa(p, "q", "k", "v", p.given("causal"))
+
+
+def attention_decode(p):
+    need(not p.has("blockTable"), "scaled_dot_product_attention knows no paged cache")
+    need(not p.given("window"), "scaled_dot_product_attention has no window")
+    prepare, call, name = sdpa(p, "q", "kCache", "vCache", False)
+    return prepare, call, name + " over whole caches"
+
+
+def sdpa(p, q, k, v, causal):
+    torch.set_float32_matmul_precision("highest")
+    queries, keys = p.shape(q), p.shape(k)
+    need(not causal or queries[-2] == keys[-2], "is_causal means the same only for as many queries as keys")
+    options = {"is_causal": causal}
+    if p.given("scale") is not None:
+        options["scale"] = p.given("scale")
+    if len(queries) == 4 and queries[1] != keys[1]:
+        options["enable_gqa"] = True
+
+    def prepare(t):
+        for name in (q, k, v):
+            while t[name].dim() < 4:
+                t[name] = t[name].unsqueeze(-3)
+
+    return (prepare, lambda t: F.scaled_dot_product_attention(t[q], t[k], t[v], **options),
+            "F.scaled_dot_product_attention")
+
+
+def softmax(p):
+    need(not p.given("causal"), "torch.softmax has no mask")
+    scale = p.given("scale")
+    if scale == 1:
+        return None, lambda t: torch.softmax(t["x"], -1), "torch.softmax"
+    return None, lambda t: torch.softmax(t["x"] * scale, -1), "a product, then torch.softmax"
+
+
+def norm(p):
+    eps, rms = p.given("epsilon"), p.op.endswith("rms-norm")
+    need(p.dtype("gamma") == p.dtype("x"), "norms are timed with weights of the dtype of x")
+    need(not rms or hasattr(F, "rms_norm"), f"torch {torch.__version__} has no F.rms_norm")
+    width = p.shape("x")[-1:]
+
+    def plain(x, t):
+        return F.rms_norm(x, width, t["gamma"], eps) if rms else F.layer_norm(x, width, t["gamma"], t["beta"], eps)
+
+    name = "F.rms_norm" if rms else "F.layer_norm"
+    if not p.has("residual"):
+        return None, lambda t: plain(t["x"], t), name
+    if p.given("order") == "post":
+        return None, lambda t: t["residual"] + plain(t["x"], t), name + ", then a sum"
+
+    def pre(t):
+        total = t["x"] + t["residual"]
+        return plain(total, t), total
+
+    return None, pre, "a sum, then " + name
+
+
+def activation(p):
+    name = GELU_FORMS[p.given("form")] if p.op == "gelu" else p.op
+    return None, lambda t: ACTIVATIONS[name](t["x"]), name
+
+
+def gate(p):
+    name = "silu" if p.op == "swiglu" else GELU_FORMS[p.given("form")]
+    return None, lambda t: ACTIVATIONS[name](t["gate"]) * t["up"], f"{name}, then a product"
+
+
+def bias_activation(p):
+    act = ACTIVATIONS[p.given("activation")]
+    return None, lambda t: act(t["x"] + t["bias"]), "a sum" + after(p)
+
+
+def cast(p):
+    need(p.out() != dtype_of(p.dtype("x")), "a cast to the same dtype copies nothing in torch")
+    out = p.out()
+    return None, lambda t: t["x"].to(out), "Tensor.to"
+
+
+def transpose(p):
+    a, b = int(p.given("axisA")), int(p.given("axisB"))
+    return None, lambda t: t["x"].transpose(a, b).clone(memory_format=torch.contiguous_format), "Tensor.transpose, copied"
+
+
+def gather(p):
+    return (lambda t: t.update(index=t["index"].flatten()),
+            lambda t: torch.index_select(t["table"], 0, t["index"]), "torch.index_select")
+
+
+def reduce(p):
+    axis, kind = int(p.given("axis")), p.given("kind")
+    call = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin}[kind]
+    return None, lambda t: call(t["x"], dim=axis), "torch." + call.__name__
+
+
+def argmax(p):
+    axis, out = int(p.given("axis")), p.out()
+    return None, lambda t: torch.argmax(t["x"], dim=axis).to(out), "torch.argmax"
+
+
+def scale(p):
+    factor = p.given("factor")
+    return None, lambda t: t["x"] * factor, "torch.mul"
+
+
+OPS = {
+    "matmul": matmul, "matmul-int8": matmul_int8, "gemv": gemv, "attention": attention,
+    "attention-decode": attention_decode, "softmax": softmax, "rms-norm": norm, "layer-norm": norm,
+    "residual-rms-norm": norm, "residual-layer-norm": norm, "relu": activation, "gelu": activation,
+    "silu": activation, "tanh": activation, "sigmoid": activation, "swiglu": gate, "geglu": gate,
+    "bias-activation": bias_activation, "cast": cast, "transpose": transpose, "gather": gather,
+    "reduce": reduce, "argmax": argmax, "scale": scale,
+    "add": lambda p: (None, lambda t: t["a"] + t["b"], "torch.add"),
+    "mul": lambda p: (None, lambda t: t["a"] * t["b"], "torch.mul"),
+}
+
+
+class Clock:
+    """Times launches between two events of a GPU, or by the processor's clock."""
+
+    def __init__(self, device):
+        self.gpu = device.type == "cuda"
+        if self.gpu:
+            self.plug_bytes = torch.empty(PLUG_BYTES, dtype=torch.uint8, device=device)
+            self.plug(1)
+            self.plug_micros = self.time(lambda: self.plug(4))[0] / 4
+
+    def plug(self, times):
+        """Work ahead, which also drives everything else out of the L2 cache."""
+        for i in range(times):
+            self.plug_bytes.fill_(i % 256)
+
+    def time(self, work):
+        """Microseconds on the device, and those that the host took to ask for it."""
+        if not self.gpu:
+            before = time.perf_counter_ns()
+            work()
+            micros = (time.perf_counter_ns() - before) / 1e3
+            return micros, micros
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        before = time.perf_counter_ns()
+        work()
+        host = (time.perf_counter_ns() - before) / 1e3
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1e3, host
+
+    def samples(self, once, warmup, repeat, min_millis):
+        for _ in range(1, warmup):
+            once()
+        batch = min(max(math.ceil(SAMPLE_MICROS / max(self.time(once)[0], 1)), 1), GREATEST_BATCH)
+
+        def work():
+            for _ in range(batch):
+                once()
+
+        plugs = 0
+        if self.gpu:  # the device must not wait for the host
+            plugs = min(max(math.ceil(2 * self.time(work)[1] / self.plug_micros), 1), MOST_PLUGS)
+        micros = []
+        while len(micros) < repeat or (sum(micros) * batch < min_millis * 1e3 and len(micros) < MOST_SAMPLES):
+            self.plug(plugs)
+            micros.append(self.time(work)[0] / batch)
+        micros.sort()
+        n = len(micros)
+        return {"median": (micros[(n - 1) // 2] + micros[n // 2]) / 2, "min": micros[0], "max": micros[-1],
+                "count": n, "batch": batch}
+
+
+def size(tensors):
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def answer(asked, device, clock):
+    p = Problem(asked)
+    need(p.op in OPS, f"torch has no {p.op} of its own")
+    prepare, call, name = OPS[p.op](p)
+    generator = torch.Generator(device=device).manual_seed(asked["seed"])
+    drawn = {n: draw(n, t, p.inputs, device, generator) for n, t in p.inputs.items()}
+    if prepare:
+        prepare(drawn)
+    first = call(drawn)
+    count = 1
+    if clock.gpu:
+        used = size(drawn.values()) + size(first if isinstance(first, tuple) else (first,))
+        free = torch.cuda.mem_get_info(device)[0] // 2
+        count = min(max(min(math.ceil(ROTATED_BYTES / used), free // used), 1), MOST_SETS)
+    # strides, which prepare chose, are kept
+    sets = [drawn] + [{n: t.clone() for n, t in drawn.items()} for _ in range(count - 1)]
+    results = [None] * count  # kept until their turn comes again, so that outputs are not in a cache either
+    turn = 0
+
+    def once():
+        nonlocal turn
+        results[turn] = call(sets[turn])
+        turn = (turn + 1) % count
+
+    return {**clock.samples(once, asked["warmup"], asked["repeat"], asked["minMillis"]), "call": name}
+
+
+def main():
+    device = torch.device(sys.argv[1])
+    try:
+        if device.type == "cuda":
+            if not torch.cuda.is_available():
+                raise RuntimeError("it finds no CUDA device")
+            torch.cuda.set_device(device)
+            torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        clock = Clock(device)
+        on = torch.cuda.get_device_name(device) if clock.gpu else f"{device} with {torch.get_num_threads()} threads"
+    except Exception as e:
+        say({"failed": f"torch {torch.__version__} cannot use {device}: {e}"})
+        return
+    say({"name": f"PyTorch {torch.__version__} on {on}"})
+    for line in sys.stdin:
+        try:
+            with torch.inference_mode():
+                say(answer(json.loads(line), device, clock))
+        except Unsupported as e:
+            say({"unsupported": str(e)})
+        except Exception as e:
+            say({"failed": f"{type(e).__name__}: {e}"})
+        if clock.gpu:
+            torch.cuda.empty_cache()
+
+
+main()
