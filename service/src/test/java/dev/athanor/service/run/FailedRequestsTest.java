@@ -183,7 +183,12 @@ class FailedRequestsTest {
   static List<Wrong> wrong() {
     var one = numbers(FOUR);
     return List.of(
-        call("shape", Code.SHAPE_MISMATCH, CONCAT, s -> Map.of("a", resident(s.square)), _ -> Map.of()),
+        call(
+            "shape",
+            Code.SHAPE_MISMATCH,
+            CONCAT,
+            s -> Map.of("a", resident(s.square)),
+            _ -> Map.of()),
         call(
             "dtype",
             Code.UNSUPPORTED_DTYPE,
@@ -198,7 +203,12 @@ class FailedRequestsTest {
             CONCAT,
             _ -> Map.of("a", inline(HostTensor.zeros(TensorType.of(DType.F64, 4)))),
             _ -> Map.of()),
-        call("missing input", Code.MISSING_INPUT, CONCAT, s -> Map.of("b", resident(s.x)), _ -> Map.of()),
+        call(
+            "missing input",
+            Code.MISSING_INPUT,
+            CONCAT,
+            s -> Map.of("b", resident(s.x)),
+            _ -> Map.of()),
         call(
             "unknown input",
             Code.UNKNOWN_FIELD,
@@ -342,23 +352,20 @@ class FailedRequestsTest {
     INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
     INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of("y", into(s.y)), t)),
-    MIXED(
-        (s, t) ->
-            s.call(
-                CONCAT,
-                Map.of("a", inline(others()), "b", resident(s.x)),
-                Map.of("c", KEEP, "zeros", into(s.y)),
-                t)),
-    PIPELINE(
-        (s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
+    MIXED((s, t) ->
+        s.call(
+            CONCAT,
+            Map.of("a", inline(others()), "b", resident(s.x)),
+            Map.of("c", KEEP, "zeros", into(s.y)),
+            t)),
+    PIPELINE((s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
     CREATION((s, t) -> s.rig.create(others(), TensorOptions.NONE, t)),
     REPLACEMENT((s, t) -> s.rig.transfers.replace(s.y, others(), _ -> true, t)),
-    READING(
-        (s, t) -> {
-          try (var reader = s.rig.transfers.open(s.y, t)) {
-            reader.read(0, 8);
-          }
-        });
+    READING((s, t) -> {
+      try (var reader = s.rig.transfers.open(s.y, t)) {
+        reader.read(0, 8);
+      }
+    });
 
     final BiConsumer<Scene, Terms> action;
 
@@ -559,7 +566,10 @@ class FailedRequestsTest {
             leaving == Leaving.LATE
                 ? late(60)
                 : new Terms(
-                    Tenant.LOCAL, 3, Deadline.in(60_000), () -> TestOps.Identity.AT_GATE.get() > arrived);
+                    Tenant.LOCAL,
+                    3,
+                    Deadline.in(60_000),
+                    () -> TestOps.Identity.AT_GATE.get() > arrived);
         var outputs =
             switch (target) {
               case "inline" -> Map.<String, Target>of();
@@ -567,8 +577,7 @@ class FailedRequestsTest {
               default -> Map.of("y", into(scene.y));
             };
         var call =
-            new Call(
-                IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
+            new Call(IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
         var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
         assertThat(failure.code())
             .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
