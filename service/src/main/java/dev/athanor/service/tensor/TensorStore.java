@@ -171,8 +171,7 @@ public final class TensorStore {
         guarded(() -> {
           var now = clock.instant();
           tombstones.values().removeIf(tombstone -> !remembers(tombstone, now));
-          return remove(
-              entries.values().stream().filter(entry -> entry.hasExpired(now)).toList());
+          return remove(entries.values().stream().filter(entry -> entry.hasExpired(now)).toList());
         });
     release(freed);
   }

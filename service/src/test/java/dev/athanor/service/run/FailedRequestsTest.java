@@ -35,13 +35,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.LoggerFactory;
 
 /** A request that fails leaves the memory of the device, the quota and all tensors as they were. */
@@ -185,7 +185,12 @@ class FailedRequestsTest {
   static List<Wrong> wrong() {
     var one = numbers(FOUR);
     return List.of(
-        call("shape", Code.SHAPE_MISMATCH, CONCAT, s -> Map.of("a", resident(s.square)), _ -> Map.of()),
+        call(
+            "shape",
+            Code.SHAPE_MISMATCH,
+            CONCAT,
+            s -> Map.of("a", resident(s.square)),
+            _ -> Map.of()),
         call(
             "dtype",
             Code.UNSUPPORTED_DTYPE,
@@ -200,7 +205,12 @@ class FailedRequestsTest {
             CONCAT,
             _ -> Map.of("a", inline(HostTensor.zeros(TensorType.of(DType.F64, 4)))),
             _ -> Map.of()),
-        call("missing input", Code.MISSING_INPUT, CONCAT, s -> Map.of("b", resident(s.x)), _ -> Map.of()),
+        call(
+            "missing input",
+            Code.MISSING_INPUT,
+            CONCAT,
+            s -> Map.of("b", resident(s.x)),
+            _ -> Map.of()),
         call(
             "unknown input",
             Code.UNKNOWN_FIELD,
@@ -344,23 +354,20 @@ class FailedRequestsTest {
     INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
     INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of("y", into(s.y)), t)),
-    MIXED(
-        (s, t) ->
-            s.call(
-                CONCAT,
-                Map.of("a", inline(others()), "b", resident(s.x)),
-                Map.of("c", KEEP, "zeros", into(s.y)),
-                t)),
-    PIPELINE(
-        (s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
+    MIXED((s, t) ->
+        s.call(
+            CONCAT,
+            Map.of("a", inline(others()), "b", resident(s.x)),
+            Map.of("c", KEEP, "zeros", into(s.y)),
+            t)),
+    PIPELINE((s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
     CREATION((s, t) -> s.rig.create(others(), TensorOptions.NONE, t)),
     REPLACEMENT((s, t) -> s.rig.transfers.replace(s.y, others(), _ -> true, t)),
-    READING(
-        (s, t) -> {
-          try (var reader = s.rig.transfers.open(s.y, t)) {
-            reader.read(0, 8);
-          }
-        });
+    READING((s, t) -> {
+      try (var reader = s.rig.transfers.open(s.y, t)) {
+        reader.read(0, 8);
+      }
+    });
 
     final BiConsumer<Scene, Terms> action;
 
@@ -373,7 +380,8 @@ class FailedRequestsTest {
     }
   }
 
-  private static @Nullable Code failure(Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
+  private static @Nullable Code failure(
+      Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
     var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, terms));
     return failure == null ? null : failure.code();
   }
@@ -527,7 +535,10 @@ class FailedRequestsTest {
             leaving == Leaving.LATE
                 ? late(60)
                 : new Terms(
-                    Tenant.LOCAL, 3, Deadline.in(60_000), () -> TestOps.Identity.AT_GATE.get() > arrived);
+                    Tenant.LOCAL,
+                    3,
+                    Deadline.in(60_000),
+                    () -> TestOps.Identity.AT_GATE.get() > arrived);
         var outputs =
             switch (target) {
               case "inline" -> Map.<String, Target>of();
@@ -535,8 +546,7 @@ class FailedRequestsTest {
               default -> Map.of("y", into(scene.y));
             };
         var call =
-            new Call(
-                IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
+            new Call(IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
         var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
         assertThat(failure.code())
             .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);

@@ -270,7 +270,8 @@ class ResidentTensorsTest {
     private void keep(Slot slot, Terms terms) {
       var kept = Map.of("y", new Target(new Destination.Keep(), null));
       var info = ((Result.Output.Resident) output(run(slot, kept, terms))).info();
-      try (var reader = rig.transfers.open(info.handle(), new Terms(slot.tenant, Deadline.none()))) {
+      try (var reader =
+          rig.transfers.open(info.handle(), new Terms(slot.tenant, Deadline.none()))) {
         saw(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);
       } finally {
         rig.store.of(slot.tenant).delete(info.handle());
@@ -315,11 +316,7 @@ class ResidentTensorsTest {
       var secret = rig.create(all(0x5ec4e7), TensorOptions.NONE, a);
       var call =
           new Call(
-              IDENTITY,
-              Map.of("x", new Input.Resident(secret.handle())),
-              Map.of(),
-              Map.of(),
-              a);
+              IDENTITY, Map.of("x", new Input.Resident(secret.handle())), Map.of(), Map.of(), a);
       rig.runner.run(call); // whose output lay on the device, too
       rig.store.of(a.tenant()).delete(secret.handle());
       assertThat(device.openBuffers()).isZero();

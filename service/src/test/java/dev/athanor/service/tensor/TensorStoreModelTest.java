@@ -228,7 +228,8 @@ class TensorStoreModelTest {
       long bytes = between(0, 60);
       boolean fits = fits(owner, bytes, 1);
       var charge =
-          refused("charge", fits ? null : Code.QUOTA_EXCEEDED, () -> tenants.get(owner).charge(bytes));
+          refused(
+              "charge", fits ? null : Code.QUOTA_EXCEEDED, () -> tenants.get(owner).charge(bytes));
       charge.ifPresent(taken -> charges.add(new Open(owner, taken, bytes)));
     }
 
@@ -249,11 +250,7 @@ class TensorStoreModelTest {
       open.charge.close(); // which does nothing any more
       var known =
           new Known(
-              open.owner,
-              info,
-              memory,
-              lease == null ? settings.lease() : lease,
-              clock.instant());
+              open.owner, info, memory, lease == null ? settings.lease() : lease, clock.instant());
       assertThat(info).isEqualTo(known.info());
       all.add(known);
       did("add");
@@ -305,7 +302,8 @@ class TensorStoreModelTest {
       }
       foreign(known);
       var pin =
-          refused("pin", missing(known), () -> tenants.get(known.owner).pin(known.handle, "handle"));
+          refused(
+              "pin", missing(known), () -> tenants.get(known.owner).pin(known.handle, "handle"));
       pin.ifPresent(held -> {
         known.pins.add(held);
         known.lastUse = clock.instant();
@@ -523,9 +521,7 @@ class TensorStoreModelTest {
         assertThat(store.lives(known.handle)).isEqualTo(known.lives(now));
         var info =
             refused(
-                "describe",
-                missing(known),
-                () -> tenants.get(known.owner).describe(known.handle));
+                "describe", missing(known), () -> tenants.get(known.owner).describe(known.handle));
         info.ifPresent(described -> assertThat(described).isEqualTo(known.info()));
       }
     }
