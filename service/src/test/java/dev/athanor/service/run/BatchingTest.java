@@ -3,33 +3,25 @@ package dev.athanor.service.run;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
-import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.matmul.Matmul;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
-import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
-import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
-import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.DistributionSummary;
-import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -38,7 +30,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import org.junit.jupiter.api.AfterEach;
@@ -47,7 +38,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.springframework.util.unit.DataSize;
 
 /** Calls that wait together run together, and give what they give alone. */
 class BatchingTest {
@@ -64,91 +54,30 @@ class BatchingTest {
 
   private final EmulatedDevice device =
       new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(MEMORY));
-  private final DeviceHealth health = new DeviceHealth();
-  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
-  private final DeviceMemory memory = new DeviceMemory(device, health);
-  private final TensorStore store =
-      new TensorStore(
-          new Handles(""),
-          new TensorSettings(1 << 24, 100, Duration.ofHours(1), Duration.ofMinutes(1)),
-          Clock.systemUTC(),
-          memory::free);
-  private final StreamPool pool = new StreamPool(device, health, settings(true));
+  private Rig rig;
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
   private OpRunner runner;
   private Transfers transfers;
 
-  private static RunSettings settings(boolean batchInvariant) {
-    return new RunSettings(
-        1,
-        64,
-        Duration.ofMinutes(10),
-        DataSize.ofMegabytes(64),
-        batchInvariant,
-        100,
-        Duration.ZERO,
-        Duration.ofSeconds(30),
-        Duration.ZERO);
-  }
-
-  private OpRunner runner(boolean batchInvariant) {
-    return new OpRunner(
-        new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
-        _ -> {},
-        new KernelCache(device),
-        memory,
-        store,
-        pool,
-        new Metrics(registry, "emulator:0", new MetricsSettings(false)),
-        settings(batchInvariant));
-  }
-
   @BeforeEach
   void open() {
-    runner = runner(true);
-    transfers = new Transfers(memory, store, pool);
+    var planner = new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json")));
+    rig =
+        new Rig(
+            device,
+            planner,
+            1,
+            64,
+            new TensorSettings(1 << 24, 100, Duration.ofHours(1), Duration.ofMinutes(1)));
+    runner = rig.runner;
+    transfers = rig.transfers;
   }
 
   @AfterEach
   void close() {
     clients.close();
-    pool.close();
-    memory.close();
+    rig.close();
     device.close();
-  }
-
-  /** Keeps the only stream until it is told to let go. */
-  private static final class Occupant implements Job {
-    final CountDownLatch begun = new CountDownLatch(1);
-    final CountDownLatch end = new CountDownLatch(1);
-
-    @Override
-    public Object kind() {
-      return "occupant";
-    }
-
-    @Override
-    public long cost() {
-      return 1;
-    }
-
-    @Override
-    public long hostBytes() {
-      return 0;
-    }
-
-    @Override
-    public void run(Stream stream) {
-      begun.countDown();
-      try {
-        end.await();
-      } catch (InterruptedException e) {
-        throw new IllegalStateException(e);
-      }
-    }
-
-    @Override
-    public void close() {}
   }
 
   private static Terms terms() {
@@ -156,20 +85,20 @@ class BatchingTest {
   }
 
   private String resident(HostTensor tensor) {
-    var charge = store.of(Tenant.LOCAL).charge(tensor.type().bytes());
+    var charge = rig.store.of(Tenant.LOCAL).charge(tensor.type().bytes());
     return transfers.create(tensor, charge, TensorOptions.NONE, terms()).handle();
   }
 
   /** Runs all at once behind a stream that is busy. */
   private List<Result> together(List<Call> calls) {
     var occupant = new Occupant();
-    var first = CompletableFuture.runAsync(() -> pool.run(occupant, terms()), clients);
+    var first = CompletableFuture.runAsync(() -> rig.pool.run(occupant, terms()), clients);
     await().until(() -> occupant.begun.getCount() == 0);
     var answers = new ArrayList<CompletableFuture<Result>>();
     for (var call : calls) {
-      int before = pool.waiting();
+      int before = rig.pool.waiting();
       answers.add(CompletableFuture.supplyAsync(() -> runner.run(call), clients));
-      await().until(() -> pool.waiting() > before);
+      await().until(() -> rig.pool.waiting() > before);
     }
     occupant.end.countDown();
     first.join();
@@ -185,7 +114,7 @@ class BatchingTest {
   }
 
   private DistributionSummary summary(String op) {
-    return registry.get("athanor.batch.size").tag("op", op).summary();
+    return rig.registry.get("athanor.batch.size").tag("op", op).summary();
   }
 
   private static MemorySegment inline(Result result, String output) {
@@ -244,7 +173,7 @@ class BatchingTest {
           .as("call %d", i)
           .isEqualTo(-1);
     }
-    assertThat(store.count()).isEqualTo(weights.size());
+    assertThat(rig.store.count()).isEqualTo(weights.size());
   }
 
   @Test
@@ -304,7 +233,7 @@ class BatchingTest {
     var exact = together(calls);
     assertThat(exact.getFirst().kernel()).isNotEqualTo(exact.getLast().kernel());
     assertThat(launches("matmul")).isEqualTo(2);
-    runner = runner(false);
+    runner = rig.runner(false);
     var mixed = together(calls);
     assertThat(launches("matmul")).isEqualTo(3);
     for (int i = 0; i < calls.size(); i++) {

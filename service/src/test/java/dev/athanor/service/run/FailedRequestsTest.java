@@ -7,7 +7,6 @@ import static org.awaitility.Awaitility.await;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
@@ -30,10 +29,13 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
@@ -92,7 +94,7 @@ class FailedRequestsTest {
       rig.store.sweep();
     }
 
-    private String create(TensorType type, Duration lease) {
+    private String create(TensorType type, @Nullable Duration lease) {
       return rig.create(numbers(type), new TensorOptions(null, null, lease), terms()).handle();
     }
 
@@ -172,8 +174,8 @@ class FailedRequestsTest {
       String name,
       Code code,
       Op op,
-      java.util.function.Function<Scene, Map<String, Input>> inputs,
-      java.util.function.Function<Scene, Map<String, Target>> outputs) {
+      Function<Scene, Map<String, Input>> inputs,
+      Function<Scene, Map<String, Target>> outputs) {
     return new Wrong(
         name,
         code,
@@ -378,7 +380,8 @@ class FailedRequestsTest {
     }
   }
 
-  private static Code failure(Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
+  private static @Nullable Code failure(
+      Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
     var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, terms));
     return failure == null ? null : failure.code();
   }
@@ -440,7 +443,7 @@ class FailedRequestsTest {
       }
       assertThat(failure).isEqualTo(lost ? Code.DEVICE_LOST : Code.INTERNAL);
       var now = scene.state();
-      var written = now.infos.get(scene.y).version() > 1;
+      var written = Objects.requireNonNull(now.infos.get(scene.y)).version() > 1;
       if (!written) {
         assertThat(now).as("operation %d", operation).isEqualTo(before);
       }
@@ -461,40 +464,6 @@ class FailedRequestsTest {
   }
 
   // -- what nobody waits for any more
-
-  /** Keeps the only stream until it is told to let go. */
-  private static final class Occupant implements Job {
-    final CountDownLatch begun = new CountDownLatch(1);
-    final CountDownLatch end = new CountDownLatch(1);
-
-    @Override
-    public Object kind() {
-      return "occupant";
-    }
-
-    @Override
-    public long cost() {
-      return 1;
-    }
-
-    @Override
-    public long hostBytes() {
-      return 0;
-    }
-
-    @Override
-    public void run(Stream stream) {
-      begun.countDown();
-      try {
-        end.await();
-      } catch (InterruptedException e) {
-        throw new IllegalStateException(e);
-      }
-    }
-
-    @Override
-    public void close() {}
-  }
 
   private static Terms late(long millis) {
     return new Terms(Tenant.LOCAL, Deadline.in(millis));
@@ -581,9 +550,15 @@ class FailedRequestsTest {
         var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
         assertThat(failure.code())
             .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
-        if (TestOps.Identity.AT_GATE.get() > arrived) {
-          TestOps.Identity.GATE.release();
-        }
+        var released = new AtomicBoolean();
+        await()
+            .pollInterval(Duration.ofMillis(2))
+            .until(() -> {
+              if (TestOps.Identity.AT_GATE.get() > arrived && !released.getAndSet(true)) {
+                TestOps.Identity.GATE.release();
+              }
+              return scene.rig.pool.busy() == 0;
+            });
         await()
             .pollInterval(Duration.ofMillis(2))
             .untilAsserted(() -> assertThat(scene.state()).isEqualTo(before));

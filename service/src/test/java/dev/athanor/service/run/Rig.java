@@ -20,6 +20,9 @@ import org.springframework.util.unit.DataSize;
 final class Rig implements AutoCloseable {
 
   final TestClock clock = new TestClock();
+  final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+  private final Device device;
+  private final Planner planner;
   final DeviceHealth health = new DeviceHealth();
   final DeviceMemory memory;
   final TensorStore store;
@@ -27,36 +30,49 @@ final class Rig implements AutoCloseable {
   final OpRunner runner;
   final Transfers transfers;
 
+  /**
+   * A service.
+   *
+   * @param queue how many jobs may wait
+   */
   Rig(Device device, Planner planner, int streams, int queue, TensorSettings tensors) {
-    var settings =
-        new RunSettings(
-            streams,
-            queue,
-            Duration.ofMinutes(10),
-            DataSize.ofMegabytes(64),
-            true,
-            100,
-            Duration.ZERO,
-            Duration.ofSeconds(30),
-            Duration.ZERO);
     memory = new DeviceMemory(device, health);
     store = new TensorStore(new Handles(""), tensors, clock, memory::free);
     memory.onShortage(store::sweep);
-    pool = new StreamPool(device, health, settings);
-    runner =
-        new OpRunner(
-            planner,
-            _ -> {},
-            new KernelCache(device),
-            memory,
-            store,
-            pool,
-            new Metrics(
-                new SimpleMeterRegistry(), device.capability().id(), new MetricsSettings(false)),
-            settings);
+    pool = new StreamPool(device, health, settings(streams, queue, true));
+    this.device = device;
+    this.planner = planner;
+    runner = runner(true);
     transfers = new Transfers(memory, store, pool);
   }
 
+  private static RunSettings settings(int streams, int queue, boolean batchInvariant) {
+    return new RunSettings(
+        streams,
+        queue,
+        Duration.ofMinutes(10),
+        DataSize.ofMegabytes(64),
+        batchInvariant,
+        100,
+        Duration.ZERO,
+        Duration.ofSeconds(30),
+        Duration.ZERO);
+  }
+
+  /** Another runner on the same streams. */
+  OpRunner runner(boolean batchInvariant) {
+    return new OpRunner(
+        planner,
+        _ -> {},
+        new KernelCache(device),
+        memory,
+        store,
+        pool,
+        new Metrics(registry, device.capability().id(), new MetricsSettings(false)),
+        settings(1, 1, batchInvariant));
+  }
+
+  /** Makes a tensor resident. */
   TensorInfo create(HostTensor tensor, TensorOptions options, Terms terms) {
     var charge = store.of(terms.tenant()).charge(tensor.type().bytes());
     return transfers.create(tensor, charge, options, terms);

@@ -1,0 +1,38 @@
+package dev.athanor.service.run;
+
+import dev.athanor.engine.device.Stream;
+import java.util.concurrent.CountDownLatch;
+
+/** Keeps the only stream until it is told to let go. */
+final class Occupant implements Job {
+  final CountDownLatch begun = new CountDownLatch(1);
+  final CountDownLatch end = new CountDownLatch(1);
+
+  @Override
+  public Object kind() {
+    return "occupant";
+  }
+
+  @Override
+  public long cost() {
+    return 1;
+  }
+
+  @Override
+  public long hostBytes() {
+    return 0;
+  }
+
+  @Override
+  public void run(Stream stream) {
+    begun.countDown();
+    try {
+      end.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Override
+  public void close() {}
+}
