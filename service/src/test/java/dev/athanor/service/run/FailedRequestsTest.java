@@ -69,11 +69,10 @@ class FailedRequestsTest {
   }
 
   /** What must be as before. */
-  private record State(
-      int buffers, long used, int tensors, long charged, Map<String, TensorInfo> infos) {}
+  record State(int buffers, long used, int tensors, long charged, Map<String, TensorInfo> infos) {}
 
   /** A service with some tensors. */
-  private static final class Scene implements AutoCloseable {
+  static final class Scene implements AutoCloseable {
     final FakeDevice device = new FakeDevice();
     final Rig rig =
         new Rig(
@@ -163,7 +162,7 @@ class FailedRequestsTest {
 
   // -- what is refused for what it says
 
-  private record Wrong(String name, Code code, BiConsumer<Scene, Terms> request) {
+  record Wrong(String name, Code code, BiConsumer<Scene, Terms> request) {
     @Override
     public String toString() {
       return name;
