@@ -349,7 +349,7 @@ class FailedRequestsTest {
   }
 
   /** Requests that succeed where nothing is in their way; those that write write {@code y}. */
-  private enum Request {
+  enum Request {
     INLINE((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of(), t)),
     KEPT((s, t) -> s.call(IDENTITY, Map.of("x", resident(s.x)), Map.of("y", KEEP), t)),
     INTO((s, t) -> s.call(IDENTITY, Map.of("x", inline(others())), Map.of("y", into(s.y)), t)),
@@ -368,6 +368,7 @@ class FailedRequestsTest {
       }
     });
 
+    @SuppressWarnings("ImmutableEnumChecker") // a lambda without state
     final BiConsumer<Scene, Terms> action;
 
     Request(BiConsumer<Scene, Terms> action) {
@@ -518,7 +519,7 @@ class FailedRequestsTest {
     }
   }
 
-  private enum Leaving {
+  enum Leaving {
     LATE,
     GONE
   }

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
@@ -153,7 +154,7 @@ class TensorStoreModelTest {
 
     private final Random random;
     private final List<String> past;
-    private final TreeMap<String, Integer> kinds;
+    private final Map<String, Integer> kinds;
     private final TestClock clock = new TestClock();
     private final TensorSettings settings;
     private final TensorStore store;
@@ -161,7 +162,7 @@ class TensorStoreModelTest {
     private final List<Known> all = new ArrayList<>();
     private final List<Open> charges = new ArrayList<>();
 
-    Life(Random random, List<String> past, TreeMap<String, Integer> kinds) {
+    Life(Random random, List<String> past, Map<String, Integer> kinds) {
       this.random = random;
       this.past = past;
       this.kinds = kinds;
@@ -554,10 +555,6 @@ class TensorStoreModelTest {
     private void did(String kind) {
       kinds.merge(kind, 1, Integer::sum);
       past.add(clock.instant() + " " + kind);
-    }
-
-    private long between(long least, long most) {
-      return random.nextLong(least, most + 1);
     }
 
     private int between(int least, int most) {
