@@ -406,7 +406,7 @@ class TensorStoreModelTest {
     private void list() {
       int owner = random.nextInt(TENANTS);
       var scope = random.nextBoolean() ? "s" + random.nextInt(2) : null;
-      int limit = (int) between(1, 4);
+      int limit = between(1, 4);
       var now = clock.instant();
       var after = random.nextBoolean() ? any() : null;
       if (after != null) {
@@ -548,7 +548,7 @@ class TensorStoreModelTest {
     /** Mostly one of the youngest. */
     private @Nullable Known any() {
       int from = random.nextInt(5) == 0 ? 0 : Math.max(0, all.size() - 15);
-      return all.isEmpty() ? null : all.get((int) between(from, all.size() - 1));
+      return all.isEmpty() ? null : all.get(between(from, all.size() - 1));
     }
 
     private void did(String kind) {
