@@ -314,7 +314,7 @@ public final class Torch implements Baseline.Timed {
         process.destroyForcibly();
         waitFor(Duration.ofSeconds(5));
       }
-      boolean unused = errors.toFile().delete(); // or else at the JVM's end
+      boolean _ = errors.toFile().delete(); // or else at the JVM's end
     }
 
     private boolean waitFor(Duration patience) {
