@@ -282,7 +282,7 @@ public final class StreamPool implements AutoCloseable {
           .getFirst()
           .job
           .runTogether(stream, launch.stream().map(turn -> turn.job).toList());
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       LOG.debug("{} jobs failed together", launch.size(), e);
       quiesce(stream);
       launch.forEach(turn -> turn.job.leave());
