@@ -58,13 +58,14 @@ class ArchitectureTest {
   }
 
   /** Only what tuning found is kept as JSON. */
+  /** Winners of tuning and what PyTorch measured are JSON. */
   @Test
   void opsSeeNothingButTheEngine() {
     classes()
         .that()
         .resideInAPackage(OPS)
         .and()
-        .resideOutsideOfPackage("dev.athanor.ops.tune..")
+        .resideOutsideOfPackages("dev.athanor.ops.tune..", "dev.athanor.ops.bench..")
         .should()
         .onlyDependOnClassesThat()
         .resideInAnyPackage(OPS, ENGINE, "java..", "org.jspecify.annotations")
