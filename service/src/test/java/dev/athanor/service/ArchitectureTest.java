@@ -57,7 +57,6 @@ class ArchitectureTest {
         .check(CLASSES);
   }
 
-  /** Only what tuning found is kept as JSON. */
   /** Winners of tuning and what PyTorch measured are JSON. */
   @Test
   void opsSeeNothingButTheEngine() {
