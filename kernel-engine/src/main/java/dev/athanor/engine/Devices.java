@@ -6,12 +6,16 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.regex.Pattern;
+import java.util.stream.IntStream;
 
-/** Opens the device that a person asks for. */
+/** Opens the devices that a person asks for. */
 public final class Devices {
 
-  private static final Pattern CUDA = Pattern.compile("cuda(?::(\\d{1,3}))?");
+  private static final Pattern ONE = Pattern.compile("(cuda|emulator)(?::(\\d{1,3}))?");
 
   private Devices() {}
 
@@ -25,28 +29,68 @@ public final class Devices {
   /**
    * Opens a device.
    *
-   * @param wanted {@code emulator}, {@code cuda}, {@code cuda:N}, or {@code auto}: the first GPU
-   *     where a driver and a GPU answer, else the emulator
+   * @param wanted {@code emulator}, {@code emulator:N}, {@code cuda}, {@code cuda:N}, or {@code
+   *     auto}: the first GPU where a driver and a GPU answer, else the emulator
    * @throws IllegalArgumentException for any other text
    * @throws DeviceException.Unavailable when a GPU is asked for that is not there, saying why
    */
   public static Opened open(String wanted) {
-    var cuda = CUDA.matcher(wanted);
-    if (cuda.matches()) {
-      return cuda(cuda.group(1) == null ? 0 : Integer.parseInt(cuda.group(1)));
+    if (wanted.equals("auto")) {
+      return switch (CudaDriver.probe()) {
+        case CudaDriver.Present present -> cuda(0, present);
+        case CudaDriver.Absent absent -> emulator(0, absent.reason());
+      };
     }
-    return switch (wanted) {
-      case "emulator" -> emulator("the emulator was asked for");
-      case "auto" ->
-          switch (CudaDriver.probe()) {
-            case CudaDriver.Present present -> cuda(0, present);
-            case CudaDriver.Absent absent -> emulator(absent.reason());
-          };
-      default ->
+    var one = ONE.matcher(wanted);
+    if (!one.matches()) {
+      throw new IllegalArgumentException(
+          "there is no device \"%s\"; devices are auto, emulator, emulator:N, cuda and cuda:N"
+              .formatted(wanted));
+    }
+    int number = one.group(2) == null ? 0 : Integer.parseInt(one.group(2));
+    return one.group(1).equals("cuda")
+        ? cuda(number)
+        : emulator(number, "the emulator was asked for");
+  }
+
+  /**
+   * Opens several devices.
+   *
+   * @param wanted one or more of {@link #open}, separated by commas, or {@code all}: every GPU
+   * @throws IllegalArgumentException for any other text, and when a device is named twice
+   * @throws DeviceException.Unavailable when a GPU is asked for that is not there, saying why; none
+   *     is open then
+   */
+  public static List<Opened> openAll(String wanted) {
+    if (wanted.equals("all")) {
+      return switch (CudaDriver.probe()) {
+        case CudaDriver.Present present ->
+            openAll(IntStream.range(0, present.devices()).mapToObj(n -> "cuda:" + n).toList());
+        case CudaDriver.Absent absent -> throw new DeviceException.Unavailable(absent.reason());
+      };
+    }
+    return openAll(List.of(wanted.split(",", -1)));
+  }
+
+  private static List<Opened> openAll(List<String> wanted) {
+    var opened = new ArrayList<Opened>();
+    var ids = new HashSet<String>();
+    try {
+      for (var one : wanted) {
+        var device = open(one);
+        opened.add(device);
+        var id = device.device().capability().id();
+        if (!ids.add(id)) {
           throw new IllegalArgumentException(
-              "there is no device \"%s\"; devices are auto, emulator, cuda and cuda:N"
-                  .formatted(wanted));
-    };
+              "%s is named twice in \"%s\"; name each device once"
+                  .formatted(id, String.join(",", wanted)));
+        }
+      }
+    } catch (RuntimeException e) {
+      opened.forEach(one -> one.device().close());
+      throw e;
+    }
+    return opened;
   }
 
   private static Opened cuda(int ordinal) {
@@ -63,7 +107,7 @@ public final class Devices {
             .formatted(driver.version(), driver.devices(), driver.devices() == 1 ? "" : "s"));
   }
 
-  private static Opened emulator(String reason) {
-    return new Opened(new EmulatedDevice(EmulatorOptions.DEFAULT), reason);
+  private static Opened emulator(int number, String reason) {
+    return new Opened(new EmulatedDevice(number, EmulatorOptions.DEFAULT), reason);
   }
 }

@@ -51,6 +51,40 @@ class DevicesTest {
   @Test
   void otherNamesAreRefused() {
     assertThatThrownBy(() -> Devices.open("gpu"))
-        .hasMessage("there is no device \"gpu\"; devices are auto, emulator, cuda and cuda:N");
+        .hasMessage(
+            "there is no device \"gpu\"; devices are auto, emulator, emulator:N, cuda and cuda:N");
+  }
+
+  @Test
+  void severalAreOpenedInTheirOrder() {
+    var opened = Devices.openAll("emulator:1,emulator");
+    try {
+      assertThat(opened)
+          .extracting(one -> one.device().capability().id())
+          .containsExactly("emulator:1", "emulator:0");
+    } finally {
+      opened.forEach(one -> one.device().close());
+    }
+  }
+
+  @Test
+  void allAreTheGpus() {
+    switch (CudaDriver.probe()) {
+      case CudaDriver.Present present -> {
+        var opened = Devices.openAll("all");
+        opened.forEach(one -> one.device().close());
+        assertThat(opened).hasSize(present.devices());
+      }
+      case CudaDriver.Absent absent ->
+          assertThatThrownBy(() -> Devices.openAll("all"))
+              .isInstanceOf(DeviceException.Unavailable.class)
+              .hasMessage(absent.reason());
+    }
+  }
+
+  @Test
+  void aDeviceIsNamedOnce() {
+    assertThatThrownBy(() -> Devices.openAll("emulator,emulator:0"))
+        .hasMessage("emulator:0 is named twice in \"emulator,emulator:0\"; name each device once");
   }
 }

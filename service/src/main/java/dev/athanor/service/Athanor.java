@@ -15,6 +15,7 @@ import dev.athanor.service.cli.ShowcaseCommand;
 import dev.athanor.service.cli.TuneCommand;
 import dev.athanor.service.cli.VerifyCommand;
 import dev.athanor.service.cli.VersionCommand;
+import dev.athanor.service.config.AthanorProperties;
 import dev.athanor.service.security.SecurityMisconfigured;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -82,7 +83,7 @@ public final class Athanor {
           @Nullable Integer grpcPort,
       @Option(names = "--bind", description = "the address both listen on (127.0.0.1)")
           @Nullable String address,
-      @Option(names = "--device", description = "auto, emulator, cuda or cuda:N (auto)")
+      @Option(names = "--device", description = AthanorProperties.DEVICES_IN_WORDS + " (auto)")
           @Nullable String device,
       @Option(
               names = "--config",
@@ -103,9 +104,10 @@ public final class Athanor {
     }
     checkPort("--port", port);
     checkPort("--grpc-port", grpcPort);
-    if (device != null && !device.matches("auto|emulator|cuda(:\\d{1,2})?")) {
+    if (device != null && !device.matches(AthanorProperties.DEVICES)) {
       throw misuse(
-          "--device: " + device + " is no device; it may be auto, emulator, cuda or cuda:N");
+          "--device: %s is no device; it may be %s"
+              .formatted(device, AthanorProperties.DEVICES_IN_WORDS));
     }
     add(arguments, "server.port", port);
     add(arguments, "spring.grpc.server.port", grpcPort);

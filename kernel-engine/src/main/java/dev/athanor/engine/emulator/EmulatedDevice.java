@@ -47,12 +47,17 @@ public final class EmulatedDevice implements Device {
   }
 
   public EmulatedDevice(EmulatorOptions options) {
+    this(0, options);
+  }
+
+  /** One of several; {@code number} is that of its id. */
+  public EmulatedDevice(int number, EmulatorOptions options) {
     this.options = options;
     this.memory = new GlobalMemory(options.memoryBytes(), options.sanitize() != Sanitize.OFF);
     this.workers = new Workers(options.workers());
     this.capability =
         new Capability(
-            "emulator:0",
+            "emulator:" + number,
             "Athanor PTX emulator",
             options.target(),
             "Java " + Runtime.version().feature(),

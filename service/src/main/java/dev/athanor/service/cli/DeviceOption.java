@@ -19,7 +19,7 @@ final class DeviceOption {
       paramLabel = "DEVICE",
       defaultValue = "auto",
       description =
-          "auto (the first GPU, else the emulator), emulator, cuda or cuda:N; default: ${DEFAULT-VALUE}")
+          "auto (the first GPU, else the emulator), emulator, emulator:N, cuda or cuda:N; default: ${DEFAULT-VALUE}")
   @SuppressWarnings("NullAway.Init")
   private String wanted;
 

@@ -16,17 +16,15 @@ import org.springframework.validation.annotation.Validated;
 /**
  * What can be configured under {@code athanor}.
  *
- * @param device auto, emulator, cuda, or cuda:N
+ * @param device auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by
+ *     commas
  * @param plugins a folder whose jars bring further ops; none when empty
  * @param replica marks the handles of this process among several; random when empty
  */
 @Validated
 @ConfigurationProperties("athanor")
 public record AthanorProperties(
-    @Pattern(
-            regexp = "auto|emulator|cuda(:\\d{1,2})?",
-            message = "must be auto, emulator, cuda or cuda:N")
-        @DefaultValue("auto")
+    @Pattern(regexp = DEVICES, message = "must be " + DEVICES_IN_WORDS) @DefaultValue("auto")
         String device,
     @Pattern(regexp = "[a-z0-9]{0,16}", message = "must be up to 16 lower-case letters and digits")
         @DefaultValue("")
@@ -38,4 +36,14 @@ public record AthanorProperties(
     @Valid @NotNull @DefaultValue RestSettings rest,
     @Valid @NotNull @DefaultValue GrpcSettings grpc,
     @Valid @NotNull @DefaultValue MetricsSettings metrics,
-    @Valid @NotNull @DefaultValue SecuritySettings security) {}
+    @Valid @NotNull @DefaultValue SecuritySettings security) {
+
+  private static final String DEVICE = "(emulator|cuda)(:\\d{1,2})?";
+
+  /** How {@link #device} is written. */
+  public static final String DEVICES = "auto|all|" + DEVICE + "(," + DEVICE + ")*";
+
+  /** The same for people. */
+  public static final String DEVICES_IN_WORDS =
+      "auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas";
+}

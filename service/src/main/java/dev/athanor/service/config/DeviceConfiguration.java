@@ -17,6 +17,9 @@ import dev.athanor.service.run.DeviceHealth;
 import dev.athanor.service.run.DeviceMemory;
 import dev.athanor.service.run.Drain;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Place;
+import dev.athanor.service.run.Placement;
+import dev.athanor.service.run.Places;
 import dev.athanor.service.run.SelfTest;
 import dev.athanor.service.run.StreamPool;
 import dev.athanor.service.run.Transfers;
@@ -26,6 +29,8 @@ import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -41,7 +46,7 @@ import org.springframework.context.annotation.Lazy;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 
-/** One device and all that works on it. Nothing in here knows a protocol. */
+/** The devices and all that works on them. Nothing in here knows a protocol. */
 @Configuration(proxyBeanMethods = false)
 @EnableScheduling
 @EnableConfigurationProperties(AthanorProperties.class)
@@ -70,22 +75,31 @@ class DeviceConfiguration {
 
   @Bean
   DeviceFactory deviceFactory() {
-    return Devices::open;
+    return Devices::openAll;
   }
 
-  @Bean(destroyMethod = "close")
-  Device device(DeviceFactory factory, AthanorProperties properties) {
+  /** The devices that are open, by number; closed with their {@link Places}. */
+  record Opened(List<Device> devices) {
+    List<String> ids() {
+      return devices.stream().map(device -> device.capability().id()).toList();
+    }
+  }
+
+  @Bean
+  Opened devices(DeviceFactory factory, AthanorProperties properties) {
     var opened = factory.open(properties.device());
-    var capability = opened.device().capability();
-    LOG.info(
-        "device {}: {}, {}, driver {}, {} MiB; {}",
-        capability.id(),
-        capability.name(),
-        capability.target(),
-        capability.driver(),
-        capability.memoryBytes() >> 20,
-        opened.reason());
-    return opened.device();
+    for (var one : opened) {
+      var capability = one.device().capability();
+      LOG.info(
+          "device {}: {}, {}, driver {}, {} MiB; {}",
+          capability.id(),
+          capability.name(),
+          capability.target(),
+          capability.driver(),
+          capability.memoryBytes() >> 20,
+          one.reason());
+    }
+    return new Opened(opened.stream().map(Devices.Opened::device).toList());
   }
 
   @Bean
@@ -98,33 +112,59 @@ class DeviceConfiguration {
     return properties.grpc();
   }
 
+  /** The label of what concerns no one device, where there are several. */
+  private static final String ALL_DEVICES = "all";
+
+  /** What requests are counted with, of which one that is refused has no device. */
   @Bean
-  Metrics metrics(MeterRegistry registry, Device device, AthanorProperties properties) {
-    return new Metrics(registry, device.capability().id(), properties.metrics());
+  Metrics metrics(MeterRegistry registry, Opened opened, AthanorProperties properties) {
+    var device = opened.ids().size() == 1 ? opened.ids().getFirst() : ALL_DEVICES;
+    return new Metrics(registry, device, properties.metrics());
   }
 
   @Bean
-  DeviceHealth deviceHealth() {
-    return new DeviceHealth();
+  DeviceHealth deviceHealth(Opened opened) {
+    return new DeviceHealth(opened.ids());
   }
 
   @Bean
-  DeviceMemory deviceMemory(Device device, DeviceHealth health) {
-    return new DeviceMemory(device, health);
+  Places places(
+      Opened opened,
+      DeviceHealth health,
+      TuningCache tuned,
+      Metrics metrics,
+      AthanorProperties properties) {
+    var places = new ArrayList<Place>();
+    for (var device : opened.devices()) {
+      var ofDevice = metrics.of(device.capability().id());
+      places.add(
+          new Place(
+              device,
+              new DeviceMemory(places.size(), device, health),
+              new Planner(device.capability(), tuned),
+              new KernelCache(device, ofDevice::kernelLoad),
+              ofDevice,
+              properties.run().plans()));
+    }
+    return new Places(places);
   }
 
   @Bean
-  StreamPool streamPool(Device device, DeviceHealth health, AthanorProperties properties) {
-    return new StreamPool(device, health, properties.run());
+  StreamPool streamPool(Places places, DeviceHealth health, AthanorProperties properties) {
+    return new StreamPool(
+        places.all().stream().map(Place::device).toList(), health, properties.run());
   }
 
   @Bean
-  TensorStore tensorStore(AthanorProperties properties, Clock clock, DeviceMemory memory) {
-    var store =
-        new TensorStore(
-            new Handles(properties.replica()), properties.tensors(), clock, memory::free);
-    memory.onShortage(store::sweep);
+  TensorStore tensorStore(AthanorProperties properties, Clock clock, Places places) {
+    var store = new TensorStore(new Handles(properties.replica()), properties.tensors(), clock);
+    places.onShortage(store::sweep);
     return store;
+  }
+
+  @Bean
+  Placement placement(Places places, TensorStore store, StreamPool streams) {
+    return new Placement(places, store, streams);
   }
 
   @Bean
@@ -140,46 +180,53 @@ class DeviceConfiguration {
 
   @Bean
   OpRunner opRunner(
-      Device device,
-      TuningCache tuned,
-      ObjectProvider<BackgroundTuner> tuner,
-      DeviceMemory memory,
+      Places places,
+      Placement placement,
+      ObjectProvider<Tuners> tuners,
       TensorStore store,
       StreamPool streams,
-      Metrics metrics,
       AthanorProperties properties) {
     return new OpRunner(
-        new Planner(device.capability(), tuned),
-        problem -> tuner.ifAvailable(background -> background.offer(problem)),
-        new KernelCache(device, metrics::kernelLoad),
-        memory,
+        places,
+        placement,
+        (place, problem) -> tuners.ifAvailable(all -> all.of(place).offer(problem)),
         store,
         streams,
-        metrics,
         properties.run());
   }
 
-  /** Made when it is first asked for, which the runner that it needs does. */
+  /** Made when it is first asked for, which the runner does. */
   @Bean(destroyMethod = "close")
   @Lazy
   @ConditionalOnBooleanProperty("athanor.tuning.background")
-  BackgroundTuner backgroundTuner(
-      Device device,
-      TuningCache tuned,
-      StreamPool streams,
-      ObjectProvider<OpRunner> runner,
-      Clock clock) {
-    return new BackgroundTuner(
-        new Tuner(device, tuned, BACKGROUND_EFFORT, clock),
-        tuned,
-        device.capability(),
-        () -> streams.busy() == 0 && streams.waiting() == 0,
-        _ -> runner.getObject().forgetPlans());
+  Tuners tuners(Places places, TuningCache tuned, StreamPool streams, Clock clock) {
+    return new Tuners(
+        places.all().stream()
+            .map(place ->
+                new BackgroundTuner(
+                    new Tuner(place.device(), tuned, BACKGROUND_EFFORT, clock),
+                    tuned,
+                    place.device().capability(),
+                    () -> streams.busy() == 0 && streams.waiting() == 0,
+                    _ -> places.all().forEach(Place::forgetPlans)))
+            .toList());
+  }
+
+  /** Those that tune in the background, by the number of their device. */
+  record Tuners(List<BackgroundTuner> all) implements AutoCloseable {
+    BackgroundTuner of(Place place) {
+      return all.get(place.number());
+    }
+
+    @Override
+    public void close() {
+      all.forEach(BackgroundTuner::close);
+    }
   }
 
   @Bean
-  Transfers transfers(DeviceMemory memory, TensorStore store, StreamPool streams) {
-    return new Transfers(memory, store, streams);
+  Transfers transfers(Placement placement, TensorStore store, StreamPool streams) {
+    return new Transfers(placement, store, streams);
   }
 
   @Bean
@@ -188,8 +235,9 @@ class DeviceConfiguration {
   }
 
   @Bean
-  ApplicationRunner selfTest(Catalogue catalogue, OpRunner runner, DeviceHealth health) {
-    var test = new SelfTest(catalogue, runner, health);
+  ApplicationRunner selfTest(
+      Catalogue catalogue, OpRunner runner, Places places, DeviceHealth health) {
+    var test = new SelfTest(catalogue, runner, places, health);
     return _ -> test.run();
   }
 
@@ -207,10 +255,10 @@ class DeviceConfiguration {
   }
 
   @Bean
-  InfoContributor deviceInfo(Device device) {
-    var capability = device.capability();
+  InfoContributor deviceInfo(Opened opened) {
+    var capability = opened.devices().getFirst().capability();
     return info ->
-        info.withDetail("device", capability.id())
+        info.withDetail("device", String.join(",", opened.ids()))
             .withDetail("deviceName", capability.name())
             .withDetail("target", capability.target().toString())
             .withDetail("driver", capability.driver());
@@ -231,14 +279,18 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Gauges gauges(Device device, StreamPool streams, TensorStore store, Metrics metrics) {
-    metrics.gauge(Meters.TENSORS, store::count);
-    metrics.gauge(Meters.TENSOR_BYTES, store::bytes);
-    metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().used(), "used");
-    metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().free(), "free");
-    metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
-    metrics.gauge(Meters.QUEUE_DEPTH, streams::waiting);
-    metrics.gauge(Meters.STREAMS_BUSY, streams::busy);
+  Gauges gauges(Places places, StreamPool streams, TensorStore store) {
+    for (var place : places.all()) {
+      var metrics = place.metrics();
+      var device = place.device();
+      metrics.gauge(Meters.TENSORS, () -> store.count(place.memory()));
+      metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(place.memory()));
+      metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().used(), "used");
+      metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().free(), "free");
+      metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
+      metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(place.number()));
+      metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(place.number()));
+    }
     return new Gauges();
   }
 

@@ -1,16 +1,17 @@
 package dev.athanor.service.config;
 
 import dev.athanor.engine.Devices;
+import java.util.List;
 
-/** Opens the device that the service runs on. */
+/** Opens the devices that the service runs on. */
 @FunctionalInterface
 public interface DeviceFactory {
 
   /**
-   * Opens a device.
+   * Opens devices.
    *
-   * @param device auto, emulator, cuda, or cuda:N
+   * @param devices as {@link Devices#openAll} takes them
    * @throws dev.athanor.engine.device.DeviceException.Unavailable when there is no such device
    */
-  Devices.Opened open(String device);
+  List<Devices.Opened> open(String devices);
 }

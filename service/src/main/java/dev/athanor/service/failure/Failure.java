@@ -122,11 +122,27 @@ public abstract sealed class Failure extends RuntimeException {
 
   /** A request that may be served later. */
   public static final class Busy extends Failure {
+    private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
+
     private final Duration retryAfter;
 
     public Busy(Code code, String message, Duration retryAfter) {
       super(code, null, message, null);
       this.retryAfter = retryAfter;
+    }
+
+    /** A device is gone, and all that lay on it. */
+    public static Busy deviceLost() {
+      return new Busy(
+          Code.DEVICE_LOST,
+          "the device no longer answers, and the tensors it held are gone",
+          RETRY_ELSEWHERE);
+    }
+
+    /** The service is about to end. */
+    public static Busy draining() {
+      return new Busy(
+          Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
     }
 
     /** When to try again. */

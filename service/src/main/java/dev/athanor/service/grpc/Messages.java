@@ -60,14 +60,14 @@ final class Messages {
         .build();
   }
 
-  static Tensor tensor(TensorInfo info, String device) {
+  static Tensor tensor(TensorInfo info) {
     var message =
         Tensor.newBuilder()
             .setHandle(info.handle())
             .setDtype(info.type().dtype().text())
             .addAllShape(info.type().shape().extents())
             .setBytes(info.type().bytes())
-            .setDevice(device)
+            .setDevice(info.device())
             .setVersion(info.version())
             .setCreatedAt(time(info.createdAt()));
     if (info.name() != null) {

@@ -11,7 +11,6 @@ import dev.athanor.api.v1.RunPipelineRequest;
 import dev.athanor.api.v1.RunPipelineResponse;
 import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
-import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.run.OpRunner;
@@ -26,13 +25,11 @@ class OpsService extends OpsGrpc.OpsImplBase {
   private final Catalogue catalogue;
   private final OpRunner runner;
   private final Metrics metrics;
-  private final String device;
 
-  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics, Device device) {
+  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
-    this.device = device.capability().id();
   }
 
   @Override
@@ -68,7 +65,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
     var answer =
         RunResponse.newBuilder()
             .setOp(call.op().description().name())
-            .setDevice(device)
+            .setDevice(result.device())
             .setKernel(result.kernel())
             .setTiming(Messages.timing(result.timing()));
     result.outputs().forEach((name, output) -> answer.putOutputs(name, output(output)));
@@ -84,7 +81,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
     var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms()));
     var answer =
         RunPipelineResponse.newBuilder()
-            .setDevice(device)
+            .setDevice(result.device())
             .setTiming(Messages.timing(result.timing()));
     for (var step : result.steps()) {
       answer.addSteps(
@@ -101,8 +98,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
     var message = OutputTensor.newBuilder();
     return switch (output) {
       case Result.Output.Inline(var tensor) -> message.setInline(Messages.tensor(tensor)).build();
-      case Result.Output.Resident(var info) ->
-          message.setResident(Messages.tensor(info, device)).build();
+      case Result.Output.Resident(var info) -> message.setResident(Messages.tensor(info)).build();
     };
   }
 }

@@ -20,7 +20,6 @@ import dev.athanor.api.v1.RenewResponse;
 import dev.athanor.api.v1.Replacement;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
-import dev.athanor.engine.device.Device;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -60,21 +59,18 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   private final CreationKeys keys;
   private final DeviceHealth health;
   private final GrpcSettings settings;
-  private final String device;
 
   TensorsService(
       TensorStore store,
       Transfers transfers,
       CreationKeys keys,
       DeviceHealth health,
-      GrpcSettings settings,
-      Device device) {
+      GrpcSettings settings) {
     this.store = store;
     this.transfers = transfers;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
-    this.device = device.capability().id();
   }
 
   // -- Put
@@ -172,7 +168,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return new TensorOptions(
         asked.hasName() ? Tensors.label(asked.getName(), "header.create.name") : null,
         asked.hasScope() ? Tensors.label(asked.getScope(), "header.create.scope") : null,
-        asked.hasLease() ? lease(asked.getLease(), "header.create.lease") : null);
+        asked.hasLease() ? lease(asked.getLease(), "header.create.lease") : null,
+        asked.hasDevice() ? asked.getDevice() : null);
   }
 
   private static java.time.Duration lease(Duration lease, String field) {
@@ -349,7 +346,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   private Tensor tensor(TensorInfo info) {
-    return Messages.tensor(info, device);
+    return Messages.tensor(info);
   }
 
   private static Failure notIn(String field, int value, int least, int greatest) {

@@ -66,9 +66,18 @@ public final class Metrics {
   private final @Nullable TritonNames triton;
 
   public Metrics(MeterRegistry registry, String device, MetricsSettings settings) {
+    this(registry, device, settings.triton() ? new TritonNames(registry) : null);
+  }
+
+  private Metrics(MeterRegistry registry, String device, @Nullable TritonNames triton) {
     this.registry = registry;
     this.device = device;
-    triton = settings.triton() ? new TritonNames(registry) : null;
+    this.triton = triton;
+  }
+
+  /** The same of another device. */
+  public Metrics of(String other) {
+    return new Metrics(registry, other, triton);
   }
 
   /** A phase of an op took so long. */

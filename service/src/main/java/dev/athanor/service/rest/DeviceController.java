@@ -1,9 +1,10 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.engine.device.Device;
 import dev.athanor.service.codec.DeviceView;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Place;
+import dev.athanor.service.run.Places;
 import dev.athanor.service.run.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -16,12 +17,12 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class DeviceController {
 
-  private final Device device;
+  private final Places places;
   private final DeviceHealth health;
   private final StreamPool streams;
 
-  DeviceController(Device device, DeviceHealth health, StreamPool streams) {
-    this.device = device;
+  DeviceController(Places places, DeviceHealth health, StreamPool streams) {
+    this.places = places;
     this.health = health;
     this.streams = streams;
   }
@@ -31,22 +32,24 @@ class DeviceController {
     Requests.checkQuery(request, List.of());
     Media.ofAnswer(request, Media.JSON);
     response.setContentType(Media.JSON.text());
-    Json.writeValue(response.getOutputStream(), new DeviceView.Devices(List.of(view())));
+    Json.writeValue(
+        response.getOutputStream(),
+        new DeviceView.Devices(places.all().stream().map(this::view).toList()));
   }
 
-  private DeviceView view() {
-    var capability = device.capability();
-    var memory = device.memory();
+  private DeviceView view(Place place) {
+    var capability = place.device().capability();
+    var memory = place.device().memory();
     return new DeviceView(
         capability.id(),
         capability.name(),
         capability.target().toString(),
         capability.driver(),
         capability.multiprocessors(),
-        health.isLost() ? "lost" : health.isReady() ? "ready" : "not-ready",
+        place.memory().isLost() ? "lost" : health.isReady() ? "ready" : "not-ready",
         new DeviceView.Memory(memory.used(), memory.pooled(), memory.free()),
-        streams.waiting(),
-        streams.count(),
-        streams.busy());
+        streams.waiting(place.number()),
+        streams.perDevice(),
+        streams.busy(place.number()));
   }
 }

@@ -1,6 +1,5 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
@@ -13,6 +12,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.Places;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -33,15 +33,15 @@ class OpController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
-  private final String device;
+  private final Places places;
 
   OpController(
-      Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings, Device device) {
+      Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings, Places places) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
-    this.device = device.capability().id();
+    this.places = places;
   }
 
   @GetMapping("/ops")
@@ -74,7 +74,10 @@ class OpController {
           "problem",
           "the query parameter problem is missing; it says inputs and attributes, such as a=f32[64,64] b=f32[64,64]");
     }
-    answer(PlanView.of(name, device, problem, runner.plan(op, problem)), request, response);
+    answer(
+        PlanView.of(name, places.first().id(), problem, runner.plan(op, problem)),
+        request,
+        response);
   }
 
   @PostMapping("/ops/{op}")
@@ -107,7 +110,7 @@ class OpController {
     RunAnswers.timing(response, result.timing());
     response.setHeader("Vary", "Accept");
     if (wanted == Media.SAFETENSORS) {
-      RunAnswers.safetensors(response, result, device);
+      RunAnswers.safetensors(response, result);
     } else {
       json(response, asked, result);
     }
@@ -119,7 +122,7 @@ class OpController {
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
       out.writeStringProperty("op", asked.call().op().description().name());
-      out.writeStringProperty("device", device);
+      out.writeStringProperty("device", result.device());
       out.writeStringProperty("kernel", result.kernel());
       RunAnswers.outputs(out, result.outputs(), asked.encodings());
       RunAnswers.timing(out, result.timing());

@@ -1,6 +1,5 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.engine.device.Device;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.metrics.Metrics;
@@ -22,15 +21,12 @@ class PipelineController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
-  private final String device;
 
-  PipelineController(
-      Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings, Device device) {
+  PipelineController(Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
-    this.device = device.capability().id();
   }
 
   @PostMapping("/pipelines/run")
@@ -50,7 +46,7 @@ class PipelineController {
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();
-      out.writeStringProperty("device", device);
+      out.writeStringProperty("device", result.device());
       steps(out, result.steps());
       RunAnswers.outputs(out, result.outputs(), asked.encodings());
       RunAnswers.timing(out, result.timing());

@@ -51,13 +51,12 @@ final class RunAnswers {
    * Answers with the outputs that are not kept. The metadata have the op, the device and the
    * kernel, and under {@code handle.c} the handle of the output {@code c} where it is kept.
    */
-  static void safetensors(HttpServletResponse response, Result result, String device)
-      throws IOException {
+  static void safetensors(HttpServletResponse response, Result result) throws IOException {
     var types = new LinkedHashMap<String, TensorType>();
     var metadata = new LinkedHashMap<String, String>();
     var data = new ArrayList<MemorySegment>();
     metadata.put("op", result.steps().getLast().op());
-    metadata.put("device", device);
+    metadata.put("device", result.device());
     metadata.put("kernel", result.kernel());
     long bytes = 0;
     for (var output : result.outputs().entrySet()) {

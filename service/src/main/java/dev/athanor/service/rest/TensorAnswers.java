@@ -14,14 +14,14 @@ final class TensorAnswers {
 
   private TensorAnswers() {}
 
-  static void write(JsonGenerator out, TensorInfo info, String device) {
+  static void write(JsonGenerator out, TensorInfo info) {
     out.writeStartObject();
     out.writeStringProperty("handle", info.handle());
     text(out, "name", info.name());
     text(out, "scope", info.scope());
     TensorWriter.writeType(out, info.type());
     out.writeNumberProperty("bytes", info.type().bytes());
-    out.writeStringProperty("device", device);
+    out.writeStringProperty("device", info.device());
     out.writeNumberProperty("version", info.version());
     out.writeStringProperty("createdAt", info.createdAt().toString());
     text(out, "expiresAt", info.expiresAt());
@@ -37,13 +37,12 @@ final class TensorAnswers {
   }
 
   /** Answers with a description. */
-  static void send(HttpServletResponse response, int status, TensorInfo info, String device)
-      throws IOException {
+  static void send(HttpServletResponse response, int status, TensorInfo info) throws IOException {
     response.setStatus(status);
     headers(response, info);
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
-      write(out, info, device);
+      write(out, info);
     }
   }
 

@@ -1,6 +1,5 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.engine.device.Device;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
@@ -67,21 +66,18 @@ class TensorController {
   private final CreationKeys keys;
   private final DeviceHealth health;
   private final RestSettings settings;
-  private final String device;
 
   TensorController(
       TensorStore store,
       Transfers transfers,
       CreationKeys keys,
       DeviceHealth health,
-      RestSettings settings,
-      Device device) {
+      RestSettings settings) {
     this.store = store;
     this.transfers = transfers;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
-    this.device = device.capability().id();
   }
 
   @PostMapping("/tensors")
@@ -91,14 +87,15 @@ class TensorController {
     Requests.checkQuery(
         request,
         media == Media.OCTET_STREAM
-            ? List.of("dtype", "shape", "ttlSeconds", "name", "scope")
-            : List.of("ttlSeconds", "name", "scope"));
+            ? List.of("dtype", "shape", "ttlSeconds", "name", "scope", "device")
+            : List.of("ttlSeconds", "name", "scope", "device"));
     var terms = Requests.terms(request);
     var options =
         new TensorOptions(
             Requests.label(request, "name"),
             Requests.label(request, "scope"),
-            Requests.lease(request));
+            Requests.lease(request),
+            request.getParameter("device"));
     health.admit();
     var key = request.getHeader("Idempotency-Key");
     TensorInfo info;
@@ -109,7 +106,7 @@ class TensorController {
       info = createOnce(key, request, media, options, terms);
     }
     response.setHeader("Location", "/tensors/" + info.handle());
-    TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info, device);
+    TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info);
   }
 
   private TenantTensors tensors(HttpServletRequest request) {
@@ -243,7 +240,7 @@ class TensorController {
       out.writeStartObject();
       out.writeName("tensors");
       out.writeStartArray();
-      page.tensors().forEach(info -> TensorAnswers.write(out, info, device));
+      page.tensors().forEach(info -> TensorAnswers.write(out, info));
       out.writeEndArray();
       if (page.next() == null) {
         out.writeNullProperty("next");
@@ -277,19 +274,7 @@ class TensorController {
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
     var info = tensors(request).describe(handle);
-    requireDevice(health);
-    TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
-  }
-
-  /**
-   * A tensor of a lost device is no longer there; a device that drains still has all of them.
-   *
-   * @throws Failure.Busy with {@code device-lost}
-   */
-  static void requireDevice(DeviceHealth health) {
-    if (health.isLost()) {
-      health.admit();
-    }
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
 
   @PatchMapping("/tensors/{handle}")
@@ -301,10 +286,8 @@ class TensorController {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    requireDevice(health);
     var lease = Json.read(Requests.body(request, settings.maxBodyBytes()), TensorController::lease);
-    TensorAnswers.send(
-        response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease), device);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, tensors(request).renew(handle, lease));
   }
 
   private static Duration lease(JsonParser parser) {
@@ -356,7 +339,7 @@ class TensorController {
         };
     var ifMatch = request.getHeader("If-Match");
     var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
-    TensorAnswers.send(response, HttpServletResponse.SC_OK, info, device);
+    TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
 
   @DeleteMapping("/tensors/{handle}")

@@ -2,32 +2,52 @@ package dev.athanor.service.run;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.schedule.Scheduler.Phase;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.UUID;
-import org.jspecify.annotations.Nullable;
+import java.util.concurrent.ConcurrentHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Whether the device can be given work, and what its faults mean to a client. */
+/** Whether the devices can be given work, and what their faults mean to a client. */
 public final class DeviceHealth {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceHealth.class);
-  private static final Duration RETRY_ELSEWHERE = Duration.ofSeconds(5);
+
+  private final List<String> devices;
+
+  /** When devices were lost, on the clock of {@link System#nanoTime()}. */
+  private final Map<Integer, Long> lostAt = new ConcurrentHashMap<>();
 
   private volatile boolean tested;
-  private volatile @Nullable Long lostAt;
   private volatile Phase phase = Phase.SERVING;
 
-  /** Whether the device passed its test, answers, and takes new work. */
-  public boolean isReady() {
-    return tested && !isLost() && phase == Phase.SERVING;
+  /**
+   * @param devices their ids
+   */
+  public DeviceHealth(List<String> devices) {
+    this.devices = List.copyOf(devices);
   }
 
-  /** Whether the device is gone for good. */
+  /**
+   * Whether all devices passed their test and answer, and new work is taken in. With one of several
+   * devices lost the others serve what is sent to them, but it had better be sent elsewhere: only a
+   * new process has all of them again.
+   */
+  public boolean isReady() {
+    return tested && lostAt.isEmpty() && phase == Phase.SERVING;
+  }
+
+  /** Whether a device is gone for good. */
+  public boolean isLost(int device) {
+    return lostAt.containsKey(device);
+  }
+
+  /** Whether no device is left. */
   public boolean isLost() {
-    return lostAt != null;
+    return lostAt.size() == devices.size();
   }
 
   /**
@@ -35,8 +55,8 @@ public final class DeviceHealth {
    * until that is due, clients learn what has become of their tensors.
    */
   public boolean isLive(Duration afterLoss) {
-    var at = lostAt;
-    return at == null || System.nanoTime() - at <= afterLoss.toNanos();
+    long now = System.nanoTime();
+    return lostAt.values().stream().allMatch(at -> now - at <= afterLoss.toNanos());
   }
 
   /** The self-test was passed. */
@@ -52,40 +72,27 @@ public final class DeviceHealth {
   /**
    * Lets work in.
    *
-   * @throws Failure.Busy with {@code device-lost} or {@code draining}
+   * @throws Failure.Busy with {@code device-lost} when no device is left, or {@code draining}
    */
   public void admit() {
     if (isLost()) {
-      throw deviceLost();
+      throw Failure.Busy.deviceLost();
     }
     if (phase.compareTo(Phase.REFUSING) >= 0) {
-      throw draining();
+      throw Failure.Busy.draining();
     }
   }
 
-  static Failure deviceLost() {
-    return new Failure.Busy(
-        Code.DEVICE_LOST,
-        "the device no longer answers, and the tensors it held are gone",
-        RETRY_ELSEWHERE);
-  }
-
-  static Failure draining() {
-    return new Failure.Busy(
-        Code.DRAINING, "the service is shutting down and takes no new work", RETRY_ELSEWHERE);
-  }
-
-  /** What to tell a client of a fault; a lost device is remembered. */
-  Failure explain(DeviceException fault) {
+  /** What to tell a client of a fault of a device; one that is lost is remembered. */
+  Failure explain(int device, DeviceException fault) {
     return switch (fault) {
       case DeviceException.OutOfMemory e ->
           new Failure.OutOfDeviceMemory(e.requestedBytes(), e.freeBytes());
       case DeviceException.Lost e -> {
-        if (!isLost()) {
-          LOG.error("the device is lost", e);
-          lostAt = System.nanoTime();
+        if (lostAt.putIfAbsent(device, System.nanoTime()) == null) {
+          LOG.error("{} is lost", devices.get(device), e);
         }
-        yield deviceLost();
+        yield Failure.Busy.deviceLost();
       }
       case DeviceException.KernelFault e -> internal(e);
       case DeviceException.LoadFailed e -> internal(e);

@@ -4,25 +4,55 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.service.tensor.Home;
+import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Allocates memory, and zeroes what is freed before anyone else can receive it. */
-public final class DeviceMemory implements AutoCloseable {
+/** A device's memory: allocates it, and zeroes what is freed before anyone else can receive it. */
+public final class DeviceMemory implements Home, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceMemory.class);
 
+  private final int number;
   private final Device device;
   private final DeviceHealth health;
   private final Stream stream;
   private final ReentrantLock oneAtATime = new ReentrantLock();
   private volatile Runnable makeRoom = () -> {};
 
-  public DeviceMemory(Device device, DeviceHealth health) {
+  /**
+   * The memory of a device.
+   *
+   * @param number of the device in {@code health}
+   */
+  public DeviceMemory(int number, Device device, DeviceHealth health) {
+    this.number = number;
     this.device = device;
     this.health = health;
     stream = device.openStream();
+  }
+
+  @Override
+  public int number() {
+    return number;
+  }
+
+  @Override
+  public String id() {
+    return device.capability().id();
+  }
+
+  @Override
+  public boolean isLost() {
+    return health.isLost(number);
+  }
+
+  /** How much can still be allocated, in bytes. */
+  long free() {
+    var memory = device.memory();
+    return memory.free() + memory.pooled();
   }
 
   /** What to do before an allocation is refused: whatever gives memory back. */
@@ -52,16 +82,30 @@ public final class DeviceMemory implements AutoCloseable {
   }
 
   /** Zeroes memory that no work uses any more and gives it back. */
+  @Override
   public void free(Buffer buffer) {
     oneAtATime.lock();
     try (buffer) {
-      if (!health.isLost()) {
+      if (!isLost()) {
         stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
         stream.synchronize();
       }
     } catch (DeviceException e) {
       // The memory of a device that faults at a fill is lost with it.
-      health.explain(e);
+      health.explain(number, e);
+    } finally {
+      oneAtATime.unlock();
+    }
+  }
+
+  @Override
+  public void read(Buffer buffer, MemorySegment target) {
+    oneAtATime.lock();
+    try {
+      stream.download(buffer, 0, target);
+      stream.synchronize();
+    } catch (DeviceException e) {
+      throw health.explain(number, e);
     } finally {
       oneAtATime.unlock();
     }

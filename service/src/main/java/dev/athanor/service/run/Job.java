@@ -11,6 +11,9 @@ import java.util.Optional;
  */
 interface Job extends AutoCloseable {
 
+  /** The device on which it is done. */
+  int device();
+
   /** What kind of work it is: jobs of one kind are wrongly estimated by the same factor. */
   Object kind();
 

@@ -2,7 +2,6 @@ package dev.athanor.service.run;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.OpDescription.AttributeType;
@@ -10,23 +9,20 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.TensorStore;
 import java.util.ArrayList;
-import java.util.Collections;
+import java.util.Collection;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
+import java.util.function.BiConsumer;
 
 /**
  * The one way to run ops: resolves inputs, plans, takes what is needed, waits for its turn, runs,
@@ -40,53 +36,31 @@ public final class OpRunner {
   /** The label of metrics in place of an op's name. */
   public static final String PIPELINE = "pipeline";
 
-  private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
-
-  private final Planner planner;
-  private final Consumer<Problem> onPlan;
-  private final KernelCache kernels;
-  private final DeviceMemory memory;
+  private final Places places;
+  private final Placement placement;
+  private final BiConsumer<Place, Problem> onPlan;
   private final TensorStore store;
   private final StreamPool streams;
-  private final Metrics metrics;
   private final boolean batchInvariant;
-  private final Map<PlanKey, Plan> plans;
 
   /**
-   * A runner on a device.
+   * A runner on devices.
    *
    * @param onPlan is told of every problem that is planned anew
    */
   public OpRunner(
-      Planner planner,
-      Consumer<Problem> onPlan,
-      KernelCache kernels,
-      DeviceMemory memory,
+      Places places,
+      Placement placement,
+      BiConsumer<Place, Problem> onPlan,
       TensorStore store,
       StreamPool streams,
-      Metrics metrics,
       RunSettings settings) {
-    this.planner = planner;
+    this.places = places;
+    this.placement = placement;
     this.onPlan = onPlan;
-    this.kernels = kernels;
-    this.memory = memory;
     this.store = store;
     this.streams = streams;
-    this.metrics = metrics;
     batchInvariant = settings.batchInvariant();
-    plans =
-        Collections.synchronizedMap(
-            new LinkedHashMap<>(16, 0.75f, true) {
-              @Override
-              protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
-                return size() > settings.plans();
-              }
-            });
-  }
-
-  /** Has all problems planned anew, since there is a winner that was not known. */
-  public void forgetPlans() {
-    plans.clear();
   }
 
   /**
@@ -96,18 +70,60 @@ public final class OpRunner {
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    return run(prepare(call), asked, call.terms());
+    return run(prepare(call, place(call)), asked, call.terms());
+  }
+
+  /** Runs an op on a device of the caller's choice. */
+  Result run(Call call, Place place) {
+    long asked = System.nanoTime();
+    return run(prepare(call, place), asked, call.terms());
+  }
+
+  private Place place(Call call) {
+    var reads = new ArrayList<String>();
+    call.inputs().values().forEach(input -> addHandle(reads, input));
+    var targets = new ArrayList<>(call.outputs().values());
+    if (call.others() != null) {
+      targets.add(call.others());
+    }
+    return place(call.terms(), reads, targets);
+  }
+
+  private Place place(Pipeline pipeline) {
+    var reads = new ArrayList<String>();
+    pipeline.inputs().values().forEach(input -> addHandle(reads, input));
+    pipeline.steps().forEach(step -> reads.addAll(step.inputs().values()));
+    return place(pipeline.terms(), reads, pipeline.outputs().values());
+  }
+
+  private static void addHandle(List<String> reads, Call.Input input) {
+    if (input instanceof Call.Input.Resident(var handle)) {
+      reads.add(handle);
+    }
+  }
+
+  private Place place(Terms terms, List<String> reads, Collection<Target> targets) {
+    var writes = new ArrayList<String>();
+    boolean keeps = false;
+    for (var target : targets) {
+      switch (target.destination()) {
+        case Destination.Into(var handle) -> writes.add(handle);
+        case Destination.Keep _ -> keeps = true;
+        case Destination.Inline _ -> {}
+      }
+    }
+    return placement.ofRun(terms.tenant(), reads, writes, keeps);
   }
 
   /**
-   * How a problem would be computed; nothing runs.
+   * How a problem would be computed on the first device; nothing runs.
    *
    * @param problem its text, as {@link Problem#parse} reads it
    * @throws Failure.Refused when the text is none or the op does not take what it says
    */
   public Plan plan(Op op, String problem) {
     try {
-      return planner.plan(parse(op, problem));
+      return places.first().plan(parse(op, problem));
     } catch (OpException e) {
       throw OpFailures.explain(op.description(), e, "");
     }
@@ -128,7 +144,7 @@ public final class OpRunner {
    */
   public Result run(Pipeline pipeline) {
     long asked = System.nanoTime();
-    var job = prepare(pipeline);
+    var job = prepare(pipeline, place(pipeline));
     try {
       return run(job, asked, pipeline.terms());
     } catch (Failure e) {
@@ -154,16 +170,17 @@ public final class OpRunner {
       var step = job.steps().get(i);
       steps.add(new Result.Step(step.op(), step.plan().kernel(), ran.stepMicros().get(i)));
     }
+    var metrics = job.place().metrics();
     if (ran.company() > 0) {
       job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
     }
-    record(job.steps(), steps, timing);
-    return new Result(steps, job.outputs(), timing);
+    record(metrics, job.steps(), steps, timing);
+    return new Result(job.place().id(), steps, job.outputs(), timing);
   }
 
   /** All that can be refused is refused here, before the device has any work of it. */
-  private StepsJob prepare(Call call) {
-    var job = job(call.terms());
+  private StepsJob prepare(Call call, Place place) {
+    var job = job(place, call.terms());
     try {
       var op = call.op().description();
       var inputs = new HashMap<String, Value>();
@@ -191,7 +208,7 @@ public final class OpRunner {
             }
           });
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
-      Together.of(call.op(), attributes, alone, job.onlyStep(), handles, kernels, this::plan)
+      Together.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
           .ifPresent(job::share);
       job.lock();
       return job;
@@ -205,7 +222,7 @@ public final class OpRunner {
   }
 
   /** The same of a pipeline: the shapes of all steps are known before the first of them runs. */
-  private StepsJob prepare(Pipeline pipeline) {
+  private StepsJob prepare(Pipeline pipeline, Place place) {
     if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MOST_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -213,7 +230,7 @@ public final class OpRunner {
           "there are %d steps; a pipeline has 1 to %d"
               .formatted(pipeline.steps().size(), Pipeline.MOST_STEPS));
     }
-    var job = job(pipeline.terms());
+    var job = job(place, pipeline.terms());
     try {
       var values = new PipelineValues(job, pipeline.inputs());
       for (int i = 0; i < pipeline.steps().size(); i++) {
@@ -255,9 +272,9 @@ public final class OpRunner {
     }
   }
 
-  private StepsJob job(Terms terms) {
+  private StepsJob job(Place place, Terms terms) {
     terms.deadline().check();
-    return new StepsJob(memory, kernels, store.of(terms.tenant()), terms.deadline());
+    return new StepsJob(place, store.of(terms.tenant()), terms.deadline());
   }
 
   private Map<String, Value> step(
@@ -266,26 +283,11 @@ public final class OpRunner {
     var types = new HashMap<String, TensorType>();
     inputs.forEach((name, value) -> types.put(name, value.type()));
     Catalogue.checkInputs(description, types);
-    var plan =
-        plans.computeIfAbsent(
-            new PlanKey(description.name(), Map.copyOf(types), attributes),
-            _ -> {
-              var problem = new Problem(op, types, attributes);
-              var chosen = planner.plan(problem);
-              onPlan.accept(problem);
-              return chosen;
-            });
-    plan.load(kernels); // so that no stream waits for a compiler
+    var place = job.place();
+    var plan = place.plan(op, types, attributes, problem -> onPlan.accept(place, problem));
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(description.name(), plan, dtype, inputs);
-  }
-
-  /** The plan of a problem that has the kernel of this name; the best where none is named. */
-  private Optional<Plan> plan(Problem problem, @Nullable String kernel) {
-    return planner.plans(problem).stream()
-        .filter(plan -> kernel == null || plan.kernel().equals(kernel))
-        .findFirst();
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {
@@ -333,7 +335,8 @@ public final class OpRunner {
   }
 
   /** What all steps share is the op's where there is one, and else the pipeline's. */
-  private void record(List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
+  private static void record(
+      Metrics metrics, List<StepsJob.Step> jobs, List<Result.Step> ran, Result.Timing timing) {
     boolean one = jobs.size() == 1;
     var name = one ? jobs.getFirst().op() : PIPELINE;
     var dtype = one ? jobs.getFirst().dtype() : "none";

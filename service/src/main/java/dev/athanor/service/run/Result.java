@@ -8,10 +8,11 @@ import java.util.Map;
 /**
  * What a call or a pipeline gave.
  *
+ * @param device on which it ran
  * @param steps what ran; one of a call
  * @param outputs in the order of the op's description, or of the pipeline's
  */
-public record Result(List<Step> steps, Map<String, Output> outputs, Timing timing) {
+public record Result(String device, List<Step> steps, Map<String, Output> outputs, Timing timing) {
 
   /**
    * A run of an op.

@@ -21,16 +21,18 @@ public final class SelfTest {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
+  private final Places places;
   private final DeviceHealth health;
 
-  public SelfTest(Catalogue catalogue, OpRunner runner, DeviceHealth health) {
+  public SelfTest(Catalogue catalogue, OpRunner runner, Places places, DeviceHealth health) {
     this.catalogue = catalogue;
     this.runner = runner;
+    this.places = places;
     this.health = health;
   }
 
   /**
-   * Tests the device with {@code matmul}, or the first op there is.
+   * Tests all devices with {@code matmul}, or the first op there is.
    *
    * @return whether it passed; if not, the log says why
    */
@@ -41,7 +43,7 @@ public final class SelfTest {
             .or(() -> catalogue.all().stream().findFirst())
             .orElseThrow(() -> new IllegalStateException("there are no ops on the class path"));
     try {
-      check(op);
+      places.all().forEach(place -> check(op, place));
       health.passed();
       return true;
     } catch (Failure e) {
@@ -52,7 +54,7 @@ public final class SelfTest {
     return false;
   }
 
-  private void check(Op op) {
+  private void check(Op op, Place place) {
     var test =
         op.cases(new Random(SEED), true).stream()
             .min((a, b) -> Long.compare(bytes(a), bytes(b)))
@@ -60,7 +62,8 @@ public final class SelfTest {
                 () -> new IllegalStateException(op.description().name() + " has no cases"));
     var inputs = new HashMap<String, Call.Input>();
     test.inputs().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
-    var result = runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), Terms.OWN));
+    var result =
+        runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), Terms.OWN), place);
     op.reference(test.inputs(), test.attributes())
         .forEach((name, reference) -> {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {
@@ -74,7 +77,7 @@ public final class SelfTest {
                     .formatted(result.kernel(), name, error, tolerance));
           }
         });
-    LOG.info("self-test passed: {}", result.kernel());
+    LOG.info("self-test passed on {}: {}", place.id(), result.kernel());
   }
 
   private static long bytes(Op.Case test) {

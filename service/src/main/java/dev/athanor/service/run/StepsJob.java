@@ -6,7 +6,6 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Deadline;
@@ -18,7 +17,9 @@ import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorOptions;
+import java.lang.foreign.Arena;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -111,13 +112,17 @@ final class StepsJob implements Job {
   private static final double FLOPS_PER_MICRO = 1e8;
   private static final double LAUNCH_MICROS = 10;
 
+  private final Place place;
   private final DeviceMemory memory;
-  private final KernelCache kernels;
   private final TenantTensors tensors;
   private final Deadline deadline;
 
   private final Pins pins;
   private final Map<Value, HostTensor> uploads = new LinkedHashMap<>();
+
+  /** What lies on other devices. */
+  private final Map<Value, Pin> foreign = new LinkedHashMap<>();
+
   private final List<Step> steps = new ArrayList<>();
   private final List<Out> outs = new ArrayList<>();
   private final List<Buffer> temporaries = new ArrayList<>();
@@ -137,9 +142,9 @@ final class StepsJob implements Job {
   private @Nullable Ran ran;
   private @Nullable Together together;
 
-  StepsJob(DeviceMemory memory, KernelCache kernels, TenantTensors tensors, Deadline deadline) {
-    this.memory = memory;
-    this.kernels = kernels;
+  StepsJob(Place place, TenantTensors tensors, Deadline deadline) {
+    this.place = place;
+    memory = place.memory();
     this.tensors = tensors;
     this.deadline = deadline;
     pins = new Pins(tensors);
@@ -167,7 +172,11 @@ final class StepsJob implements Job {
   Value resident(String handle, String field) {
     var pin = pins.read(handle, field);
     var value = new Value(pin.type());
-    value.tensor = pin.tensor();
+    if (pin.home() == memory) {
+      value.tensor = pin.tensor();
+    } else {
+      foreign.put(value, pin);
+    }
     return value;
   }
 
@@ -229,6 +238,11 @@ final class StepsJob implements Job {
 
   // -- on the stream
 
+  @Override
+  public int device() {
+    return place.number();
+  }
+
   /** Estimates are wrong by kernel: each has its own share of the device's peak. */
   @Override
   public Object kind() {
@@ -247,7 +261,11 @@ final class StepsJob implements Job {
 
   @Override
   public long hostBytes() {
-    return inlineBytes + uploads.values().stream().mapToLong(t -> t.type().bytes()).sum();
+    return inlineBytes + bytes(uploads.keySet()) + bytes(foreign.keySet());
+  }
+
+  private static long bytes(Collection<Value> values) {
+    return values.stream().mapToLong(value -> value.type.bytes()).sum();
   }
 
   @Override
@@ -259,6 +277,7 @@ final class StepsJob implements Job {
         value.tensor = temporary(value.type);
         stream.upload(tensor.data(), value.tensor().buffer(), 0);
       });
+      foreign.forEach((value, pin) -> fetch(value, pin, stream));
       marks.set();
       for (int i = 0; i < steps.size(); i++) {
         if (i > 0 && deadline.isSet()) {
@@ -284,6 +303,17 @@ final class StepsJob implements Job {
     }
   }
 
+  /** Copies a tensor from another device, by way of the host. */
+  private void fetch(Value value, Pin pin, Stream stream) {
+    try (var arena = Arena.ofConfined()) {
+      var host = arena.allocate(value.type.bytes(), Long.BYTES);
+      pin.home().read(pin.tensor().buffer(), host);
+      value.tensor = temporary(value.type);
+      stream.upload(host, value.tensor().buffer(), 0);
+      stream.synchronize(); // the copy reads host memory that ends here
+    }
+  }
+
   Ran ran() {
     return Objects.requireNonNull(ran, "it has run");
   }
@@ -298,7 +328,7 @@ final class StepsJob implements Job {
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
     var workspace = workspace(step.plan);
     touched = writesDirectly();
-    step.plan.enqueue(kernels, stream, new Bindings(inputs, results, workspace));
+    step.plan.enqueue(place.kernels(), stream, new Bindings(inputs, results, workspace));
     workspace.ifPresent(buffer -> release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
       for (var value : values) {
@@ -364,9 +394,15 @@ final class StepsJob implements Job {
 
   // -- in company; see Together
 
-  /** Lets the run, of one step, share a launch. */
+  /** Lets the run, of one step, share a launch, unless it takes something from elsewhere. */
   void share(Together with) {
-    together = with;
+    if (foreign.isEmpty()) {
+      together = with;
+    }
+  }
+
+  Place place() {
+    return place;
   }
 
   @Override
@@ -449,7 +485,7 @@ final class StepsJob implements Job {
     var buffer = out.value.tensor().buffer();
     temporaries.remove(buffer);
     return new Result.Output.Resident(
-        Objects.requireNonNull(out.charge).add(out.value.type, buffer, TensorOptions.NONE));
+        Objects.requireNonNull(out.charge).add(out.value.type, memory, buffer, TensorOptions.NONE));
   }
 
   // -- after all

@@ -10,7 +10,6 @@ import dev.athanor.service.schedule.Decision;
 import dev.athanor.service.schedule.Decision.Reason;
 import dev.athanor.service.schedule.Event;
 import dev.athanor.service.schedule.Scheduler;
-import dev.athanor.service.schedule.Scheduler.Load;
 import dev.athanor.service.schedule.Ticket;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,15 +25,16 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Carries out what the {@link Scheduler} decides: a number of streams, each with a thread of its
- * own, and clients that wait for their answers. The streams' threads are platform threads, since
- * calls into a driver block and the emulator computes: neither shall hold up the virtual threads
- * that serve requests.
+ * Carries out what the {@link Scheduler} decides: some streams of each device, all with threads of
+ * their own, and clients that wait for their answers. The streams' threads are platform threads,
+ * since calls into a driver block and the emulator computes: neither shall hold up the virtual
+ * threads that serve requests.
  */
 public final class StreamPool implements AutoCloseable {
 
@@ -42,8 +42,6 @@ public final class StreamPool implements AutoCloseable {
 
   /** How often a client that waits is looked after. */
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
-
-  private static final int DEVICE = 0;
 
   /** A job and whoever waits for it. */
   private static final class Turn {
@@ -73,18 +71,31 @@ public final class StreamPool implements AutoCloseable {
   private long lastId;
 
   private final CompletableFuture<Boolean> drained = new CompletableFuture<>();
-  private final List<BlockingQueue<List<Turn>>> started = new ArrayList<>();
+  private final List<List<BlockingQueue<List<Turn>>>> started = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
-  public StreamPool(Device device, DeviceHealth health, RunSettings settings) {
+  /** Streams of devices, which have the same numbers in {@code health}. */
+  public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;
-    scheduler = new Scheduler(settings.policy(), 1, settings.streams());
-    for (int i = 0; i < settings.streams(); i++) {
-      int number = i;
-      var stream = device.openStream();
-      started.add(new ArrayBlockingQueue<>(1)); // a stream is given work only when it is idle
-      threads.add(
-          Thread.ofPlatform().daemon().name("stream-" + i).start(() -> serve(stream, number)));
+    scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
+    for (int i = 0; i < devices.size(); i++) {
+      var ofDevice = new ArrayList<BlockingQueue<List<Turn>>>();
+      started.add(ofDevice);
+      for (int j = 0; j < settings.streams(); j++) {
+        ofDevice.add(new ArrayBlockingQueue<>(1)); // a stream is given work only when it is idle
+      }
+    }
+    for (int i = 0; i < devices.size(); i++) {
+      for (int j = 0; j < settings.streams(); j++) {
+        int device = i;
+        int number = j;
+        var stream = devices.get(device).openStream();
+        threads.add(
+            Thread.ofPlatform()
+                .daemon()
+                .name("stream-%d-%d".formatted(device, number))
+                .start(() -> serve(stream, device, number)));
+      }
     }
   }
 
@@ -150,14 +161,14 @@ public final class StreamPool implements AutoCloseable {
         job.kind(),
         Math.max(job.cost(), 1),
         job.hostBytes(),
-        DEVICE,
+        job.device(),
         job.batch().orElse(null));
   }
 
   /** What a fault means; a lost device is remembered. */
-  private RuntimeException failure(Throwable fault) {
+  private RuntimeException failure(Turn turn, Throwable fault) {
     return switch (fault) {
-      case DeviceException e -> health.explain(e);
+      case DeviceException e -> health.explain(turn.job.device(), e);
       case RuntimeException e -> e;
       default -> new IllegalStateException(fault);
     };
@@ -183,10 +194,10 @@ public final class StreamPool implements AutoCloseable {
   private void carryOut(Decision decision, List<Runnable> after) {
     switch (decision) {
       case Decision.Admitted _ -> {}
-      case Decision.Started(_, int stream, var tickets) -> {
+      case Decision.Started(int device, int stream, var tickets) -> {
         var launch = tickets.stream().map(this::turn).toList();
         launch.forEach(turn -> turn.started = true);
-        started.get(stream).add(launch);
+        started.get(device).get(stream).add(launch);
       }
       case Decision.Done(var ticket) -> {
         turn(ticket).inTime = true;
@@ -222,9 +233,9 @@ public final class StreamPool implements AutoCloseable {
                   "%d jobs wait for the device already, as much work as may; try again"
                       .formatted(scheduler.load().tickets()),
                   retry);
-          case DRAINING -> DeviceHealth.draining();
+          case DRAINING -> Failure.Busy.draining();
           case DEADLINE_EXCEEDED -> new Failure.TooLate(turn.deadline);
-          case DEVICE_LOST -> DeviceHealth.deviceLost();
+          case DEVICE_LOST -> Failure.Busy.deviceLost();
           case FAULT -> Objects.requireNonNull(turn.fault, "a stream says why it fails");
         },
         after);
@@ -241,12 +252,12 @@ public final class StreamPool implements AutoCloseable {
 
   // -- streams
 
-  private void serve(Stream stream, int number) {
-    var mine = started.get(number);
+  private void serve(Stream stream, int device, int number) {
+    var mine = started.get(device).get(number);
     try (stream) {
-      while (!health.isLost()) {
-        tell(new Event.StreamReady(DEVICE, number));
-        work(stream, number, mine.take());
+      while (!health.isLost(device)) {
+        tell(new Event.StreamReady(device, number));
+        work(stream, device, number, mine.take());
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
@@ -254,24 +265,24 @@ public final class StreamPool implements AutoCloseable {
   }
 
   /** The clients' threads see the outcome last, when all is given back. */
-  private void work(Stream stream, int number, List<Turn> launch) {
+  private void work(Stream stream, int device, int number, List<Turn> launch) {
     long began = System.nanoTime();
     if (launch.size() == 1 || !together(stream, launch)) {
       launch.forEach(turn -> alone(stream, turn));
     }
     long took = System.nanoTime() - began;
     var failed = launch.stream().filter(turn -> turn.fault != null).toList();
-    if (health.isLost()) {
+    if (health.isLost(device)) {
       launch.forEach(turn -> turn.job.close());
-      tell(new Event.DeviceLost(DEVICE));
+      tell(new Event.DeviceLost(device));
       return;
     }
     if (failed.size() == launch.size()) {
       launch.forEach(turn -> turn.job.close());
-      tell(new Event.Faulted(DEVICE, number));
+      tell(new Event.Faulted(device, number));
       return;
     }
-    tell(new Event.Finished(DEVICE, number, took));
+    tell(new Event.Finished(device, number, took));
     launch.forEach(turn -> end(stream, turn));
   }
 
@@ -295,7 +306,7 @@ public final class StreamPool implements AutoCloseable {
       turn.job.run(stream);
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      fail(turn, failure(e));
+      fail(turn, failure(turn, e));
     }
   }
 
@@ -316,7 +327,7 @@ public final class StreamPool implements AutoCloseable {
       }
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      fault = failure(e);
+      fault = failure(turn, e);
     }
     if (fault != null) {
       turn.answer.completeExceptionally(fault);
@@ -336,10 +347,10 @@ public final class StreamPool implements AutoCloseable {
 
   // -- what is there
 
-  private Load load() {
+  private <T> T ask(Function<Scheduler, T> question) {
     lock.lock();
     try {
-      return scheduler.load();
+      return question.apply(scheduler);
     } finally {
       lock.unlock();
     }
@@ -347,17 +358,32 @@ public final class StreamPool implements AutoCloseable {
 
   /** How many jobs wait. */
   public int waiting() {
-    return load().tickets();
+    return ask(Scheduler::load).tickets();
   }
 
-  /** How many streams there are. */
-  public int count() {
-    return started.size();
+  /** How many jobs wait for a device. */
+  public int waiting(int device) {
+    return ask(s -> s.pinned(device));
+  }
+
+  /** How many streams each device has. */
+  public int perDevice() {
+    return started.getFirst().size();
   }
 
   /** How many streams are at work. */
   public int busy() {
-    return load().busy();
+    return ask(Scheduler::load).busy();
+  }
+
+  /** How many streams of a device are at work. */
+  public int busy(int device) {
+    return ask(s -> s.busy(device));
+  }
+
+  /** The device that would be done first with something new; the first where none is left. */
+  int quietest() {
+    return ask(s -> s.quietest(System.nanoTime() - origin)).orElse(0);
   }
 
   // -- the end

@@ -4,9 +4,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
-import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
-import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
@@ -41,24 +39,18 @@ final class Together {
    * @param shared the handles of the other inputs
    */
   private record Key(
+      int device,
       String op,
       Attributes attributes,
       @Nullable String kernel,
       Map<String, TensorType> rows,
       Map<String, String> shared) {}
 
-  /** Plans a problem, with the kernel of this name unless it is null. */
-  @FunctionalInterface
-  interface Plans {
-    Optional<Plan> plan(Problem problem, @Nullable String kernel);
-  }
-
   private final Op op;
   private final Attributes attributes;
   private final @Nullable String kernel;
   private final Rows rows;
-  private final KernelCache kernels;
-  private final Plans planner;
+  private final Place place;
   private final Ticket.Batch batch;
 
   private Together(
@@ -66,15 +58,13 @@ final class Together {
       Attributes attributes,
       @Nullable String kernel,
       Rows rows,
-      KernelCache kernels,
-      Plans planner,
+      Place place,
       Ticket.Batch batch) {
     this.op = op;
     this.attributes = attributes;
     this.kernel = kernel;
     this.rows = rows;
-    this.kernels = kernels;
-    this.planner = planner;
+    this.place = place;
     this.batch = batch;
   }
 
@@ -83,6 +73,7 @@ final class Together {
    *
    * @param kernel that the launch must have; null for any
    * @param handles of the inputs that are resident
+   * @param place on which it runs
    * @return empty when it cannot, or had better not
    */
   static Optional<Together> of(
@@ -91,8 +82,7 @@ final class Together {
       @Nullable String kernel,
       StepsJob.Step step,
       Map<String, String> handles,
-      KernelCache kernels,
-      Plans planner) {
+      Place place) {
     var types = new HashMap<String, TensorType>();
     step.inputs().forEach((name, value) -> types.put(name, value.type()));
     return op.rows(types, attributes)
@@ -115,10 +105,10 @@ final class Together {
           if (bytes > MOST_BYTES) {
             return Optional.empty();
           }
-          var key = new Key(op.description().name(), attributes, kernel, row, shared);
+          var key =
+              new Key(place.number(), op.description().name(), attributes, kernel, row, shared);
           return Optional.of(
-              new Together(
-                  op, attributes, kernel, rows, kernels, planner, new Ticket.Batch(key, count)));
+              new Together(op, attributes, kernel, rows, place, new Ticket.Batch(key, count)));
         });
   }
 
@@ -147,18 +137,18 @@ final class Together {
       long count = jobs.stream().mapToLong(job -> rows(input(job, name))).sum();
       types.put(name, withRows(input(head, name).type(), count));
     }
-    var found = planner.plan(new Problem(op, types, attributes), kernel);
+    var found = place.plan(new Problem(op, types, attributes), kernel);
     if (found.isEmpty()) {
       return false;
     }
     var plan = found.get();
-    plan.load(kernels);
+    plan.load(place.kernels());
     try (var marks = new Marks(stream)) {
       var inputs = inputs(stream, jobs, types);
       marks.set();
       var outputs = new HashMap<String, DeviceTensor>();
       plan.outputs().forEach((name, type) -> outputs.put(name, head.temporary(type)));
-      plan.enqueue(kernels, stream, new Bindings(inputs, outputs, head.workspace(plan)));
+      plan.enqueue(place.kernels(), stream, new Bindings(inputs, outputs, head.workspace(plan)));
       marks.set();
       outputs.forEach((name, all) -> {
         long at = 0;

@@ -25,12 +25,12 @@ public final class Transfers {
     DOWNLOAD
   }
 
-  private final DeviceMemory memory;
+  private final Placement placement;
   private final TensorStore store;
   private final StreamPool streams;
 
-  public Transfers(DeviceMemory memory, TensorStore store, StreamPool streams) {
-    this.memory = memory;
+  public Transfers(Placement placement, TensorStore store, StreamPool streams) {
+    this.placement = placement;
     this.store = store;
     this.streams = streams;
   }
@@ -46,22 +46,36 @@ public final class Transfers {
    * @param charge its share of the quota, of the right size; given back when this fails
    */
   public TensorInfo create(HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
-    var job = new Create(tensor, charge, options);
+    Place place;
+    try {
+      place = placement.ofTensor(terms.tenant(), tensor.type().bytes(), options.device());
+    } catch (RuntimeException e) {
+      charge.close();
+      throw e;
+    }
+    var job = new Create(tensor, charge, options, place.memory());
     streams.run(job, terms);
     return Objects.requireNonNull(job.info);
   }
 
-  private final class Create implements Job {
+  private static final class Create implements Job {
     private final HostTensor tensor;
     private final Charge charge;
     private final TensorOptions options;
+    private final DeviceMemory memory;
     private @Nullable Buffer buffer;
     private @Nullable TensorInfo info;
 
-    Create(HostTensor tensor, Charge charge, TensorOptions options) {
+    Create(HostTensor tensor, Charge charge, TensorOptions options, DeviceMemory memory) {
       this.tensor = tensor;
       this.charge = charge;
       this.options = options;
+      this.memory = memory;
+    }
+
+    @Override
+    public int device() {
+      return memory.number();
     }
 
     @Override
@@ -89,7 +103,7 @@ public final class Transfers {
 
     @Override
     public void commit(Stream stream) {
-      info = charge.add(tensor.type(), Objects.requireNonNull(buffer), options);
+      info = charge.add(tensor.type(), memory, Objects.requireNonNull(buffer), options);
     }
 
     @Override
@@ -147,6 +161,11 @@ public final class Transfers {
     Replace(Pin pin, HostTensor contents) {
       this.pin = pin;
       this.contents = contents;
+    }
+
+    @Override
+    public int device() {
+      return pin.home().number();
     }
 
     @Override
@@ -250,6 +269,11 @@ public final class Transfers {
   }
 
   private record Read(Pin pin, long offset, MemorySegment target) implements Job {
+    @Override
+    public int device() {
+      return pin.home().number();
+    }
+
     @Override
     public Object kind() {
       return Direction.DOWNLOAD;

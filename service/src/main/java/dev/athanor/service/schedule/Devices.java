@@ -82,7 +82,12 @@ final class Devices {
 
   /** How many streams have a launch under way. */
   int busy() {
-    return (int) slots.stream().flatMap(List::stream).filter(slot -> slot.run != null).count();
+    return IntStream.range(0, count()).map(this::busy).sum();
+  }
+
+  /** How many streams of a device have a launch under way. */
+  int busy(int device) {
+    return (int) slots.get(device).stream().filter(slot -> slot.run != null).count();
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.athanor.service.schedule;
 
 import static dev.athanor.service.schedule.Ticket.atLeast;
+import static java.util.Comparator.comparingLong;
 
 import dev.athanor.service.schedule.Decision.Reason;
 import dev.athanor.service.schedule.Devices.Run;
@@ -9,6 +10,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.TreeSet;
 
 /**
@@ -108,6 +110,34 @@ public final class Scheduler {
 
   public Load load() {
     return new Load(waiting.tickets(), waiting.cost(), waiting.hostBytes(), devices.busy());
+  }
+
+  /** How many tickets wait for a device and no other. */
+  public int pinned(int device) {
+    return waiting.pinned(device);
+  }
+
+  /** How many streams of a device have a launch under way. */
+  public int busy(int device) {
+    return devices.busy(device);
+  }
+
+  /**
+   * The device on which something new would wait the least: one that has an idle stream, or else,
+   * by the estimates, the first to have one. Empty when no device is left.
+   */
+  public OptionalInt quietest(long nanos) {
+    now = Math.max(now, nanos);
+    return devices
+        .idle(Ticket.ANY, now)
+        .map(slot -> slot.device)
+        .or(() ->
+            devices
+                .usable(Ticket.ANY)
+                .boxed()
+                .min(comparingLong(d -> devices.delay(d, waiting.cost(d), now))))
+        .map(OptionalInt::of)
+        .orElse(OptionalInt.empty());
   }
 
   /** When there is something to decide even if nothing happens; {@link Ticket#NEVER} if nothing. */

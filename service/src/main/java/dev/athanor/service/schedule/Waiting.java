@@ -13,12 +13,14 @@ final class Waiting {
   private final Policy policy;
   private final List<Band> bands = new ArrayList<>();
   private final TreeSet<Entry> rising = new TreeSet<>(Entry.BY_RISE);
+  private final int[] pinned;
   private int tickets;
   private long cost;
   private long hostBytes;
 
   Waiting(Policy policy, int devices) {
     this.policy = policy;
+    pinned = new int[devices];
     for (int band = 1; band <= policy.bands(); band++) {
       bands.add(new Band(policy, devices));
     }
@@ -51,7 +53,7 @@ final class Waiting {
 
   void add(Entry entry) {
     place(entry);
-    tickets++;
+    count(entry, 1);
     cost += entry.cost;
     hostBytes += entry.ticket.hostBytes();
   }
@@ -63,9 +65,17 @@ final class Waiting {
 
   private void forget(Entry entry) {
     rising.remove(entry);
-    tickets--;
+    count(entry, -1);
     cost -= entry.cost;
     hostBytes -= entry.ticket.hostBytes();
+  }
+
+  private void count(Entry entry, int change) {
+    tickets += change;
+    int device = entry.ticket.device();
+    if (device != Ticket.ANY) {
+      pinned[device] += change;
+    }
   }
 
   /** Takes out the next launch for a device; nothing when nothing waits that may run there. */
@@ -116,6 +126,16 @@ final class Waiting {
       sum += Math.ceilDiv(before.cost(Ticket.ANY, urgency), devices);
     }
     return sum;
+  }
+
+  /** How many wait for this device and no other. */
+  int pinned(int device) {
+    return pinned[device];
+  }
+
+  /** The device time of those that wait for this device and no other. */
+  long cost(int device) {
+    return bands.stream().mapToLong(band -> band.cost(device, Band.MOST_URGENCY)).sum();
   }
 
   int tickets() {

@@ -38,6 +38,11 @@ public final class Pin implements AutoCloseable {
     return entry.type;
   }
 
+  /** The device on which it lies. */
+  public Home home() {
+    return entry.home;
+  }
+
   /** Another pin of the same tensor, even if it was deleted meanwhile. */
   public Pin again() {
     return store.pinAgain(entry);

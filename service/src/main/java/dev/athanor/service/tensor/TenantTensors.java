@@ -8,7 +8,10 @@ import dev.athanor.service.tensor.TensorStore.End;
 import dev.athanor.service.tensor.TensorStore.Entry;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +28,7 @@ public final class TenantTensors {
 
   // guarded by the store's monitor
   private final TreeMap<Long, Entry> byAge = new TreeMap<>();
+  private final Map<Home, Long> bytesAt = new HashMap<>();
   private long chargedBytes;
   private int charged;
 
@@ -56,9 +60,10 @@ public final class TenantTensors {
     /**
      * Makes a tensor resident. The store owns the buffer and the share from now on.
      *
+     * @param home the device of the buffer
      * @param buffer of {@code type.bytes()} bytes, as many as the share has
      */
-    public TensorInfo add(TensorType type, Buffer buffer, TensorOptions options) {
+    public TensorInfo add(TensorType type, Home home, Buffer buffer, TensorOptions options) {
       return store.guarded(() -> {
         open = false; // given back when the buffer is
         var lease = options.lease() == null ? store.settings.lease() : options.lease();
@@ -68,12 +73,14 @@ public final class TenantTensors {
                 store.handles.next(),
                 options,
                 type,
+                home,
                 buffer,
                 store.nextSequence(),
                 store.clock.instant(),
                 lease);
         store.put(entry);
         byAge.put(entry.sequence, entry);
+        bytesAt.merge(home, type.bytes(), Long::sum);
         return entry.info();
       });
     }
@@ -130,6 +137,31 @@ public final class TenantTensors {
     }
     chargedBytes += bytes;
     charged += count;
+  }
+
+  // -- place
+
+  /**
+   * Where tensors lie, by how much of them does.
+   *
+   * @param handles of which those that are unknown do not count
+   */
+  public Map<Home, Long> homes(Collection<String> handles) {
+    return store.guarded(() -> {
+      var bytes = new HashMap<Home, Long>();
+      for (var handle : handles) {
+        var entry = own(handle);
+        if (entry != null) {
+          bytes.merge(entry.home, entry.type.bytes(), Long::sum);
+        }
+      }
+      return bytes;
+    });
+  }
+
+  /** Where the tenant's tensors lie, by how much of them does. */
+  public Map<Home, Long> homes() {
+    return store.guarded(() -> Map.copyOf(bytesAt));
   }
 
   // -- life
@@ -215,7 +247,10 @@ public final class TenantTensors {
     return store.guarded(() -> {
       var now = store.clock.instant();
       Predicate<Entry> wanted =
-          entry -> !entry.hasExpired(now) && (scope == null || scope.equals(entry.options.scope()));
+          entry ->
+              !entry.hasExpired(now)
+                  && !entry.home.isLost()
+                  && (scope == null || scope.equals(entry.options.scope()));
       var older = after == null ? byAge : byAge.headMap(sequenceOf(after), false);
       var page = new ArrayList<TensorInfo>();
       for (var entry : older.descendingMap().values()) {
@@ -247,6 +282,7 @@ public final class TenantTensors {
 
   void forget(Entry entry) {
     byAge.remove(entry.sequence);
+    bytesAt.merge(entry.home, -entry.type.bytes(), Long::sum);
   }
 
   private @Nullable Entry own(String handle) {
@@ -276,6 +312,9 @@ public final class TenantTensors {
     var remember = store.settings.remember();
     var entry = own(handle);
     if (entry != null && !entry.hasExpired(now)) {
+      if (entry.home.isLost()) {
+        throw Failure.Busy.deviceLost();
+      }
       return entry;
     }
     var tombstone = tombstone(handle);

@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A resident tensor as it was when asked for.
  *
+ * @param device on which it lies
  * @param version counts the writes in place; 1 at first
  * @param expiresAt when it goes if nobody uses it; null when it stays until it is deleted
  */
@@ -15,6 +16,7 @@ public record TensorInfo(
     @Nullable String name,
     @Nullable String scope,
     TensorType type,
+    String device,
     long version,
     Instant createdAt,
     @Nullable Instant expiresAt) {}

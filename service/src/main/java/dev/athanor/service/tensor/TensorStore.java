@@ -12,18 +12,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.StampedLock;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tensors that are resident on the device: how long they stay, and when their memory is given
+ * The tensors that are resident on the devices: how long they stay, and when their memory is given
  * back. Clients reach them as {@link TenantTensors}. Work on a tensor holds a {@link Pin}; what is
  * pinned is never freed, and nothing that lives is ever evicted.
  */
 public final class TensorStore {
 
   private static final int MOST_REMEMBERED = 100_000;
+
+  /** What lies on a device; guarded by the store's monitor. */
+  private static final class Usage {
+    int tensors;
+    long bytes;
+  }
 
   /** How a tensor went. */
   enum End {
@@ -39,6 +44,7 @@ public final class TensorStore {
     final String handle;
     final TensorOptions options;
     final TensorType type;
+    final Home home;
     final Buffer buffer;
     final long sequence;
     final Instant createdAt;
@@ -57,6 +63,7 @@ public final class TensorStore {
         String handle,
         TensorOptions options,
         TensorType type,
+        Home home,
         Buffer buffer,
         long sequence,
         Instant now,
@@ -65,6 +72,7 @@ public final class TensorStore {
       this.handle = handle;
       this.options = options;
       this.type = type;
+      this.home = home;
       this.buffer = buffer;
       this.sequence = sequence;
       this.createdAt = now;
@@ -82,6 +90,7 @@ public final class TensorStore {
           options.name(),
           options.scope(),
           type,
+          home.id(),
           version,
           createdAt,
           lease.isZero() ? null : lastUse.plus(lease));
@@ -91,22 +100,18 @@ public final class TensorStore {
   final Handles handles;
   final TensorSettings settings;
   final Clock clock;
-  private final Consumer<Buffer> free;
 
   private final ReentrantLock monitor = new ReentrantLock();
   private final Map<Tenant, TenantTensors> tenants = new HashMap<>();
   private final Map<String, Entry> entries = new HashMap<>();
   private final LinkedHashMap<String, Tombstone> tombstones = new LinkedHashMap<>();
+  private final Map<Home, Usage> usage = new HashMap<>();
   private long sequence;
 
-  /**
-   * @param free gives memory back that no work holds any more
-   */
-  public TensorStore(Handles handles, TensorSettings settings, Clock clock, Consumer<Buffer> free) {
+  public TensorStore(Handles handles, TensorSettings settings, Clock clock) {
     this.handles = handles;
     this.settings = settings;
     this.clock = clock;
-    this.free = free;
   }
 
   /** The tensors of one tenant, and nobody else's. */
@@ -176,12 +181,22 @@ public final class TensorStore {
     release(freed);
   }
 
-  /** How many tensors are resident, those that wait for their last work included. */
+  /** How many tensors lie on a device, those that wait for their last work included. */
+  public int count(Home home) {
+    return guarded(() -> usage(home).tensors);
+  }
+
+  /** The bytes of the tensors on a device. */
+  public long bytes(Home home) {
+    return guarded(() -> usage(home).bytes);
+  }
+
+  /** How many tensors count against quotas: those on all devices and those on their way there. */
   public int count() {
     return guarded(() -> tenants.values().stream().mapToInt(TenantTensors::charged).sum());
   }
 
-  /** The bytes of the resident tensors. */
+  /** Their bytes. */
   public long bytes() {
     return guarded(() -> tenants.values().stream().mapToLong(TenantTensors::chargedBytes).sum());
   }
@@ -205,8 +220,15 @@ public final class TensorStore {
     return ++sequence;
   }
 
+  private Usage usage(Home home) {
+    return usage.computeIfAbsent(home, _ -> new Usage());
+  }
+
   void put(Entry entry) {
     entries.put(entry.handle, entry);
+    var there = usage(entry.home);
+    there.tensors++;
+    there.bytes += entry.type.bytes();
   }
 
   /** Takes tensors out; answers those that no work holds. What has expired stays expired. */
@@ -238,8 +260,11 @@ public final class TensorStore {
   /** Outside the monitor, since giving memory back waits for the device. */
   void release(List<Entry> idle) {
     for (var entry : idle) {
-      free.accept(entry.buffer);
+      entry.home.free(entry.buffer);
       guarded(() -> {
+        var there = usage(entry.home);
+        there.tensors--;
+        there.bytes -= entry.type.bytes();
         entry.owner.refund(entry.type.bytes());
         return true;
       });

@@ -67,7 +67,7 @@ class CommandLineTest {
       delimiter = '|',
       textBlock =
           """
-          serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, emulator, cuda or cuda:N
+          serve --device tpu | athanor serve: --device: tpu is no device; it may be auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by commas
           serve --port 70000 | athanor serve: --port: 70000 is no port; ports are 0 to 65535
           serve --grpc-port 70000 | athanor serve: --grpc-port: 70000 is no port; ports are 0 to 65535
           serve --config /no/such.yaml | athanor serve: --config: there is no readable file /no/such.yaml
@@ -85,7 +85,7 @@ class CommandLineTest {
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
-          verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, cuda and cuda:N
+          verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, emulator:N, cuda and cuda:N
           verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
           verify --suite everything | athanor verify: Invalid value for option '--suite': expected one of [ops, isa, all] (case-sensitive) but was 'everything'
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is

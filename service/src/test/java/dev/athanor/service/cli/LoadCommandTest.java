@@ -148,7 +148,8 @@ class LoadCommandTest {
     assertThat(run.err())
         .isEqualTo(
             "athanor load: the service ended at its start: athanor serve: --device: tpu is no device;"
-                + " it may be auto, emulator, cuda or cuda:N%n".formatted());
+                + " it may be auto, all, or one or more of emulator, emulator:N, cuda and cuda:N,"
+                + " separated by commas%n".formatted());
     assertThat(run.status()).isEqualTo(1);
   }
 }

@@ -33,8 +33,7 @@ class CallsTest {
       new TensorStore(
           new Handles("test"),
           new TensorSettings(1000, 10, Duration.ofHours(1), Duration.ofHours(1)),
-          Clock.systemUTC(),
-          _ -> {});
+          Clock.systemUTC());
 
   private static Call call(Map<String, Object> parameters, Terms terms, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
@@ -87,7 +86,8 @@ class CallsTest {
   @Test
   void anInferenceSaysHowLongItTook() {
     var timing = new Result.Timing(1.04, 2, 3, 4, 10.26);
-    var result = new Result(List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing);
+    var result =
+        new Result("emulator:0", List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing);
     assertThat(Inference.of(result).parameters())
         .isEqualTo(
             Map.of(

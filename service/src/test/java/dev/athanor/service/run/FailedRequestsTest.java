@@ -94,7 +94,8 @@ class FailedRequestsTest {
     }
 
     private String create(TensorType type, @Nullable Duration lease) {
-      return rig.create(numbers(type), new TensorOptions(null, null, lease), terms()).handle();
+      return rig.create(numbers(type), new TensorOptions(null, null, lease, null), terms())
+          .handle();
     }
 
     State state() {

@@ -32,6 +32,7 @@ public final class FakeDevice implements Device {
   /** What is larger is not kept for the next. */
   private static final long MOST_POOLED = 1 << 16;
 
+  private final String id;
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
@@ -43,10 +44,18 @@ public final class FakeDevice implements Device {
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
 
+  public FakeDevice() {
+    this(0);
+  }
+
+  /** One of several. */
+  public FakeDevice(int number) {
+    id = "fake:" + number;
+  }
+
   @Override
   public Capability capability() {
-    return new Capability(
-        "fake:0", "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MEMORY);
+    return new Capability(id, "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MEMORY);
   }
 
   /** The next work of any stream fails; null takes that back. */
@@ -123,6 +132,10 @@ public final class FakeDevice implements Device {
       }
     }
 
+    FakeDevice device() {
+      return FakeDevice.this;
+    }
+
     MemorySegment slice(long offset, long bytes) {
       if (!open.contains(this)) {
         throw new IllegalStateException("the buffer is closed");
@@ -193,7 +206,11 @@ public final class FakeDevice implements Device {
     }
 
     private MemorySegment slice(Buffer buffer, long offset, long bytes) {
-      return ((FakeBuffer) buffer).slice(offset, bytes);
+      var fake = (FakeBuffer) buffer;
+      if (fake.device() != FakeDevice.this) {
+        throw new IllegalArgumentException("the buffer is another device's");
+      }
+      return fake.slice(offset, bytes);
     }
 
     @Override

@@ -21,7 +21,7 @@ public class Fakes {
   @Bean
   @Primary
   DeviceFactory fakeFactory(FakeDevice device) {
-    return _ -> new Devices.Opened(device, "tests need no other");
+    return _ -> List.of(new Devices.Opened(device, "tests need no other"));
   }
 
   @Bean

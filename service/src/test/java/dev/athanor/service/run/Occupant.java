@@ -9,6 +9,11 @@ final class Occupant implements Job {
   final CountDownLatch end = new CountDownLatch(1);
 
   @Override
+  public int device() {
+    return 0;
+  }
+
+  @Override
   public Object kind() {
     return "occupant";
   }

@@ -14,19 +14,21 @@ import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.springframework.util.unit.DataSize;
 
-/** A device and all that is needed to run ops on it, put together without Spring. */
+/** Devices and all that is needed to run ops on them, put together without Spring. */
 final class Rig implements AutoCloseable {
 
   final TestClock clock = new TestClock();
   final SimpleMeterRegistry registry = new SimpleMeterRegistry();
-  private final Device device;
-  private final Planner planner;
-  final DeviceHealth health = new DeviceHealth();
+  final DeviceHealth health;
+  final Places places;
   final DeviceMemory memory;
   final TensorStore store;
   final StreamPool pool;
+  private final Placement placement;
   final OpRunner runner;
   final Transfers transfers;
 
@@ -36,14 +38,40 @@ final class Rig implements AutoCloseable {
    * @param queue how many jobs may wait
    */
   Rig(Device device, Planner planner, int streams, int queue, TensorSettings tensors) {
-    memory = new DeviceMemory(device, health);
-    store = new TensorStore(new Handles(""), tensors, clock, memory::free);
-    memory.onShortage(store::sweep);
-    pool = new StreamPool(device, health, settings(streams, queue, true));
-    this.device = device;
-    this.planner = planner;
+    this(List.of(device), planner, streams, queue, tensors);
+  }
+
+  /**
+   * A service with several devices, of which all have one planner.
+   *
+   * @param queue how many jobs may wait
+   */
+  Rig(
+      List<? extends Device> devices,
+      Planner planner,
+      int streams,
+      int queue,
+      TensorSettings tensors) {
+    health = new DeviceHealth(devices.stream().map(one -> one.capability().id()).toList());
+    var all = new ArrayList<Place>();
+    for (var device : devices) {
+      all.add(
+          new Place(
+              device,
+              new DeviceMemory(all.size(), device, health),
+              planner,
+              new KernelCache(device),
+              new Metrics(registry, device.capability().id(), new MetricsSettings(false)),
+              100));
+    }
+    places = new Places(all);
+    memory = places.first().memory();
+    store = new TensorStore(new Handles(""), tensors, clock);
+    places.onShortage(store::sweep);
+    pool = new StreamPool(List.copyOf(devices), health, settings(streams, queue, true));
+    placement = new Placement(places, store, pool);
     runner = runner(true);
-    transfers = new Transfers(memory, store, pool);
+    transfers = new Transfers(placement, store, pool);
   }
 
   private static RunSettings settings(int streams, int queue, boolean batchInvariant) {
@@ -62,14 +90,7 @@ final class Rig implements AutoCloseable {
   /** Another runner on the same streams. */
   OpRunner runner(boolean batchInvariant) {
     return new OpRunner(
-        planner,
-        _ -> {},
-        new KernelCache(device),
-        memory,
-        store,
-        pool,
-        new Metrics(registry, device.capability().id(), new MetricsSettings(false)),
-        settings(1, 1, batchInvariant));
+        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant));
   }
 
   /** Makes a tensor resident. */
@@ -81,6 +102,6 @@ final class Rig implements AutoCloseable {
   @Override
   public void close() {
     pool.close();
-    memory.close();
+    places.all().forEach(place -> place.memory().close());
   }
 }

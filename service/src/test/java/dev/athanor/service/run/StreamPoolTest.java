@@ -29,14 +29,14 @@ import org.springframework.util.unit.DataSize;
 class StreamPoolTest {
 
   private final FakeDevice device = new FakeDevice();
-  private final DeviceHealth health = new DeviceHealth();
+  private final DeviceHealth health = new DeviceHealth(List.of("fake:0"));
   private final List<String> log = Collections.synchronizedList(new ArrayList<>());
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
   private StreamPool pool = pool(Duration.ZERO);
 
   private StreamPool pool(Duration grace) {
     return new StreamPool(
-        device,
+        List.of(device),
         health,
         new RunSettings(
             1,
@@ -66,6 +66,11 @@ class StreamPoolTest {
 
     Held(String name) {
       this.name = name;
+    }
+
+    @Override
+    public int device() {
+      return 0;
     }
 
     @Override

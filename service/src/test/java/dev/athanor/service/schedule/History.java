@@ -94,6 +94,9 @@ final class History {
     var load = scheduler.load();
     long wake = scheduler.wake();
     return Map.of(
+        "first", load(0),
+        "quietest",
+            scheduler.quietest(0).stream().mapToObj(Integer::toString).findFirst().orElse("none"),
         "ready", Boolean.toString(scheduler.isReady()),
         "phase", scheduler.phase().toString(),
         "wake", wake == Ticket.NEVER ? "never" : Long.toString(wake),
@@ -101,6 +104,11 @@ final class History {
         "cost", Long.toString(load.cost()),
         "bytes", Long.toString(load.hostBytes()),
         "busy", Integer.toString(load.busy()));
+  }
+
+  /** What waits for a device and no other, and how many of its streams are at work. */
+  private String load(int device) {
+    return scheduler.pinned(device) + "/" + scheduler.busy(device);
   }
 
   private static Event event(String[] words) {

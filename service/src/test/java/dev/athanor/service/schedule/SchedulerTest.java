@@ -425,6 +425,25 @@ class SchedulerTest {
             0   ready 0/0           | start 0/0: 1
             """),
         arguments(
+            "the quietest device has an idle stream, or else the least before the next",
+            """
+            policy devices=2
+            0   ready 0/0                    |
+            is  first=0/0 quietest=0
+            0   submit 1 device=0            | admit; start 0/0: 1
+            is  first=0/1 quietest=1
+            0   ready 1/0                    |
+            is  quietest=1
+            500 submit 2 device=1 cost=50    | admit; start 1/0: 2
+            is  first=0/1 quietest=0
+            501 submit 3 device=0 cost=100   | admit
+            is  first=1/1 quietest=1
+            502 lost 1                       | fail 2 device-lost
+            is  first=1/1 quietest=0
+            503 lost 0                       | fail 1 device-lost; fail 3 device-lost
+            is  first=0/0 quietest=none
+            """),
+        arguments(
             "of devices with idle streams the one with the least to do gets a free ticket",
             """
             policy devices=2 streams=2

@@ -8,6 +8,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.TestClock;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -89,6 +90,35 @@ class TensorStoreModelTest {
     }
   }
 
+  /** Where all tensors lie. */
+  private static final Home HOME =
+      new Home() {
+        @Override
+        public int number() {
+          return 0;
+        }
+
+        @Override
+        public String id() {
+          return "fake:0";
+        }
+
+        @Override
+        public boolean isLost() {
+          return false;
+        }
+
+        @Override
+        public void read(Buffer buffer, MemorySegment target) {
+          throw new AssertionError("nobody reads");
+        }
+
+        @Override
+        public void free(Buffer buffer) {
+          buffer.close();
+        }
+      };
+
   /** What the model knows of a tensor. */
   private static final class Known {
     final int owner;
@@ -140,6 +170,7 @@ class TensorStoreModelTest {
           null,
           scope,
           TensorType.of(DType.U8, memory.bytes),
+          HOME.id(),
           version,
           createdAt,
           lease.isZero() ? null : lastUse.plus(lease));
@@ -169,7 +200,7 @@ class TensorStoreModelTest {
       settings =
           new TensorSettings(
               between(30, 200), between(2, 12), seconds(between(5, 20)), seconds(between(1, 15)));
-      store = new TensorStore(new Handles(""), settings, clock, Buffer::close);
+      store = new TensorStore(new Handles(""), settings, clock);
       for (int i = 0; i < TENANTS; i++) {
         tenants.add(store.of(new Tenant("tenant" + i)));
       }
@@ -247,7 +278,7 @@ class TensorStoreModelTest {
       var scope = random.nextBoolean() ? "s" + random.nextInt(2) : null;
       var lease = random.nextInt(3) == 0 ? null : seconds(between(0, 12));
       var type = TensorType.of(DType.U8, open.bytes);
-      var info = open.charge.add(type, memory, new TensorOptions(null, scope, lease));
+      var info = open.charge.add(type, HOME, memory, new TensorOptions(null, scope, lease, null));
       open.charge.close(); // which does nothing any more
       var known =
           new Known(

@@ -1,0 +1,93 @@
+package dev.athanor.service.rest;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.equalTo;
+
+import dev.athanor.service.TestService;
+import io.restassured.RestAssured;
+import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.specification.RequestSpecification;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** One service, two emulators. */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator,emulator:1",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class SeveralDevicesTest {
+
+  @LocalServerPort int port;
+
+  private RequestSpecification given() {
+    return RestAssured.given()
+        .spec(
+            new RequestSpecBuilder()
+                .setBaseUri("http://127.0.0.1")
+                .setPort(port)
+                .addFilter(new OpenApiFilter())
+                .build());
+  }
+
+  private RequestSpecification json(String body) {
+    return given().contentType("application/json").body(body);
+  }
+
+  private String tensor(String device) {
+    return json("{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1, 2]}")
+        .post("/tensors?device=" + device)
+        .then()
+        .statusCode(201)
+        .body("device", equalTo(device))
+        .extract()
+        .path("handle");
+  }
+
+  @Test
+  void bothAreSelfTestedAndShown() {
+    given().get("/readyz").then().statusCode(200);
+    given()
+        .get("/devices")
+        .then()
+        .body("devices.id", contains("emulator:0", "emulator:1"))
+        .body("devices.health", contains("ready", "ready"));
+    given().get("/actuator/info").then().body("device", equalTo("emulator:0,emulator:1"));
+  }
+
+  @Test
+  void anOpRunsWhereItsTensorIsAndIsCountedThere() {
+    var handle = tensor("emulator:1");
+    json("""
+    {"inputs": {"a": {"handle": "%s"}, "b": {"dtype": "f32", "shape": [2], "data": [3, 4]}}}\
+    """
+            .formatted(handle))
+        .post("/ops/add")
+        .then()
+        .statusCode(200)
+        .body("device", equalTo("emulator:1"))
+        .body("outputs.y.data", contains(4.0f, 6.0f));
+    var metrics = given().get("/actuator/prometheus").asString();
+    assertThat(metrics)
+        .contains(
+            "athanor_op_seconds_count{device=\"emulator:1\",dtype=\"f32\",op=\"add\",phase=\"kernel\"}")
+        .contains("athanor_op_requests_total{device=\"all\",op=\"add\",outcome=\"ok\"}")
+        .contains("athanor_tensors{device=\"emulator:1\"} 1")
+        .contains("athanor_tensors{device=\"emulator:0\"} 0");
+    given().delete("/tensors/" + handle).then().statusCode(204);
+  }
+
+  @Test
+  void tensorsOfBothDevicesGoTogether() {
+    var a = tensor("emulator:0");
+    var b = tensor("emulator:1");
+    json("{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": {\"handle\": \"%s\"}}}".formatted(a, b))
+        .post("/ops/add")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.data", contains(2.0f, 4.0f));
+    given().delete("/tensors/" + a).then().statusCode(204);
+    given().delete("/tensors/" + b).then().statusCode(204);
+  }
+}
