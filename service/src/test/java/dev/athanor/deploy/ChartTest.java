@@ -109,7 +109,7 @@ class ChartTest {
                 "--grpc-port",
                 "9090",
                 "--device",
-                "cuda"));
+                "all"));
     assertThat(at(pod(objects), "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
     assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
     // The device plugin says which GPUs a pod sees; a value here would overrule it.
