@@ -146,6 +146,63 @@ final class MemoryChecks extends DriverChecks {
     }
   }
 
+  void copiesPinnedMemoryDirectly() {
+    var data = bytes(9 << 20);
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(data.length);
+        var up = device.allocateHost(data.length);
+        var down = device.allocateHost(data.length)) {
+      var before = device.memory();
+      up.segment().copyFrom(MemorySegment.ofArray(data));
+      stream.upload(up.segment(), buffer, 0);
+      stream.download(buffer, 0, down.segment());
+      assertThat(FakeDriver.calls("cuMemcpyHtoDAsync_v2")).isEqualTo(1);
+      assertThat(FakeDriver.calls("cuMemcpyDtoHAsync_v2")).isEqualTo(1);
+      assertThat(FakeDriver.calls("cuMemHostAlloc")).as("without staging").isEqualTo(2);
+      assertThat(FakeDriver.calls("cuStreamSynchronize")).isZero();
+      assertThat(FakeDriver.calls("cuEventSynchronize")).isZero();
+      stream.synchronize();
+      assertThat(down.segment().mismatch(MemorySegment.ofArray(data))).isEqualTo(-1);
+      assertThat(device.memory()).isEqualTo(before);
+    }
+    assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(2);
+  }
+
+  void keepsPinnedMemoryThatCopiesMayUse() {
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(64)) {
+      var first = device.allocateHost(64);
+      stream.upload(first.segment(), buffer, 0);
+      FakeDriver.hold();
+      first.close();
+      first.close();
+      assertThat(FakeDriver.calls("cuMemFreeHost")).isZero();
+      stream.synchronize();
+      device.allocateHost(64).close();
+      assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(2);
+
+      var second = device.allocateHost(64);
+      stream.upload(second.segment(), buffer, 0);
+      FakeDriver.hold();
+      second.close();
+      FakeDriver.fail("cuMemHostAlloc", 2);
+      try (var third = device.allocateHost(64)) { // waits until the second can be given back
+        assertThat(third.segment().byteSize()).isEqualTo(64);
+        assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(3);
+        FakeDriver.fail("cuMemHostAlloc", 2);
+        assertThatExceptionOfType(DeviceException.OutOfMemory.class)
+            .isThrownBy(() -> device.allocateHost(100))
+            .withMessage(
+                "100 bytes of host memory were asked for, which are not to be had: cuMemHostAlloc"
+                    + " answered CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+      }
+      device.allocateHost(64); // left to the device
+    }
+    assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(FakeDriver.calls("cuMemHostAlloc") - 2);
+  }
+
   void refusesRanges() {
     try (var device = open();
         var stream = device.openStream();
