@@ -71,7 +71,8 @@ final class CudaGraph implements Graph {
         complete = true;
       } finally {
         capture.end();
-        if (!context.gone()) { // of a lost context nothing is left, and the fault of the code counts
+        if (!context
+            .gone()) { // of a lost context nothing is left, and the fault of the code counts
           context.enter();
           result = cuStreamEndCapture(stream.handle(), captured);
           if (!complete && result == CUDA_SUCCESS) {
@@ -91,7 +92,8 @@ final class CudaGraph implements Graph {
     var executable = new CUgraphExec();
     context.enter();
     int result = cuGraphInstantiate(executable, captured, 0);
-    context.check(cuGraphDestroy(captured), "cuGraphDestroy"); // what is executable needs it no more
+    context.check(
+        cuGraphDestroy(captured), "cuGraphDestroy"); // what is executable needs it no more
     context.checkLaunch(result, "cuGraphInstantiate", name, null);
     var graph = new CudaGraph(context, name, capture.buffers, executable);
     context.graphs().add(graph);

@@ -21,9 +21,9 @@ public interface Device extends AutoCloseable {
   Buffer allocate(long bytes);
 
   /**
-   * Allocates host memory for copies to and from this device, whose first byte lies at a multiple of
-   * 256. Its contents are undefined. Another device may use it as any native memory, but its work is
-   * not waited for when the memory is closed. What {@link #memory} says does not change.
+   * Allocates host memory for copies to and from this device, whose first byte lies at a multiple
+   * of 256. Its contents are undefined. Another device may use it as any native memory, but its
+   * work is not waited for when the memory is closed. What {@link #memory} says does not change.
    *
    * @param bytes at least 1
    * @throws DeviceException.OutOfMemory when so much is not to be had, saying why
@@ -38,9 +38,9 @@ public interface Device extends AutoCloseable {
   /**
    * Keeps work instead of running it, to enqueue it later at the cost of about one launch. What
    * {@code work} enqueues on the stream that it is given is checked as on any stream; arguments,
-   * tensor maps and arrays of bytes among them, are read then. That stream takes launches, copies on
-   * the device and fills. Anything else is refused with an {@link IllegalStateException}, and so is
-   * everything once {@code work} has returned.
+   * tensor maps and arrays of bytes among them, are read then. That stream takes launches, copies
+   * on the device and fills. Anything else is refused with an {@link IllegalStateException}, and so
+   * is everything once {@code work} has returned.
    *
    * <p>Only what goes to that stream is kept: the device is used as ever meanwhile, by {@code work}
    * too, which may allocate, load kernels and close buffers. When {@code work} throws, nothing is

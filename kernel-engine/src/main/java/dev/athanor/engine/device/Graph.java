@@ -1,9 +1,9 @@
 package dev.athanor.engine.device;
 
 /**
- * Work that a device has captured, see {@link Device#capture}, to be enqueued as a whole as often as
- * wanted, by any thread. It does not own the buffers that it uses: once one of them is closed, its
- * memory may be another's, and the graph can no longer be launched.
+ * Work that a device has captured, see {@link Device#capture}, to be enqueued as a whole as often
+ * as wanted, by any thread. It does not own the buffers that it uses: once one of them is closed,
+ * its memory may be another's, and the graph can no longer be launched.
  */
 public interface Graph extends AutoCloseable {
 

@@ -159,8 +159,8 @@ public final class EmulatedDevice implements Device {
   public void close() {
     closed = true;
     memory.close();
-    hostMemory.forEach(HostMemory::close);
     workers.close();
+    hostMemory.forEach(HostMemory::close);
   }
 
   private void checkOpen() {

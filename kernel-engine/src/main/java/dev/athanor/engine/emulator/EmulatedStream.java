@@ -31,8 +31,7 @@ final class EmulatedStream implements Stream {
 
   @Override
   public void copy(Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
-    use(() ->
-        Work.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
+    use(() -> Work.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
   }
 
   @Override

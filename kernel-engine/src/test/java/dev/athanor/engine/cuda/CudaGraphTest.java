@@ -9,7 +9,9 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Holds the first GPU of this machine, where there is one, to what the graphs of every device do. */
+/**
+ * Holds the first GPU of this machine, where there is one, to what the graphs of every device do.
+ */
 class CudaGraphTest extends GraphCompatibilityKit {
 
   @TempDir static Path cache;

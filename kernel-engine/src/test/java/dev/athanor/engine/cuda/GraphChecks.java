@@ -150,8 +150,7 @@ final class GraphChecks extends DriverChecks {
       FakeDriver.fail("cuStreamEndCapture", 901);
       assertThatIllegalStateException()
           .isThrownBy(() -> device.capture(captured -> captured.fill(target, 0, 4, (byte) 1)))
-          .withMessage(
-              "cuda:0: cuStreamEndCapture answered CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+          .withMessage("cuda:0: cuStreamEndCapture answered CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
       assertThat(FakeDriver.calls("cuGraphDestroy")).isZero();
       device.capture(captured -> captured.fill(target, 0, 4, (byte) 1)).close();
     }
@@ -220,7 +219,8 @@ final class GraphChecks extends DriverChecks {
                 stream.launch(trap);
                 stream.synchronize();
               }))
-          .withMessageContaining("kernels launched on this stream since it was last waited for: trap");
+          .withMessageContaining(
+              "kernels launched on this stream since it was last waited for: trap");
     }
   }
 

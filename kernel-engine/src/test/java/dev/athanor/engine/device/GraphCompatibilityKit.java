@@ -176,8 +176,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
           assertThatIllegalArgumentException().isThrownBy(() -> work.copy(buffer, 0, buffer, 4, 8));
           assertThatIllegalStateException().isThrownBy(() -> work.fill(closed, 0, 8, (byte) 0));
           assertThatIllegalStateException().isThrownBy(() -> work.copy(buffer, 0, closed, 0, 8));
-          assertThatIllegalStateException()
-              .isThrownBy(() -> work.launch(add(1, closed, buffer)));
+          assertThatIllegalStateException().isThrownBy(() -> work.launch(add(1, closed, buffer)));
           assertThatIllegalArgumentException()
               .isThrownBy(() -> work.launch(axpy(1, 32, Argument.of(buffer))))
               .withMessage("cannot launch axpy: got 1 arguments, the kernel takes 4");
@@ -191,12 +190,11 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   void aCaptureThatFailsLeavesNothingBehind() {
     var buffer = ints(1, 2);
     var thrown = new IllegalCallerException("not today");
-    assertThatThrownBy(
-            () ->
-                device.capture(captured -> {
-                  captured.fill(buffer, 0, 8, (byte) 0);
-                  throw thrown;
-                }))
+    assertThatThrownBy(() ->
+            device.capture(captured -> {
+              captured.fill(buffer, 0, 8, (byte) 0);
+              throw thrown;
+            }))
         .isSameAs(thrown);
     assertThat(intsOf(buffer)).containsExactly(1, 2);
     try (var graph = device.capture(captured -> captured.fill(buffer, 0, 4, (byte) 0))) {
