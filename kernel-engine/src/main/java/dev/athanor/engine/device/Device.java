@@ -65,8 +65,8 @@ public interface Device extends AutoCloseable {
   MemoryUsage memory();
 
   /**
-   * Finishes all work and gives everything back. Buffers and streams of a closed device may no
-   * longer be used.
+   * Finishes all work and gives everything back. Buffers, streams, graphs and host memory of a
+   * closed device may no longer be used.
    */
   @Override
   void close();

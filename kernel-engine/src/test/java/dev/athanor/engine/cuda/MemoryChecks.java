@@ -305,6 +305,15 @@ final class MemoryChecks extends DriverChecks {
         assertThat(c[1]).isEqualTo(a[0] * a[4] + a[1] * a[5] + a[2] * a[6] + a[3] * a[7]);
         blas.gemm(stream, type, type, false, true, m, m, k, 1, deviceA, deviceA, deviceC);
       }
+      assertThatIllegalStateException()
+          .isThrownBy(() ->
+              device.capture(captured ->
+                  blas.gemm(
+                      captured, Type.F32, Type.F32, false, false, 1, 1, 1, 1, deviceA, deviceB,
+                      deviceC)))
+          .withMessage(
+              "a stream that is captured takes launches, copies on the device and fills; got a"
+                  + " product of cuBLAS");
       assertThatIllegalArgumentException()
           .isThrownBy(() ->
               blas.gemm(
