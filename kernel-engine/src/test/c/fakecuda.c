@@ -2,7 +2,8 @@
  * A CUDA driver without a GPU, for the tests of the CUDA device: device memory is host memory, work
  * is done when it is enqueued, and modules are only looked through for the parameters of their
  * kernels. It is stricter than needed where a real driver is: calls without a current context, memory
- * that was not allocated and too much shared memory are refused. Kernels whose names begin with
+ * that was not allocated, too much shared memory, and whatever else than launches, copies on the device and
+ * fills goes to a stream that is captured are refused. Kernels whose names begin with
  *   set_bytes  (u64 address, u64 count, u8-as-u32 value) set memory,
  *   trap       touch memory that is not theirs, which the next call reports,
  *   broken     do not compile, and slow ones compile with the remark that they are slow.
@@ -14,13 +15,17 @@
 #include <string.h>
 
 enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_PTX = 218,
-       INVALID_IMAGE = 200, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+       INVALID_IMAGE = 200, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, CAPTURE_UNSUPPORTED = 900,
+       CAPTURE_INVALIDATED = 901, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908, RELAXED = 2 };
 
 typedef struct { char name[64]; int count, sizes[64]; int static_shared, dynamic_limit; } Function;
 typedef struct { char *text; } Module;
 typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; uint32_t cluster[3]; } Launch;
 typedef struct { uint64_t address, sizes[5], strides[4]; uint32_t type, rank, box[5], steps[5], interleave, swizzle, promotion, fill; } Map;
 typedef struct { char *info, *errors, *cubin; } Linker;
+typedef struct { enum { COPY, SET, KERNEL } kind; uint64_t to, from; size_t size; int value; Launch launch; } Node;
+typedef struct { int count; Node nodes[32]; } Graph;
+typedef struct { Graph *captured; int mode, invalid, *thread; } Stream;
 
 static const char *CUBIN = "FAKECUBIN";
 static int context, sticky, held, fail_code, counts;
@@ -31,6 +36,7 @@ static Map map;
 static struct { char *at; size_t size; } blocks[4096];
 static size_t in_use;
 static _Thread_local int current;
+static Stream *strict; /* captured, and not relaxed */
 
 static size_t total(void) {
     const char *text = getenv("FAKE_CUDA_MEMORY");
@@ -51,7 +57,7 @@ static int begin(const char *name, int in_context) {
     if (fail_code && !strcmp(name, fail_name)) {
         int code = fail_code;
         fail_code = 0;
-        if (code >= 700) sticky = code;
+        if (code >= 700 && code != OUT_OF_RESOURCES && code < CAPTURE_UNSUPPORTED) sticky = code;
         return code;
     }
     return 0;
@@ -64,6 +70,36 @@ static int owned(const void *at, size_t size) {
     return 0;
 }
 #define OWNED(at, size) do { if (!owned((void *)(at), size)) return sticky = ILLEGAL_ADDRESS; } while (0)
+
+/* Calls that a capture forbids which is not relaxed: to its thread, or to all. */
+#define UNSAFE() do { \
+    if (strict && (!strict->mode || strict->thread == &current)) { strict->invalid = 1; return CAPTURE_UNSUPPORTED; } } while (0)
+/* Calls that no stream takes while it is captured. */
+#define NOT_CAPTURED(stream) do { \
+    Stream *s_ = (stream); \
+    if (s_ && s_->captured) { s_->invalid = 1; return CAPTURE_UNSUPPORTED; } } while (0)
+
+/* Does the work, or keeps it where the stream is captured. */
+static int work(Stream *stream, Node node) {
+    if (stream && stream->captured) {
+        Graph *graph = stream->captured;
+        if (graph->count == 32) return INVALID_VALUE;
+        graph->nodes[graph->count++] = node;
+        return 0;
+    }
+    switch (node.kind) {
+        case COPY: OWNED(node.from, node.size); OWNED(node.to, node.size); memcpy((void *)node.to, (void *)node.from, node.size); return 0;
+        case SET: OWNED(node.to, node.size); memset((void *)node.to, node.value, node.size); return 0;
+        default: break;
+    }
+    if (!strncmp(node.launch.name, "set_bytes", 9)) {
+        OWNED(node.launch.values[0], node.launch.values[1]);
+        memset((void *)node.launch.values[0], (int)node.launch.values[2], node.launch.values[1]);
+    }
+    last = node.launch; /* several threads launch at once: one of them is the last */
+    if (!strncmp(node.launch.name, "trap", 4)) sticky = ILLEGAL_ADDRESS;
+    return 0;
+}
 
 void fake_fail(const char *name, int code) { strcpy(fail_name, name); fail_code = code; }
 void fake_hold(int on) { held = on; }
@@ -82,7 +118,7 @@ int cuGetErrorName(int code, const char **s) {
     switch (code) {
         case OUT_OF_MEMORY: *s = "CUDA_ERROR_OUT_OF_MEMORY"; return 0;
         case 100: *s = "CUDA_ERROR_NO_DEVICE"; return 0;
-        case 701: *s = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"; return 0;
+        case OUT_OF_RESOURCES: *s = "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"; return 0;
         case INVALID_PTX: *s = "CUDA_ERROR_INVALID_PTX"; return 0;
         case INVALID_IMAGE: *s = "CUDA_ERROR_INVALID_IMAGE"; return 0;
         case ILLEGAL_ADDRESS: *s = "CUDA_ERROR_ILLEGAL_ADDRESS"; return 0;
@@ -93,7 +129,7 @@ int cuGetErrorString(int code, const char **s) {
     switch (code) {
         case OUT_OF_MEMORY: *s = "out of memory"; return 0;
         case 100: *s = "no CUDA-capable device is detected"; return 0;
-        case 701: *s = "too many resources requested for launch"; return 0;
+        case OUT_OF_RESOURCES: *s = "too many resources requested for launch"; return 0;
         case INVALID_PTX: *s = "a PTX JIT compilation failed"; return 0;
         case INVALID_IMAGE: *s = "device kernel image is invalid"; return 0;
         case ILLEGAL_ADDRESS: *s = "an illegal memory access was encountered"; return 0;
@@ -124,6 +160,7 @@ int cuCtxSetCurrent(void *c) { current = c == &context; return 0; }
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *all) { BEGIN(1); *free_bytes = total() - in_use; *all = total(); return 0; }
 int cuMemAlloc_v2(uint64_t *out, size_t size) {
     BEGIN(1);
+    UNSAFE();
     if (in_use + size > total()) return OUT_OF_MEMORY;
     for (int i = 0; i < 4096; i++)
         if (!blocks[i].at) {
@@ -147,22 +184,28 @@ int cuMemFree_v2(uint64_t at) {
         }
     return INVALID_VALUE;
 }
-int cuMemHostAlloc(void **out, size_t size, unsigned flags) { BEGIN(1); (void)flags; *out = malloc(size); return 0; }
+int cuMemHostAlloc(void **out, size_t size, unsigned flags) { BEGIN(1); (void)flags; return posix_memalign(out, 4096, size) ? OUT_OF_MEMORY : 0; }
 int cuMemFreeHost(void *at) { BEGIN(1); free(at); return 0; }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream) { BEGIN(1); (void)stream; OWNED(to, n); memcpy((void *)to, from, n); return 0; }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream) { BEGIN(1); (void)stream; OWNED(from, n); memcpy(to, (void *)from, n); return 0; }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream) { BEGIN(1); (void)stream; OWNED(from, n); OWNED(to, n); memcpy((void *)to, (void *)from, n); return 0; }
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream) { BEGIN(1); (void)stream; OWNED(to, n); memset((void *)to, value, n); return 0; }
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream) { BEGIN(1); NOT_CAPTURED(stream); OWNED(to, n); memcpy((void *)to, from, n); return 0; }
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream) { BEGIN(1); NOT_CAPTURED(stream); OWNED(from, n); memcpy(to, (void *)from, n); return 0; }
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream) { BEGIN(1); return work(stream, (Node){.kind = COPY, .to = to, .from = from, .size = n}); }
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void *stream) { BEGIN(1); return work(stream, (Node){.kind = SET, .to = to, .value = value, .size = n}); }
 
-int cuStreamCreate(void **out, unsigned flags) { BEGIN(1); if (flags != 1) return INVALID_VALUE; *out = malloc(1); return 0; }
-int cuStreamDestroy_v2(void *stream) { BEGIN(1); free(stream); return 0; }
-int cuStreamSynchronize(void *stream) { BEGIN(1); (void)stream; held = 0; return 0; }
-int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { BEGIN(1); (void)flags; return stream && event ? 0 : INVALID_VALUE; }
+int cuStreamCreate(void **out, unsigned flags) { BEGIN(1); if (flags != 1) return INVALID_VALUE; *out = calloc(1, sizeof(Stream)); return 0; }
+int cuStreamDestroy_v2(void *stream) { BEGIN(1); NOT_CAPTURED(stream); free(stream); return 0; }
+int cuStreamSynchronize(void *stream) { BEGIN(1); NOT_CAPTURED(stream); held = 0; return 0; }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { BEGIN(1); NOT_CAPTURED(stream); (void)flags; return stream && event ? 0 : INVALID_VALUE; }
 int cuEventCreate(void **out, unsigned flags) { BEGIN(1); *out = malloc(sizeof(int)); *(int *)*out = flags; return 0; }
 int cuEventDestroy_v2(void *event) { BEGIN(1); free(event); return 0; }
-int cuEventRecord(void *event, void *stream) { BEGIN(1); return event && stream ? 0 : INVALID_VALUE; }
-int cuEventQuery(void *event) { BEGIN(1); (void)event; return held ? NOT_READY : 0; }
-int cuEventSynchronize(void *event) { BEGIN(1); (void)event; held = 0; return 0; }
+enum { IN_CAPTURE = 1 << 16 }; /* among an event's flags: where it was recorded */
+int cuEventRecord(void *event, void *stream) {
+    BEGIN(1);
+    if (!event || !stream) return INVALID_VALUE;
+    *(int *)event = (*(int *)event & ~IN_CAPTURE) | (((Stream *)stream)->captured ? IN_CAPTURE : 0);
+    return 0;
+}
+int cuEventQuery(void *event) { BEGIN(1); UNSAFE(); return *(int *)event & IN_CAPTURE ? CAPTURED_EVENT : held ? NOT_READY : 0; }
+int cuEventSynchronize(void *event) { BEGIN(1); if (*(int *)event & IN_CAPTURE) return CAPTURED_EVENT; held = 0; return 0; }
 int cuEventElapsedTime(float *ms, void *start, void *end) {
     BEGIN(1);
     if (*(int *)start & 2 || *(int *)end & 2) return INVALID_VALUE; /* made without timing */
@@ -214,6 +257,7 @@ int cuLinkDestroy(void *state) { BEGIN(1); Linker *l = state; free(l->cubin); fr
 
 int cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, void **values) {
     BEGIN(1);
+    UNSAFE();
     const char *text = image;
     Linker l = logs(n, options, values);
     l.cubin = ""; /* nothing is linked, so nothing is slow */
@@ -257,33 +301,68 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
     f->dynamic_limit = value;
     return 0;
 }
+static int launch(Function *f, const uint32_t *shape, uint32_t shared, const uint32_t *cluster, void *stream, void **params, void **extra) {
+    if (!stream || extra) return INVALID_VALUE;
+    if ((int)shared > (f->dynamic_limit >= 0 ? f->dynamic_limit : 49152 - f->static_shared)) return INVALID_VALUE;
+    Node node = {.kind = KERNEL, .launch = {.shared = shared, .count = f->count}};
+    strcpy(node.launch.name, f->name);
+    memcpy(node.launch.grid, shape, sizeof node.launch.grid);
+    memcpy(node.launch.block, shape + 3, sizeof node.launch.block);
+    if (cluster) memcpy(node.launch.cluster, cluster, sizeof node.launch.cluster);
+    for (int i = 0; i < f->count; i++) memcpy(&node.launch.values[i], params[i], f->sizes[i]);
+    return work(stream, node);
+}
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **params, void **extra) {
     BEGIN(1);
-    Function *f = function;
-    if (!stream || extra) return INVALID_VALUE;
-    if ((int)shared > (f->dynamic_limit >= 0 ? f->dynamic_limit : 49152 - f->static_shared)) return INVALID_VALUE;
-    /* Several threads launch at once: each works on its own, and one of them is the last. */
-    Launch launch = {.grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .count = f->count};
-    strcpy(launch.name, f->name);
-    for (int i = 0; i < f->count; i++) memcpy(&launch.values[i], params[i], f->sizes[i]);
-    if (!strncmp(f->name, "set_bytes", 9)) {
-        OWNED(launch.values[0], launch.values[1]);
-        memset((void *)launch.values[0], (int)launch.values[2], launch.values[1]);
-    }
-    last = launch;
-    if (!strncmp(f->name, "trap", 4)) sticky = ILLEGAL_ADDRESS;
-    return 0;
+    return launch(function, (uint32_t[]){gx, gy, gz, bx, by, bz}, shared, NULL, stream, params, extra);
 }
 int cuLaunchKernelEx(const void *config, void *function, void **params, void **extra) {
     BEGIN(1);
     const uint32_t *n = config;
     const struct { int id, pad; uint32_t cluster[3]; } *attribute = *(void *const *)((const char *)config + 40);
     if (n[12] != 1 || attribute->id != 4) return INVALID_VALUE;
-    int result = cuLaunchKernel(function, n[0], n[1], n[2], n[3], n[4], n[5], n[6], *(void *const *)((const char *)config + 32), params, extra);
-    memcpy(last.cluster, attribute->cluster, sizeof last.cluster);
-    return result;
+    return launch(function, n, n[6], attribute->cluster, *(void *const *)((const char *)config + 32), params, extra);
 }
+
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+    BEGIN(1);
+    Stream *s = stream;
+    if (!s || s->captured || mode < 0 || mode > RELAXED) return INVALID_VALUE;
+    *s = (Stream){.captured = calloc(1, sizeof(Graph)), .mode = mode, .thread = &current};
+    if (mode != RELAXED) strict = s;
+    return 0;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+    int r = begin(__func__, 1);
+    Stream *s = stream;
+    if (r && r != CAPTURE_INVALIDATED) return r;
+    if (!s->captured) return INVALID_VALUE;
+    s->invalid |= r != 0;
+    if (s->mode != RELAXED && s->thread != &current) return CAPTURE_WRONG_THREAD;
+    if (strict == s) strict = NULL;
+    int invalid = s->invalid;
+    if (invalid) free(s->captured);
+    *graph = invalid ? NULL : s->captured;
+    *s = (Stream){0};
+    return invalid ? CAPTURE_INVALIDATED : 0;
+}
+int cuGraphInstantiateWithFlags(void **out, void *graph, unsigned long long flags) {
+    BEGIN(1);
+    if (!graph || flags) return INVALID_VALUE;
+    *out = memcpy(malloc(sizeof(Graph)), graph, sizeof(Graph));
+    return 0;
+}
+int cuGraphLaunch(void *executable, void *stream) {
+    BEGIN(1);
+    NOT_CAPTURED(stream);
+    if (!executable || !stream) return INVALID_VALUE;
+    const Graph *g = executable;
+    for (int i = 0; i < g->count && !sticky; i++) work(stream, g->nodes[i]);
+    return 0;
+}
+int cuGraphExecDestroy(void *executable) { BEGIN(1); free(executable); return 0; }
+int cuGraphDestroy(void *graph) { BEGIN(1); free(graph); return 0; }
 int cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, uint64_t address, const uint64_t *sizes, const uint64_t *strides,
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
     int r = begin(__func__, 0);

@@ -10,6 +10,7 @@ import static jcuda.driver.JCudaDriver.cuMemGetInfo;
 import dev.athanor.engine.device.DeviceException;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import jcuda.driver.CUcontext;
@@ -31,6 +32,8 @@ final class Context {
   private final CUdevice device;
   private final CUcontext handle = new CUcontext();
   private final Set<CudaStream> streams = ConcurrentHashMap.newKeySet();
+  private final Set<CudaGraph> graphs = ConcurrentHashMap.newKeySet();
+  private final Afterwards afterwards = new Afterwards(this);
   private volatile boolean closed;
   private volatile @Nullable String lost;
 
@@ -51,6 +54,20 @@ final class Context {
   /** The streams that are open. */
   Set<CudaStream> streams() {
     return streams;
+  }
+
+  /** The graphs that are open. */
+  Set<CudaGraph> graphs() {
+    return graphs;
+  }
+
+  Afterwards afterwards() {
+    return afterwards;
+  }
+
+  /** What passes once all work is done that the streams hold now; none where they are idle. */
+  List<Fence> fences() {
+    return streams.stream().map(CudaStream::fence).flatMap(Optional::stream).toList();
   }
 
   /**
@@ -91,6 +108,20 @@ final class Context {
     if (result != CUDA_SUCCESS) {
       throw failure(result, call, stream);
     }
+  }
+
+  /**
+   * As {@link #check}, for a launch.
+   *
+   * @param kernel what is launched
+   * @throws DeviceException.KernelFault when it was refused for a reason of its own
+   */
+  void checkLaunch(int result, String call, String kernel, @Nullable CudaStream stream) {
+    if (CudaError.refusesLaunch(result)) {
+      throw new DeviceException.KernelFault(
+          kernel, List.of("the launch was refused with %s".formatted(CudaError.describe(result))));
+    }
+    check(result, call, stream);
   }
 
   private RuntimeException failure(int result, String call, @Nullable CudaStream stream) {

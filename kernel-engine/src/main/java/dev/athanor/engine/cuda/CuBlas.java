@@ -147,9 +147,7 @@ public final class CuBlas implements AutoCloseable {
       Buffer b,
       Buffer c) {
     var context = device.context();
-    if (!(stream instanceof CudaStream ours) || ours.context() != context) {
-      throw new IllegalArgumentException("the stream is not one of " + context.id());
-    }
+    var ours = CudaStream.of(context, stream, "a product of cuBLAS");
     if (m < 1 || n < 1 || k < 1) {
       throw new IllegalArgumentException(
           "m, n and k are at least 1, got %d, %d and %d".formatted(m, n, k));

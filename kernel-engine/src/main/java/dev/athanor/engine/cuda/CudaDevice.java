@@ -18,6 +18,8 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Graph;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Module;
@@ -25,6 +27,7 @@ import dev.athanor.engine.ptx.Target;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Consumer;
 import jcuda.driver.CUdevice;
 
 /**
@@ -38,12 +41,14 @@ public final class CudaDevice implements Device {
   private final Context context;
   private final Capability capability;
   private final MemoryPool pool;
+  private final PinnedMemory pinned;
   private final Modules modules;
 
   private CudaDevice(Context context, Capability capability, Path cache) {
     this.context = context;
     this.capability = capability;
     pool = new MemoryPool(context, capability.memoryBytes());
+    pinned = new PinnedMemory(context);
     modules = new Modules(context, capability, new CubinCache(cache));
   }
 
@@ -130,8 +135,20 @@ public final class CudaDevice implements Device {
   }
 
   @Override
+  public HostMemory allocateHost(long bytes) {
+    return pinned.allocate(bytes);
+  }
+
+  @Override
   public Stream openStream() {
-    return new CudaStream(context, capability);
+    var stream = new CudaStream(context, capability);
+    context.streams().add(stream);
+    return stream;
+  }
+
+  @Override
+  public Graph capture(Consumer<Stream> work) {
+    return CudaGraph.of(context, capability, work);
   }
 
   @Override
@@ -149,6 +166,9 @@ public final class CudaDevice implements Device {
     try {
       if (!context.gone()) {
         List.copyOf(context.streams()).forEach(CudaStream::close);
+        List.copyOf(context.graphs()).forEach(CudaGraph::close);
+        pinned.close();
+        context.afterwards().finish();
         modules.close();
         pool.close();
       }

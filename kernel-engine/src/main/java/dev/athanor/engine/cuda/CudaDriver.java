@@ -70,7 +70,13 @@ public final class CudaDriver {
           "cuModuleGetFunction",
           "cuFuncGetAttribute",
           "cuFuncSetAttribute",
-          "cuLaunchKernel");
+          "cuLaunchKernel",
+          "cuStreamBeginCapture_v2",
+          "cuStreamEndCapture",
+          "cuGraphInstantiateWithFlags",
+          "cuGraphLaunch",
+          "cuGraphExecDestroy",
+          "cuGraphDestroy");
 
   private CudaDriver() {}
 

@@ -1,6 +1,7 @@
 package dev.athanor.engine.cuda;
 
 import static jcuda.driver.CUstream_flags.CU_STREAM_NON_BLOCKING;
+import static jcuda.driver.JCudaDriver.cuGraphLaunch;
 import static jcuda.driver.JCudaDriver.cuLaunchKernel;
 import static jcuda.driver.JCudaDriver.cuMemcpyDtoDAsync;
 import static jcuda.driver.JCudaDriver.cuMemcpyDtoHAsync;
@@ -13,7 +14,7 @@ import static jcuda.driver.JCudaDriver.cuStreamWaitEvent;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.CaptureStream;
 import dev.athanor.engine.device.Event;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.atomic.AtomicLong;
+import jcuda.driver.CUgraphExec;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,17 +71,27 @@ final class CudaStream implements Stream {
 
   private record Held(Fence until, List<MemorySegment> memory) {}
 
+  /** A stream that {@link Context#streams} does not have yet, so that nobody waits for its work. */
   CudaStream(Context context, Capability capability) {
     this.context = context;
     this.capability = capability;
     context.enter();
     context.check(cuStreamCreate(handle, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    context.streams().add(this);
   }
 
-  /** The context that it belongs to. */
-  Context context() {
-    return context;
+  /**
+   * The stream as one of a context.
+   *
+   * @param work what it is wanted for, with its article
+   * @throws IllegalStateException when it is captured
+   * @throws IllegalArgumentException when it is one of another device
+   */
+  static CudaStream of(Context context, Stream stream, String work) {
+    CaptureStream.refuse(stream, work);
+    if (!(stream instanceof CudaStream ours) || ours.context != context) {
+      throw new IllegalArgumentException("the stream is not one of " + context.id());
+    }
+    return ours;
   }
 
   StreamHandle handle() {
@@ -168,12 +180,19 @@ final class CudaStream implements Stream {
     context.enter();
     suspect(kernel.name());
     int result = enqueue(launch, kernel, values);
-    if (CudaError.refusesLaunch(result)) {
-      throw new DeviceException.KernelFault(
-          kernel.name(),
-          List.of("the launch was refused with %s".formatted(CudaError.describe(result))));
-    }
-    done(result, "cuLaunchKernel");
+    context.checkLaunch(result, "cuLaunchKernel", kernel.name(), this);
+    enqueued.incrementAndGet();
+  }
+
+  /**
+   * Enqueues a graph.
+   *
+   * @param name what a loss is laid at
+   */
+  void launch(CUgraphExec graph, String name) {
+    enterFor(name);
+    context.checkLaunch(cuGraphLaunch(graph, handle), "cuGraphLaunch", name, this);
+    enqueued.incrementAndGet();
   }
 
   /** A kernel that says its cluster itself is launched like any other. */
@@ -198,8 +217,8 @@ final class CudaStream implements Stream {
   }
 
   /**
-   * Enters the stream's context for work that another library enqueues, which {@link #enqueued}
-   * tells of afterwards.
+   * Enters the stream's context for work under a name that a loss is laid at. Of that which another
+   * library enqueues {@link #enqueued} tells afterwards.
    */
   void enterFor(String name) {
     enter();
@@ -250,7 +269,8 @@ final class CudaStream implements Stream {
     }
   }
 
-  private synchronized void release() {
+  /** Closes the queue, whose work is done or never ran. */
+  synchronized void release() {
     closed = true;
     context.streams().remove(this);
     if (!context.gone()) {

@@ -7,7 +7,6 @@ import static jcuda.driver.JCudaDriver.cuMemFree;
 import dev.athanor.engine.device.Device.MemoryUsage;
 import dev.athanor.engine.device.DeviceException;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -141,11 +140,8 @@ final class MemoryPool {
       return; // freed with the device, or lost with it
     }
     used -= block.bytes;
-    var fences = new ArrayList<Fence>();
-    for (var stream : context.streams()) {
-      stream.fence().ifPresent(fences::add);
-    }
-    parked.computeIfAbsent(block.bytes, _ -> new ArrayDeque<>()).add(new Parked(block, fences));
+    var parking = new Parked(block, context.fences());
+    parked.computeIfAbsent(block.bytes, _ -> new ArrayDeque<>()).add(parking);
     pooled += block.bytes;
   }
 

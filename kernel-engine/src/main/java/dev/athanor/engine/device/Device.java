@@ -1,6 +1,7 @@
 package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Module;
+import java.util.function.Consumer;
 
 /**
  * Something that runs kernels: a GPU, or the emulator. Devices may be used by several threads at
@@ -19,8 +20,38 @@ public interface Device extends AutoCloseable {
    */
   Buffer allocate(long bytes);
 
+  /**
+   * Allocates host memory for copies to and from this device, whose first byte lies at a multiple
+   * of 256. Its contents are undefined. Another device may use it as any native memory, but its
+   * work is not waited for when the memory is closed. What {@link #memory} says does not change.
+   *
+   * @param bytes at least 1
+   * @throws DeviceException.OutOfMemory when so much is not to be had, saying why
+   */
+  default HostMemory allocateHost(long bytes) {
+    return HostMemory.pageable(bytes, _ -> {});
+  }
+
   /** Opens a new queue of work, independent of the others. */
   Stream openStream();
+
+  /**
+   * Keeps work instead of running it, to enqueue it later at the cost of about one launch. What
+   * {@code work} enqueues on the stream that it is given is checked as on any stream; arguments,
+   * tensor maps and arrays of bytes among them, are read then. That stream takes launches, copies
+   * on the device and fills. Anything else is refused with an {@link IllegalStateException}, and so
+   * is everything once {@code work} has returned.
+   *
+   * <p>Only what goes to that stream is kept: the device is used as ever meanwhile, by {@code work}
+   * too, which may allocate, load kernels and close buffers. When {@code work} throws, nothing is
+   * kept, and the device goes on.
+   *
+   * @throws UnsupportedOperationException when the device cannot, which GPUs and the emulator can
+   */
+  default Graph capture(Consumer<Stream> work) {
+    throw new UnsupportedOperationException(
+        "%s captures no work; GPUs and the emulator do".formatted(capability().name()));
+  }
 
   /**
    * Makes a kernel ready to launch. Loading the same kernel again is cheap.
@@ -34,8 +65,8 @@ public interface Device extends AutoCloseable {
   MemoryUsage memory();
 
   /**
-   * Finishes all work and gives everything back. Buffers and streams of a closed device may no
-   * longer be used.
+   * Finishes all work and gives everything back. Buffers, streams, graphs and host memory of a
+   * closed device may no longer be used.
    */
   @Override
   void close();

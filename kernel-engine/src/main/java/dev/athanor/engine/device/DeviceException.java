@@ -24,11 +24,30 @@ public abstract sealed class DeviceException extends RuntimeException {
     private final long freeBytes;
 
     public OutOfMemory(long requestedBytes, long freeBytes) {
-      super(
+      this(
           "%d bytes of device memory were asked for, %d are free"
-              .formatted(requestedBytes, freeBytes));
+              .formatted(requestedBytes, freeBytes),
+          requestedBytes,
+          freeBytes);
+    }
+
+    private OutOfMemory(String message, long requestedBytes, long freeBytes) {
+      super(message);
       this.requestedBytes = requestedBytes;
       this.freeBytes = freeBytes;
+    }
+
+    /**
+     * It was memory of the host, of which nobody knows how much is free: 0 bytes, so to say.
+     *
+     * @param reason why there is none, as whoever was asked says it
+     */
+    public static OutOfMemory ofHost(long requestedBytes, String reason) {
+      return new OutOfMemory(
+          "%d bytes of host memory were asked for, which are not to be had: %s"
+              .formatted(requestedBytes, reason),
+          requestedBytes,
+          0);
     }
 
     public long requestedBytes() {

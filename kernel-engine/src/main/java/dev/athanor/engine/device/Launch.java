@@ -54,6 +54,19 @@ public record Launch(
         : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
   }
 
+  /** The buffers that its arguments point into. */
+  public List<Buffer> buffers() {
+    return arguments.stream()
+        .<Buffer>mapMulti((argument, found) -> {
+          switch (argument) {
+            case Argument.Pointer pointer -> found.accept(pointer.buffer());
+            case Argument.Tensor tensor -> found.accept(tensor.buffer());
+            case Argument.Scalar _, Argument.Bytes _ -> {}
+          }
+        })
+        .toList();
+  }
+
   /**
    * Checks a launch against its kernel and a device, as every device does before it runs one: the
    * block, the grid, clusters, shared memory, registers and in the end the arguments.

@@ -5,6 +5,8 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Graph;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
@@ -18,8 +20,10 @@ import dev.athanor.engine.ptx.Verifier;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
@@ -39,6 +43,7 @@ public final class EmulatedDevice implements Device {
   private final Workers workers;
   private final Map<Module, Map<String, Program>> programs = new ConcurrentHashMap<>();
   private final Map<Module, Variables> variables = new ConcurrentHashMap<>();
+  private final Set<HostMemory> hostMemory = ConcurrentHashMap.newKeySet();
   private final AtomicLong launches = new AtomicLong();
   private volatile boolean closed;
 
@@ -83,9 +88,24 @@ public final class EmulatedDevice implements Device {
   }
 
   @Override
+  public HostMemory allocateHost(long bytes) {
+    checkOpen();
+    var allocated = HostMemory.pageable(bytes, hostMemory::remove);
+    GlobalMemory.poison(allocated.segment());
+    hostMemory.add(allocated);
+    return allocated;
+  }
+
+  @Override
   public Stream openStream() {
     checkOpen();
     return new EmulatedStream(this);
+  }
+
+  @Override
+  public Graph capture(Consumer<Stream> work) {
+    checkOpen();
+    return EmulatedGraph.of(this, work);
   }
 
   @Override
@@ -145,6 +165,7 @@ public final class EmulatedDevice implements Device {
     closed = true;
     memory.close();
     workers.close();
+    hostMemory.forEach(HostMemory::close);
   }
 
   private void checkOpen() {
@@ -175,8 +196,8 @@ public final class EmulatedDevice implements Device {
     return allocation;
   }
 
-  /** Runs a kernel to its end. */
-  void run(Launch launch) {
+  /** A run of a kernel to its end, checked and with its parameters read. */
+  Runnable prepare(Launch launch) {
     if (!(launch.kernel() instanceof Loaded loaded)
         || programs.values().stream()
             .noneMatch(ofModule -> ofModule.get(loaded.kernel().name()) == loaded.program)) {
@@ -184,17 +205,19 @@ public final class EmulatedDevice implements Device {
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
     }
     launch.check(capability);
-    workers.run(
-        LaunchedKernel.of(
-            launches.getAndIncrement(),
-            loaded.program,
-            launch.grid(),
-            launch.block(),
-            launch.cluster(),
-            loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
-            parameters(launch),
-            memory.snapshot(),
-            options));
+    var parameters = parameters(launch);
+    return () ->
+        workers.run(
+            LaunchedKernel.of(
+                launches.getAndIncrement(),
+                loaded.program,
+                launch.grid(),
+                launch.block(),
+                launch.cluster(),
+                loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
+                parameters,
+                memory.snapshot(),
+                options));
   }
 
   private Memory parameters(Launch launch) {

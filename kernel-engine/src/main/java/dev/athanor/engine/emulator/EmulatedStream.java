@@ -19,46 +19,29 @@ final class EmulatedStream implements Stream {
   @Override
   public void upload(MemorySegment source, Buffer target, long offset) {
     use(() -> {
-      range(target, offset, source.byteSize()).copyFrom(source);
+      Work.range(device, target, offset, source.byteSize()).copyFrom(source);
       device.own(target).define(offset, source.byteSize());
     });
   }
 
   @Override
   public void download(Buffer source, long offset, MemorySegment target) {
-    use(() -> target.copyFrom(range(source, offset, target.byteSize())));
+    use(() -> target.copyFrom(Work.range(device, source, offset, target.byteSize())));
   }
 
   @Override
   public void copy(Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
-    use(() -> {
-      var from = range(source, sourceOffset, bytes);
-      var to = range(target, targetOffset, bytes);
-      if (source.equals(target) && Math.abs(sourceOffset - targetOffset) < bytes) {
-        throw new IllegalArgumentException(
-            "the ranges of a copy overlap: %d bytes from %d and from %d of %s"
-                .formatted(bytes, sourceOffset, targetOffset, source));
-      }
-      to.copyFrom(from);
-      var known = device.own(source).defined();
-      var fresh = device.own(target).defined();
-      if (known != null && fresh != null) {
-        fresh.copyRange(known, sourceOffset, targetOffset, bytes);
-      }
-    });
+    use(() -> Work.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
   }
 
   @Override
   public void fill(Buffer target, long offset, long bytes, byte value) {
-    use(() -> {
-      range(target, offset, bytes).fill(value);
-      device.own(target).define(offset, bytes);
-    });
+    use(() -> Work.fill(device, target, offset, bytes, value).task().run());
   }
 
   @Override
   public void launch(Launch launch) {
-    use(() -> device.run(launch));
+    use(() -> Work.launch(device, launch).task().run());
   }
 
   @Override
@@ -83,7 +66,12 @@ final class EmulatedStream implements Stream {
     closed = true;
   }
 
-  private void use(Runnable work) {
+  boolean belongsTo(EmulatedDevice owner) {
+    return device == owner;
+  }
+
+  /** Does something while the stream is open, with memory that is not given back meanwhile. */
+  void use(Runnable work) {
     checkOpen();
     device.use(work);
   }
@@ -92,15 +80,6 @@ final class EmulatedStream implements Stream {
     if (closed) {
       throw new IllegalStateException("the stream is closed");
     }
-  }
-
-  private MemorySegment range(Buffer buffer, long offset, long bytes) {
-    var segment = device.own(buffer).segment();
-    if (offset < 0 || bytes < 0 || bytes > segment.byteSize() - offset) {
-      throw new IllegalArgumentException(
-          "%d bytes from byte %d on do not lie in %s".formatted(bytes, offset, buffer));
-    }
-    return segment.asSlice(offset, bytes);
   }
 
   /** A mark that was reached when it was made. */

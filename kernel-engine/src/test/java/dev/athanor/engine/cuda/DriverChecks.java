@@ -24,6 +24,9 @@ abstract class DriverChecks {
   static final Kernel SET_BYTES =
       kernel("set_bytes", 0, Type.U64, Type.U64, Type.U32, Type.F32, Type.U16, Type.F64);
 
+  private static final List<Class<? extends DriverChecks>> ALL =
+      List.of(MemoryChecks.class, KernelChecks.class, GraphChecks.class);
+
   /** Where machine code is kept. */
   final Path cache;
 
@@ -46,16 +49,25 @@ abstract class DriverChecks {
         }
       }
       default -> {
-        var checks = arguments[0].startsWith("Memory") ? MemoryChecks.class : KernelChecks.class;
-        var name = arguments[0].substring(arguments[0].indexOf('.') + 1);
+        int dot = arguments[0].indexOf('.');
+        var checks =
+            ALL.stream()
+                .filter(each -> each.getSimpleName().equals(arguments[0].substring(0, dot)))
+                .findAny()
+                .orElseThrow();
+        var name = arguments[0].substring(dot + 1);
         var each = checks.getDeclaredConstructor(Path.class).newInstance(cache);
         checks.getDeclaredMethod(name).invoke(each);
       }
     }
   }
 
-  /** The names of the checks of a class, as {@link #main} takes them. */
-  static Stream<String> in(Class<? extends DriverChecks> checks) {
+  /** The names of all checks, as {@link #main} takes them. */
+  static Stream<String> all() {
+    return ALL.stream().flatMap(DriverChecks::in);
+  }
+
+  private static Stream<String> in(Class<? extends DriverChecks> checks) {
     return Arrays.stream(checks.getDeclaredMethods())
         .filter(method ->
             method.getParameterCount() == 0

@@ -52,7 +52,7 @@ class FakeDriverTest {
   }
 
   static Stream<String> checks() {
-    return Stream.of(MemoryChecks.class, KernelChecks.class).flatMap(DriverChecks::in);
+    return DriverChecks.all();
   }
 
   @ParameterizedTest

@@ -146,6 +146,63 @@ final class MemoryChecks extends DriverChecks {
     }
   }
 
+  void copiesPinnedMemoryDirectly() {
+    var data = bytes(9 << 20);
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(data.length);
+        var up = device.allocateHost(data.length);
+        var down = device.allocateHost(data.length)) {
+      var before = device.memory();
+      up.segment().copyFrom(MemorySegment.ofArray(data));
+      stream.upload(up.segment(), buffer, 0);
+      stream.download(buffer, 0, down.segment());
+      assertThat(FakeDriver.calls("cuMemcpyHtoDAsync_v2")).isEqualTo(1);
+      assertThat(FakeDriver.calls("cuMemcpyDtoHAsync_v2")).isEqualTo(1);
+      assertThat(FakeDriver.calls("cuMemHostAlloc")).as("without staging").isEqualTo(2);
+      assertThat(FakeDriver.calls("cuStreamSynchronize")).isZero();
+      assertThat(FakeDriver.calls("cuEventSynchronize")).isZero();
+      stream.synchronize();
+      assertThat(down.segment().mismatch(MemorySegment.ofArray(data))).isEqualTo(-1);
+      assertThat(device.memory()).isEqualTo(before);
+    }
+    assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(2);
+  }
+
+  void keepsPinnedMemoryThatCopiesMayUse() {
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(64)) {
+      var first = device.allocateHost(64);
+      stream.upload(first.segment(), buffer, 0);
+      FakeDriver.hold();
+      first.close();
+      first.close();
+      assertThat(FakeDriver.calls("cuMemFreeHost")).isZero();
+      stream.synchronize();
+      device.allocateHost(64).close();
+      assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(2);
+
+      var second = device.allocateHost(64);
+      stream.upload(second.segment(), buffer, 0);
+      FakeDriver.hold();
+      second.close();
+      FakeDriver.fail("cuMemHostAlloc", 2);
+      try (var third = device.allocateHost(64)) { // waits until the second can be given back
+        assertThat(third.segment().byteSize()).isEqualTo(64);
+        assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(3);
+        FakeDriver.fail("cuMemHostAlloc", 2);
+        assertThatExceptionOfType(DeviceException.OutOfMemory.class)
+            .isThrownBy(() -> device.allocateHost(100))
+            .withMessage(
+                "100 bytes of host memory were asked for, which are not to be had: cuMemHostAlloc"
+                    + " answered CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+      }
+      device.allocateHost(64); // left to the device
+    }
+    assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(FakeDriver.calls("cuMemHostAlloc") - 2);
+  }
+
   void refusesRanges() {
     try (var device = open();
         var stream = device.openStream();
@@ -248,6 +305,15 @@ final class MemoryChecks extends DriverChecks {
         assertThat(c[1]).isEqualTo(a[0] * a[4] + a[1] * a[5] + a[2] * a[6] + a[3] * a[7]);
         blas.gemm(stream, type, type, false, true, m, m, k, 1, deviceA, deviceA, deviceC);
       }
+      assertThatIllegalStateException()
+          .isThrownBy(() ->
+              device.capture(captured ->
+                  blas.gemm(
+                      captured, Type.F32, Type.F32, false, false, 1, 1, 1, 1, deviceA, deviceB,
+                      deviceC)))
+          .withMessage(
+              "a stream that is captured takes launches, copies on the device and fills; got a"
+                  + " product of cuBLAS");
       assertThatIllegalArgumentException()
           .isThrownBy(() ->
               blas.gemm(

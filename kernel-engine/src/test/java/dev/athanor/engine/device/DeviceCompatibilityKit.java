@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.Arena;
@@ -15,130 +14,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What every {@link Device} has to do. A device's own test extends it. */
-public abstract class DeviceCompatibilityKit {
-
-  /** y[i] = a * x[i] + y[i] for i below n. */
-  private static final String AXPY =
-      """
-      .version 7.4
-      .target sm_80
-      .address_size 64
-      .visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)
-      {
-        .reg .pred %p<2>;
-        .reg .b32 %r<6>;
-        .reg .b64 %rd<5>;
-        .reg .f32 %f<5>;
-        ld.param.u64 %rd0, [x];
-        ld.param.u64 %rd1, [y];
-        ld.param.f32 %f0, [a];
-        ld.param.u32 %r0, [n];
-        mov.u32 %r1, %tid.x;
-        mov.u32 %r2, %ctaid.x;
-        mov.u32 %r3, %ntid.x;
-        mad.lo.u32 %r4, %r2, %r3, %r1;
-        setp.ge.u32 %p0, %r4, %r0;
-        @%p0 bra DONE;
-        mul.wide.u32 %rd2, %r4, 4;
-        add.u64 %rd3, %rd0, %rd2;
-        add.u64 %rd4, %rd1, %rd2;
-        ld.global.f32 %f1, [%rd3];
-        ld.global.f32 %f2, [%rd4];
-        fma.rn.f32 %f3, %f0, %f1, %f2;
-        st.global.f32 [%rd4], %f3;
-      DONE:
-        ret;
-      }
-      """;
-
-  /** Each block of 128 threads writes its ints in reverse, by way of dynamic shared memory. */
-  private static final String REVERSE =
-      """
-      .version 7.4
-      .target sm_80
-      .address_size 64
-      .extern .shared .align 16 .b8 tile[];
-      .visible .entry reverse(.param .u64 data)
-      .maxntid 128, 1, 1
-      {
-        .reg .b32 %r<9>;
-        .reg .b64 %rd<4>;
-        ld.param.u64 %rd0, [data];
-        mov.u32 %r0, %tid.x;
-        mov.u32 %r1, %ctaid.x;
-        shl.b32 %r2, %r1, 7;
-        add.u32 %r3, %r2, %r0;
-        mul.wide.u32 %rd1, %r3, 4;
-        add.u64 %rd2, %rd0, %rd1;
-        ld.global.u32 %r4, [%rd2];
-        mov.u32 %r5, tile;
-        shl.b32 %r6, %r0, 2;
-        add.u32 %r6, %r6, %r5;
-        st.shared.u32 [%r6], %r4;
-        bar.sync 0;
-        sub.u32 %r7, 508, %r6;
-        ld.shared.u32 %r8, [%r7];
-        st.global.u32 [%rd2], %r8;
-        ret;
-      }
-      """;
-
-  private static final Module AXPY_MODULE = Parser.parse(AXPY, "axpy.ptx");
-  private static final Module REVERSE_MODULE = Parser.parse(REVERSE, "reverse.ptx");
-
-  private Device device;
-  private Stream stream;
-
-  /** A device of its own for a test. */
-  protected abstract Device open();
-
-  @BeforeEach
-  void openDevice() {
-    device = open();
-    stream = device.openStream();
-  }
-
-  @AfterEach
-  void closeDevice() {
-    stream.close();
-    device.close();
-  }
-
-  private Buffer floats(float... values) {
-    var buffer = device.allocate(4L * values.length);
-    stream.upload(MemorySegment.ofArray(values), buffer, 0);
-    return buffer;
-  }
-
-  private Buffer ints(int... values) {
-    var buffer = device.allocate(4L * values.length);
-    stream.upload(MemorySegment.ofArray(values), buffer, 0);
-    return buffer;
-  }
-
-  private float[] floatsOf(Buffer buffer) {
-    var values = new float[(int) (buffer.bytes() / 4)];
-    stream.download(buffer, 0, MemorySegment.ofArray(values));
-    stream.synchronize();
-    return values;
-  }
-
-  private int[] intsOf(Buffer buffer) {
-    var values = new int[(int) (buffer.bytes() / 4)];
-    stream.download(buffer, 0, MemorySegment.ofArray(values));
-    stream.synchronize();
-    return values;
-  }
-
-  private Launch axpy(int blocks, int threads, Argument... arguments) {
-    return new Launch(
-        device.load(AXPY_MODULE, "axpy"), Dim3.of(blocks), Dim3.of(threads), 0, List.of(arguments));
-  }
+public abstract class DeviceCompatibilityKit extends DeviceKit {
 
   @Test
   void saysWhatItIs() {
@@ -227,6 +106,66 @@ public abstract class DeviceCompatibilityKit {
       stream.synchronize();
       assertThat(intsOf(buffer)).isEqualTo(host.toArray(ValueLayout.JAVA_INT));
     }
+  }
+
+  @Test
+  void hostMemoryGoesUpAndComesDown() {
+    var before = device.memory();
+    try (var up = device.allocateHost(4000);
+        var down = device.allocateHost(4000)) {
+      assertThat(up.segment().address() % 256).isZero();
+      assertThat(up.segment().byteSize()).isEqualTo(4000);
+      assertThat(device.memory().used()).isEqualTo(before.used());
+      assertThat(device.memory().pooled()).isEqualTo(before.pooled());
+      for (int i = 0; i < 1000; i++) {
+        up.segment().setAtIndex(ValueLayout.JAVA_INT, i, i * i);
+      }
+      var buffer = device.allocate(4000);
+      stream.upload(up.segment(), buffer, 0);
+      stream.download(buffer, 0, down.segment().asSlice(0, 2000));
+      stream.download(buffer, 2000, down.segment().asSlice(2000));
+      stream.synchronize();
+      assertThat(down.segment().mismatch(up.segment())).isEqualTo(-1);
+    }
+  }
+
+  @Test
+  void hostMemoryMayBeClosedWhileItIsCopied() {
+    var buffer = device.allocate(1 << 20);
+    var host = device.allocateHost(1 << 20);
+    host.segment().fill((byte) 7);
+    var segment = host.segment();
+    stream.upload(segment, buffer, 0);
+    host.close();
+    host.close();
+    assertThat(intsOf(buffer)).containsOnly(0x07070707);
+    assertThatIllegalStateException().isThrownBy(() -> segment.get(ValueLayout.JAVA_BYTE, 0));
+    assertThatIllegalStateException().isThrownBy(() -> stream.upload(segment, buffer, 0));
+    assertThatIllegalStateException().isThrownBy(() -> stream.download(buffer, 0, segment));
+  }
+
+  @Test
+  void hostMemoryThatIsNotToBeHadIsRefused() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> device.allocateHost(0))
+        .withMessage("host memory has at least 1 byte, got 0");
+    var refused =
+        catchThrowableOfType(
+            DeviceException.OutOfMemory.class, () -> device.allocateHost(1L << 50));
+    assertThat(refused)
+        .hasMessageStartingWith(
+            "1125899906842624 bytes of host memory were asked for, which are not to be had: ");
+    assertThat(refused.requestedBytes()).isEqualTo(1L << 50);
+    assertThat(intsOf(ints(1, 2, 3))).containsExactly(1, 2, 3);
+  }
+
+  @Test
+  void hostMemoryEndsWithItsDevice() {
+    var other = open();
+    var segment = other.allocateHost(64).segment();
+    other.close();
+    assertThat(segment.scope().isAlive()).isFalse();
+    assertThatIllegalStateException().isThrownBy(() -> other.allocateHost(64));
   }
 
   @Test
