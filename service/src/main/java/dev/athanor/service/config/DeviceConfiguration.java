@@ -158,7 +158,7 @@ class DeviceConfiguration {
   @Bean
   TensorStore tensorStore(AthanorProperties properties, Clock clock, Places places) {
     var store = new TensorStore(new Handles(properties.replica()), properties.tensors(), clock);
-    places.onShortage(store::sweep);
+    places.onShortage(store::makeRoom);
     return store;
   }
 
@@ -285,6 +285,7 @@ class DeviceConfiguration {
       var device = place.device();
       metrics.gauge(Meters.TENSORS, () -> store.count(place.memory()));
       metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(place.memory()));
+      metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(place.memory()));
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().used(), "used");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().free(), "free");
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");

@@ -48,6 +48,11 @@ public enum Meters {
       "athanor_tensor_bytes",
       Meter.Type.GAUGE,
       "Bytes of resident tensors"),
+  TENSOR_SPILLED_BYTES(
+      "athanor.tensor.spilled.bytes",
+      "athanor_tensor_spilled_bytes",
+      Meter.Type.GAUGE,
+      "Bytes of tensors that were moved to the host to make room"),
   DEVICE_MEMORY(
       "athanor.device.memory.bytes",
       "athanor_device_memory_bytes",

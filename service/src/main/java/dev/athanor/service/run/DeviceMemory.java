@@ -3,10 +3,12 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.tensor.Home;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongConsumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,7 +22,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   private final DeviceHealth health;
   private final Stream stream;
   private final ReentrantLock oneAtATime = new ReentrantLock();
-  private volatile Runnable makeRoom = () -> {};
+  private volatile LongConsumer makeRoom = _ -> {};
 
   /**
    * The memory of a device.
@@ -49,28 +51,28 @@ public final class DeviceMemory implements Home, AutoCloseable {
     return health.isLost(number);
   }
 
-  /** How much can still be allocated, in bytes. */
-  long free() {
+  @Override
+  public long free() {
     var memory = device.memory();
     return memory.free() + memory.pooled();
   }
 
-  /** What to do before an allocation is refused: whatever gives memory back. */
-  public void onShortage(Runnable action) {
+  /** What to do with the number of bytes before an allocation is refused: give memory back. */
+  public void onShortage(LongConsumer action) {
     makeRoom = action;
   }
 
   /**
    * Allocates memory whose contents are undefined.
    *
-   * @throws DeviceException.OutOfMemory when there is none even after a sweep
+   * @throws DeviceException.OutOfMemory when there is none even after room was made
    */
   Buffer allocate(long bytes) {
     try {
       return device.allocate(bytes);
     } catch (DeviceException.OutOfMemory e) {
       LOG.debug("making room for {} bytes", bytes);
-      makeRoom.run();
+      makeRoom.accept(bytes);
       return device.allocate(bytes);
     }
   }
@@ -100,9 +102,48 @@ public final class DeviceMemory implements Home, AutoCloseable {
 
   @Override
   public void read(Buffer buffer, MemorySegment target) {
+    alone(() -> stream.download(buffer, 0, target));
+  }
+
+  @Override
+  public HostMemory save(Buffer buffer) {
+    HostMemory saved;
+    try {
+      saved = device.allocateHost(buffer.bytes());
+    } catch (DeviceException e) {
+      throw health.explain(number, e);
+    }
+    try {
+      read(buffer, saved.segment());
+    } catch (RuntimeException e) {
+      saved.close();
+      throw e;
+    }
+    return saved;
+  }
+
+  @Override
+  public Buffer restore(HostMemory saved) {
+    Buffer buffer;
+    try {
+      buffer = allocate(saved.segment().byteSize());
+    } catch (DeviceException e) {
+      throw health.explain(number, e);
+    }
+    try {
+      alone(() -> stream.upload(saved.segment(), buffer, 0));
+    } catch (RuntimeException e) {
+      free(buffer);
+      throw e;
+    }
+    return buffer;
+  }
+
+  /** Has the stream do something and waits for it. */
+  private void alone(Runnable work) {
     oneAtATime.lock();
     try {
-      stream.download(buffer, 0, target);
+      work.run();
       stream.synchronize();
     } catch (DeviceException e) {
       throw health.explain(number, e);

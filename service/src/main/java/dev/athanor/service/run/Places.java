@@ -1,6 +1,8 @@
 package dev.athanor.service.run;
 
+import dev.athanor.service.tensor.Home;
 import java.util.List;
+import java.util.function.ObjLongConsumer;
 
 /**
  * All devices of the service.
@@ -17,9 +19,11 @@ public record Places(List<Place> all) implements AutoCloseable {
     return all.getFirst();
   }
 
-  /** What to do before any device refuses an allocation: whatever gives memory back. */
-  public void onShortage(Runnable action) {
-    all.forEach(place -> place.memory().onShortage(action));
+  /** What to do before a device refuses an allocation: give as many bytes of its memory back. */
+  public void onShortage(ObjLongConsumer<Home> action) {
+    for (var place : all) {
+      place.memory().onShortage(bytes -> action.accept(place.memory(), bytes));
+    }
   }
 
   @Override

@@ -43,6 +43,11 @@ public final class Pin implements AutoCloseable {
     return entry.home;
   }
 
+  /** Waits until the tensor is on its device. */
+  void bringBack() {
+    store.bringBack(entry);
+  }
+
   /** Another pin of the same tensor, even if it was deleted meanwhile. */
   public Pin again() {
     return store.pinAgain(entry);
@@ -50,7 +55,7 @@ public final class Pin implements AutoCloseable {
 
   /** The tensor on the device. */
   public DeviceTensor tensor() {
-    return new DeviceTensor(entry.type, entry.buffer);
+    return new DeviceTensor(entry.type, entry.resident());
   }
 
   /** What the tensor is now. */

@@ -171,14 +171,23 @@ public final class TenantTensors {
    *
    * @param field where the handle stands in the request
    * @throws Failure.Refused with {@code unknown-handle} or {@code expired-handle}
+   * @throws Failure.OutOfDeviceMemory when it was moved to the host and finds no room to come back
    */
   public Pin pin(String handle, String field) {
-    return store.guarded(() -> {
-      var entry = find(handle, field);
-      entry.pins++;
-      entry.lastUse = store.clock.instant();
-      return new Pin(store, entry);
-    });
+    var pin =
+        store.guarded(() -> {
+          var entry = find(handle, field);
+          entry.pins++;
+          entry.lastUse = store.clock.instant();
+          return new Pin(store, entry);
+        });
+    try {
+      pin.bringBack();
+    } catch (RuntimeException e) {
+      pin.close();
+      throw e;
+    }
+    return pin;
   }
 
   /**

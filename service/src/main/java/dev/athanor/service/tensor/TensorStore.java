@@ -1,19 +1,25 @@
 package dev.athanor.service.tensor;
 
 import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.failure.Failure;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The tensors that are resident on the devices: how long they stay, and when their memory is given
@@ -22,12 +28,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TensorStore {
 
+  private static final Logger LOG = LoggerFactory.getLogger(TensorStore.class);
   private static final int MOST_REMEMBERED = 100_000;
 
   /** What lies on a device; guarded by the store's monitor. */
   private static final class Usage {
     int tensors;
     long bytes;
+    long spilled;
   }
 
   /** How a tensor went. */
@@ -45,9 +53,16 @@ public final class TensorStore {
     final TensorOptions options;
     final TensorType type;
     final Home home;
-    final Buffer buffer;
     final long sequence;
     final Instant createdAt;
+
+    /** Held while the contents move between device and host. */
+    final ReentrantLock moving = new ReentrantLock();
+
+    /** Where they are; the one that is null is where they are not. */
+    @Nullable Buffer buffer;
+
+    @Nullable HostMemory saved;
 
     /** Held while the contents are read or written on the device. */
     final StampedLock contents = new StampedLock();
@@ -78,6 +93,10 @@ public final class TensorStore {
       this.createdAt = now;
       this.lastUse = now;
       this.lease = lease;
+    }
+
+    Buffer resident() {
+      return Objects.requireNonNull(buffer, "a tensor that is pinned is on the device");
     }
 
     boolean hasExpired(Instant now) {
@@ -138,10 +157,14 @@ public final class TensorStore {
   }
 
   void unpin(Entry entry) {
+    guarded(() -> entry.lastUse = clock.instant());
+    letGo(entry);
+  }
+
+  private void letGo(Entry entry) {
     boolean last =
         guarded(() -> {
           entry.pins--;
-          entry.lastUse = clock.instant();
           return entry.gone && entry.pins == 0;
         });
     if (last) {
@@ -160,6 +183,99 @@ public final class TensorStore {
     });
   }
 
+  // -- the device and the host
+
+  /**
+   * Frees memory of a device: of what has expired, and if that is not enough, by moving tensors
+   * that nobody uses to the host, those first that were used least recently.
+   *
+   * @param bytes how many will be asked for
+   */
+  public void makeRoom(Home home, long bytes) {
+    sweep();
+    long needed = bytes - home.free();
+    boolean goesOn = true;
+    for (var entry : idle(home, needed)) {
+      try {
+        if (goesOn) {
+          spill(entry);
+        }
+      } catch (Failure e) {
+        LOG.warn("no tensor is moved to the host now: {}", e.getMessage());
+        goesOn = false;
+      } finally {
+        letGo(entry); // which is no use of it: its lease goes on
+      }
+    }
+  }
+
+  /** Tensors that can be moved to the host, pinned. */
+  private List<Entry> idle(Home home, long needed) {
+    return guarded(() -> {
+      long room = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
+      var idle =
+          entries.values().stream()
+              .filter(entry -> entry.home == home && entry.pins == 0 && entry.buffer != null)
+              .sorted(Comparator.comparing(entry -> entry.lastUse))
+              .toList();
+      var chosen = new ArrayList<Entry>();
+      long bytes = 0;
+      for (var entry : idle) {
+        long more = entry.type.bytes();
+        if (bytes < needed && bytes + more <= room) {
+          bytes += more;
+          entry.pins++;
+          chosen.add(entry);
+        }
+      }
+      return chosen;
+    });
+  }
+
+  private void spill(Entry entry) {
+    entry.moving.lock();
+    try {
+      // a pin of someone else may use the tensor by now, or have let go of it
+      if (entry.buffer == null || !guarded(() -> entry.pins == 1)) {
+        return;
+      }
+      var buffer = entry.buffer;
+      var saved = entry.home.save(buffer);
+      guarded(() -> move(entry, null, saved));
+      entry.home.free(buffer);
+    } finally {
+      entry.moving.unlock();
+    }
+  }
+
+  /** Waits until a tensor, which is pinned, is on its device. */
+  void bringBack(Entry entry) {
+    if (settings.spillBytes() == 0) {
+      return;
+    }
+    entry.moving.lock();
+    try {
+      var saved = entry.saved;
+      if (saved != null) {
+        var buffer = entry.home.restore(saved);
+        guarded(() -> move(entry, buffer, null));
+        saved.close();
+      }
+    } finally {
+      entry.moving.unlock();
+    }
+  }
+
+  private Entry move(Entry entry, @Nullable Buffer buffer, @Nullable HostMemory saved) {
+    long toHost = saved == null ? -entry.type.bytes() : entry.type.bytes();
+    entry.buffer = buffer;
+    entry.saved = saved;
+    var there = usage(entry.home);
+    there.bytes -= toHost;
+    there.spilled += toHost;
+    return entry;
+  }
+
   // -- all tenants together
 
   /** Whether a handle can be used now by whoever owns it. */
@@ -168,6 +284,11 @@ public final class TensorStore {
       var entry = entries.get(handle);
       return entry != null && !entry.hasExpired(clock.instant());
     });
+  }
+
+  /** How many bytes of a device's tensors lie on the host. */
+  public long spilled(Home home) {
+    return guarded(() -> usage(home).spilled);
   }
 
   /** Frees what has expired. */
@@ -260,11 +381,19 @@ public final class TensorStore {
   /** Outside the monitor, since giving memory back waits for the device. */
   void release(List<Entry> idle) {
     for (var entry : idle) {
-      entry.home.free(entry.buffer);
+      if (entry.buffer != null) {
+        entry.home.free(entry.buffer);
+      } else if (entry.saved != null) {
+        entry.saved.close();
+      }
       guarded(() -> {
         var there = usage(entry.home);
         there.tensors--;
-        there.bytes -= entry.type.bytes();
+        if (entry.buffer != null) {
+          there.bytes -= entry.type.bytes();
+        } else {
+          there.spilled -= entry.type.bytes();
+        }
         entry.owner.refund(entry.type.bytes());
         return true;
       });

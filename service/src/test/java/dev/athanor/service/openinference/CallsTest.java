@@ -32,7 +32,7 @@ class CallsTest {
   private static final TensorStore STORE =
       new TensorStore(
           new Handles("test"),
-          new TensorSettings(1000, 10, Duration.ofHours(1), Duration.ofHours(1)),
+          new TensorSettings(1000, 10, Duration.ofHours(1), 0, Duration.ofHours(1)),
           Clock.systemUTC());
 
   private static Call call(Map<String, Object> parameters, Terms terms, Output... outputs) {

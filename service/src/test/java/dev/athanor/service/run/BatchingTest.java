@@ -68,7 +68,7 @@ class BatchingTest {
             planner,
             1,
             64,
-            new TensorSettings(1 << 24, 100, Duration.ofHours(1), Duration.ofMinutes(1)));
+            new TensorSettings(1 << 24, 100, Duration.ofHours(1), 0, Duration.ofMinutes(1)));
     runner = rig.runner;
     transfers = rig.transfers;
   }

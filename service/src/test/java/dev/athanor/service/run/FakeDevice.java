@@ -5,6 +5,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Event;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.Stream;
@@ -27,12 +28,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FakeDevice implements Device {
 
-  private static final long MEMORY = 64L << 20;
+  private static final long STANDARD_MEMORY = 64L << 20;
 
   /** What is larger is not kept for the next. */
   private static final long MOST_POOLED = 1 << 16;
 
   private final String id;
+  private final long memory;
+  private final AtomicInteger hostMemories = new AtomicInteger();
+  private final AtomicInteger everSaved = new AtomicInteger();
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
@@ -45,17 +49,18 @@ public final class FakeDevice implements Device {
   private volatile @Nullable DeviceException fault;
 
   public FakeDevice() {
-    this(0);
+    this(0, STANDARD_MEMORY);
   }
 
-  /** One of several. */
-  public FakeDevice(int number) {
+  /** One of several, with so many bytes. */
+  public FakeDevice(int number, long memory) {
     id = "fake:" + number;
+    this.memory = memory;
   }
 
   @Override
   public Capability capability() {
-    return new Capability(id, "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MEMORY);
+    return new Capability(id, "Host memory", Target.SM_80, "1", 1, 1024, 49_152, 99_328, memory);
   }
 
   /** The next work of any stream fails; null takes that back. */
@@ -149,13 +154,30 @@ public final class FakeDevice implements Device {
     if (allocationsLeft.getAndUpdate(left -> Math.max(left - 1, 0)) == 0) {
       throw new DeviceException.OutOfMemory(bytes, 0);
     }
-    if (used.addAndGet(bytes) > MEMORY) {
-      long free = MEMORY - used.addAndGet(-bytes);
+    if (used.addAndGet(bytes) > memory) {
+      long free = memory - used.addAndGet(-bytes);
       throw new DeviceException.OutOfMemory(bytes, free);
     }
     var buffer = new FakeBuffer(bytes);
     open.add(buffer);
     return buffer;
+  }
+
+  @Override
+  public HostMemory allocateHost(long bytes) {
+    hostMemories.incrementAndGet();
+    everSaved.incrementAndGet();
+    return HostMemory.pageable(bytes, _ -> hostMemories.decrementAndGet());
+  }
+
+  /** How many allocations of host memory are open. */
+  public int openHostMemories() {
+    return hostMemories.get();
+  }
+
+  /** How many there ever were. */
+  public int hostMemoriesEver() {
+    return everSaved.get();
   }
 
   @Override
@@ -170,7 +192,7 @@ public final class FakeDevice implements Device {
 
   @Override
   public MemoryUsage memory() {
-    return new MemoryUsage(used.get(), 0, MEMORY - used.get());
+    return new MemoryUsage(used.get(), 0, memory - used.get());
   }
 
   @Override

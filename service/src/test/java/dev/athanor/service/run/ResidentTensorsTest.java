@@ -65,6 +65,7 @@ class ResidentTensorsTest {
           Code.VERSION_MISMATCH,
           Code.HANDLE_IN_USE,
           Code.QUOTA_EXCEEDED,
+          Code.OUT_OF_DEVICE_MEMORY,
           Code.DEADLINE_EXCEEDED,
           Code.CANCELLED);
 
@@ -82,13 +83,18 @@ class ResidentTensorsTest {
   }
 
   private Rig rig(int streams) {
+    return rig(device, streams, 0);
+  }
+
+  private Rig rig(FakeDevice device, int streams, long spillBytes) {
     var planner = new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json")));
     return new Rig(
         device,
         planner,
         streams,
         1000,
-        new TensorSettings(TYPE.bytes() * 2L * SLOTS, 100, LEASE, Duration.ofMinutes(10)));
+        new TensorSettings(
+            TYPE.bytes() * 2L * SLOTS, 100, LEASE, spillBytes, Duration.ofMinutes(10)));
   }
 
   /** A tensor that has the same number everywhere, so that a torn one shows. */
@@ -110,7 +116,21 @@ class ResidentTensorsTest {
 
   @Test
   void everyReadSeesOneVersionWhole() throws Exception {
-    try (var rig = rig(4);
+    everyReadSeesOneVersionWhole(device, 0);
+    assertThat(device.hostMemoriesEver()).isZero();
+  }
+
+  @Test
+  void soItDoesWhereTensorsMoveToTheHostAndBack() throws Exception {
+    var small = new FakeDevice(0, TYPE.bytes() * SLOTS / 2);
+    everyReadSeesOneVersionWhole(small, TYPE.bytes() * SLOTS);
+    assertThat(small.hostMemoriesEver()).as("tensors that were moved").isPositive();
+    assertThat(small.openHostMemories()).isZero();
+    assertThat(small.wasFreedDirty()).isFalse();
+  }
+
+  private void everyReadSeesOneVersionWhole(FakeDevice device, long spillBytes) throws Exception {
+    try (var rig = rig(device, 4, spillBytes);
         var clients = Executors.newVirtualThreadPerTaskExecutor()) {
       var crowd = new Crowd(rig);
       var done = new ArrayList<Future<?>>();

@@ -67,7 +67,7 @@ final class Rig implements AutoCloseable {
     places = new Places(all);
     memory = places.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
-    places.onShortage(store::sweep);
+    places.onShortage(store::makeRoom);
     pool = new StreamPool(List.copyOf(devices), health, settings(streams, queue, true));
     placement = new Placement(places, store, pool);
     runner = runner(true);

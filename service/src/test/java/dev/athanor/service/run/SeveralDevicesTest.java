@@ -37,10 +37,11 @@ import org.junit.jupiter.api.io.TempDir;
 class SeveralDevicesTest {
 
   private static final int MIB = 1 << 20;
+  private static final long MEMORY = 64 * MIB;
 
   @TempDir private Path folder;
-  private final FakeDevice first = new FakeDevice(0);
-  private final FakeDevice second = new FakeDevice(1);
+  private final FakeDevice first = new FakeDevice(0, MEMORY);
+  private final FakeDevice second = new FakeDevice(1, MEMORY);
   private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
   private Rig rig;
 
@@ -53,7 +54,7 @@ class SeveralDevicesTest {
             planner,
             1,
             16,
-            new TensorSettings(1 << 30, 100, Duration.ofHours(1), Duration.ofMinutes(1)));
+            new TensorSettings(1 << 30, 100, Duration.ofHours(1), 0, Duration.ofMinutes(1)));
   }
 
   @AfterEach

@@ -3,6 +3,7 @@ package dev.athanor.service.tensor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.TestClock;
@@ -114,6 +115,21 @@ class TensorStoreModelTest {
         }
 
         @Override
+        public long free() {
+          return Long.MAX_VALUE;
+        }
+
+        @Override
+        public HostMemory save(Buffer buffer) {
+          throw new AssertionError("the device is never full");
+        }
+
+        @Override
+        public Buffer restore(HostMemory saved) {
+          throw new AssertionError("nothing was saved");
+        }
+
+        @Override
         public void free(Buffer buffer) {
           buffer.close();
         }
@@ -199,7 +215,11 @@ class TensorStoreModelTest {
       this.kinds = kinds;
       settings =
           new TensorSettings(
-              between(30, 200), between(2, 12), seconds(between(5, 20)), seconds(between(1, 15)));
+              between(30, 200),
+              between(2, 12),
+              seconds(between(5, 20)),
+              0,
+              seconds(between(1, 15)));
       store = new TensorStore(new Handles(""), settings, clock);
       for (int i = 0; i < TENANTS; i++) {
         tenants.add(store.of(new Tenant("tenant" + i)));
