@@ -44,8 +44,8 @@ final class TensorPlanner {
   private static final int WASTE = 4;
 
   /**
-   * Registers of a thread for its sums, its fragments and two for each piece that it moves: more,
-   * and some spill.
+   * Registers of a thread for its sums, its fragments, those of single bytes twice, and two for each
+   * piece that it moves: more, and some spill.
    */
   private static final int REGISTERS = 175;
 
@@ -69,7 +69,6 @@ final class TensorPlanner {
       candidates.refuse("tensor cores", problem.dtype().text() + " is multiplied by CUDA cores");
       return;
     }
-    boolean fp8 = problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
     for (var shape : SHAPES) {
       var variant =
           new TensorVariant(
@@ -78,7 +77,7 @@ final class TensorPlanner {
               problem.b(),
               Optional.of(problem.epilogue()),
               Operand.access(problem.n(), problem.outDType()));
-      if (!candidates.runs(fp8 ? Target.SM_89 : Target.SM_80, variant.name())) {
+      if (!candidates.runs(isFp8(problem) ? Target.SM_89 : Target.SM_80, variant.name())) {
         continue;
       }
       var refusal = refusal(problem, variant);
@@ -102,7 +101,8 @@ final class TensorPlanner {
             + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
     int sums = tile.warpM() * tile.warpN() / 32;
     int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
-    if (sums + fragments + 2 * pieces > REGISTERS) {
+    int bytes = isFp8(problem) ? fragments : 0; // on their way into fragments
+    if (sums + fragments + bytes + 2 * pieces > REGISTERS) {
       return Optional.of(
           "rows aligned to %d bytes come in so many pieces that its registers would not suffice"
               .formatted(Math.min(variant.a().access(), variant.b().access())));
@@ -112,6 +112,10 @@ final class TensorPlanner {
           "it needs %d blocks, and 2^31 - 1 are the most".formatted(blocks(problem, tile)));
     }
     return Optional.empty();
+  }
+
+  private static boolean isFp8(MatmulProblem problem) {
+    return problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
   }
 
   private static long upTo16(int extent) {
