@@ -25,6 +25,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -76,9 +77,13 @@ public final class StreamPool implements AutoCloseable {
   private final List<BlockingQueue<List<Turn>>> started = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
+  /** Since when each stream is at its launch; 0 while it is at none. */
+  private final AtomicLongArray since;
+
   public StreamPool(Device device, DeviceHealth health, RunSettings settings) {
     this.health = health;
     scheduler = new Scheduler(settings.policy(), 1, settings.streams());
+    since = new AtomicLongArray(settings.streams());
     for (int i = 0; i < settings.streams(); i++) {
       int number = i;
       var stream = device.openStream();
@@ -256,10 +261,12 @@ public final class StreamPool implements AutoCloseable {
   /** The clients' threads see the outcome last, when all is given back. */
   private void work(Stream stream, int number, List<Turn> launch) {
     long began = System.nanoTime();
+    since.set(number, began);
     if (launch.size() == 1 || !together(stream, launch)) {
       launch.forEach(turn -> alone(stream, turn));
     }
     long took = System.nanoTime() - began;
+    since.set(number, 0);
     var failed = launch.stream().filter(turn -> turn.fault != null).toList();
     if (health.isLost()) {
       launch.forEach(turn -> turn.job.close());
@@ -331,6 +338,22 @@ public final class StreamPool implements AutoCloseable {
       stream.synchronize();
     } catch (DeviceException e) {
       LOG.debug("a second fault of the stream", e);
+    }
+  }
+
+  /**
+   * Gives the device up when a launch has been at work for longer than {@code limit}: only the end
+   * of the process ends a kernel that does not end by itself.
+   */
+  public void watch(Duration limit) {
+    long now = System.nanoTime();
+    for (int i = 0; i < since.length(); i++) {
+      long began = since.get(i);
+      if (began != 0 && now - began > limit.toNanos() && !health.isLost()) {
+        var hangs = "stream %d has been at one launch for more than %s".formatted(i, limit);
+        health.explain(new DeviceException.Lost(hangs));
+        tell(new Event.DeviceLost(DEVICE));
+      }
     }
   }
 
