@@ -60,8 +60,8 @@ public final class DeviceMemory implements AutoCloseable {
         stream.synchronize();
       }
     } catch (DeviceException e) {
-      // The memory of a device that faults at a fill is lost with it.
-      health.explain(e);
+      // Nobody may get memory that was not zeroed, so a device that cannot zero it is lost.
+      health.explain(new DeviceException.Lost("memory could not be zeroed: " + e.getMessage()));
     } finally {
       oneAtATime.unlock();
     }

@@ -253,6 +253,7 @@ public final class StreamPool implements AutoCloseable {
         tell(new Event.StreamReady(DEVICE, number));
         work(stream, number, mine.take());
       }
+      tell(new Event.DeviceLost(DEVICE)); // which may have been found out elsewhere
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
     }
