@@ -127,8 +127,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
         deadline.check();
         throw Outflow.idle("no message came", idle);
       }
-      pace.came(
-          message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
+      pace.came(message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
       throw Outflow.gone();

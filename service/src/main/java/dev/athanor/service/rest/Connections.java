@@ -50,8 +50,8 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
   }
 
   /**
-   * Waits no more for this thread's client. The container reads what is left of a body, so that
-   * the client gets to read the answer, and closes the connection where that does not come.
+   * Waits no more for this thread's client. The container reads what is left of a body, so that the
+   * client gets to read the answer, and closes the connection where that does not come.
    */
   static void waitNoMore() {
     var socket = CURRENT.get();

@@ -21,8 +21,8 @@ import org.springframework.util.unit.DataSize;
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
- * @param longestLaunch how long a launch may take before the device counts as lost; no kernel can be
- *     stopped
+ * @param longestLaunch how long a launch may take before the device counts as lost; no kernel can
+ *     be stopped
  * @param lostGrace how long a process whose device is lost says that it lives, before it asks to be
  *     replaced
  */

@@ -146,8 +146,7 @@ class FloodTest extends GrpcTest {
   @CsvSource({"2147483647", "-2147483648", "-1", "4194305"})
   void messagesThatAnnounceTooMuchAreRefusedAtOnce(int length) throws IOException {
     try (var client = new Http2.Connection(server.getPort())) {
-      client.send(
-          Http2.call(1, "athanor.v1.Ops/Run"), Http2.message(1, 0, length, new byte[10]));
+      client.send(Http2.call(1, "athanor.v1.Ops/Run"), Http2.message(1, 0, length, new byte[10]));
       var answer = Objects.requireNonNull(client.next(Http2.HEADERS));
       assertThat(answer.ends()).isTrue();
       assertThat(client.header(answer, "grpc-status"))

@@ -120,7 +120,12 @@ class ManyFailuresTest extends RestTest {
   }
 
   private List<String> series() {
-    return given().get("/actuator/prometheus").then().extract().asString().lines()
+    return given()
+        .get("/actuator/prometheus")
+        .then()
+        .extract()
+        .asString()
+        .lines()
         .filter(line -> !line.startsWith("#"))
         .map(line -> line.replaceAll(" \\S+$", ""))
         .toList();

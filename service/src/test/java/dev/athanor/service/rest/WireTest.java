@@ -16,8 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.test.context.TestPropertySource;
 
 /** Clients that speak slowly, in parts, too early, or another protocol. */
-@TestPropertySource(
-    properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=500ms"})
+@TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=500ms"})
 class WireTest extends RestTest {
 
   private static final String POST =

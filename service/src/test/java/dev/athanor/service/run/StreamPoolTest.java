@@ -318,6 +318,7 @@ class StreamPoolTest {
     assertThat(failure(next).code()).isEqualTo(Code.DEVICE_LOST);
     stuck.gate.countDown();
     await().until(() -> log.contains("close first"));
-    assertThat(log).containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
+    assertThat(log)
+        .containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
   }
 }

@@ -80,7 +80,10 @@ class EndTest {
       busy(rest);
       service.process().destroyForcibly();
       assertThat(service.process().waitFor(30, TimeUnit.SECONDS)).isTrue();
-      assertThat(lost).failsWithin(Duration.ofSeconds(30)).withThrowableThat().withCauseInstanceOf(IOException.class);
+      assertThat(lost)
+          .failsWithin(Duration.ofSeconds(30))
+          .withThrowableThat()
+          .withCauseInstanceOf(IOException.class);
     }
     try (var service = start()) {
       try (var rest = new Rest(service.url())) {

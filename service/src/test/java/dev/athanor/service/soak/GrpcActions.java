@@ -88,7 +88,8 @@ final class GrpcActions {
     var details = StatusProto.fromThrowable(thrown);
     String code = null;
     boolean retry = false;
-    for (var detail : details == null ? List.<com.google.protobuf.Any>of() : details.getDetailsList()) {
+    for (var detail :
+        details == null ? List.<com.google.protobuf.Any>of() : details.getDetailsList()) {
       if (detail.is(ErrorInfo.class)) {
         code = detail.unpack(ErrorInfo.class).getReason();
       } else {

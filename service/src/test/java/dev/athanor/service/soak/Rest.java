@@ -49,8 +49,7 @@ final class Rest implements AutoCloseable {
    * @throws Refusal when the answer is a problem
    * @throws AssertionError when it is one that must not be
    */
-  Answer send(
-      String key, String method, String path, String type, byte[] body, String... headers)
+  Answer send(String key, String method, String path, String type, byte[] body, String... headers)
       throws Refusal, IOException, InterruptedException {
     var request =
         HttpRequest.newBuilder(url.resolve(path)).timeout(LONGEST).setHeader("X-API-Key", key);
@@ -84,8 +83,7 @@ final class Rest implements AutoCloseable {
     if (answer.status == 500 || problem.path("status").asInt() != answer.status) {
       throw new AssertionError("%d %s, %s".formatted(answer.status, code, detail));
     }
-    if (BUSY.contains(code)
-        && answer.headers.firstValueAsLong("Retry-After").orElse(0) < 1) {
+    if (BUSY.contains(code) && answer.headers.firstValueAsLong("Retry-After").orElse(0) < 1) {
       throw new AssertionError("%s does not say when to come again".formatted(code));
     }
     return new Refusal(code, detail);

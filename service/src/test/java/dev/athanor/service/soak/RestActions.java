@@ -105,7 +105,12 @@ final class RestActions {
     var encoding = turn.random().nextBoolean() ? Encoding.JSON : Encoding.BASE64;
     var answer =
         rest.send(
-            turn.key(), "POST", path(turn.sample()), TYPE, inline(turn.sample(), encoding), headers);
+            turn.key(),
+            "POST",
+            path(turn.sample()),
+            TYPE,
+            inline(turn.sample(), encoding),
+            headers);
     var outputs = answer.json().path("outputs");
     turn.sample().check(name -> tensor(outputs.path(name)));
   }
@@ -164,8 +169,7 @@ final class RestActions {
     var gamma = draw(turn, 16);
     var w = draw(turn, 16, 8);
     var none = Attributes.of(norm.description(), Map.of());
-    var h =
-        Objects.requireNonNull(norm.reference(Map.of("x", x, "gamma", gamma), none).get("y"));
+    var h = Objects.requireNonNull(norm.reference(Map.of("x", x, "gamma", gamma), none).get("y"));
     var c =
         Objects.requireNonNull(
             product
@@ -187,7 +191,8 @@ final class RestActions {
       out.writeRawValue(
           """
           [{"op": "rms-norm", "inputs": {"x": "x", "gamma": "gamma"}, "outputs": {"y": "h"}},
-           {"op": "matmul", "inputs": {"a": "h", "b": "w"}, "outputs": {"c": "z"}}]""");
+           {"op": "matmul", "inputs": {"a": "h", "b": "w"}, "outputs": {"c": "z"}}]\
+          """);
       out.writeEndObject();
     }
     var answer = rest.send(turn.key(), "POST", "/pipelines/run", TYPE, body.toByteArray());
@@ -202,8 +207,7 @@ final class RestActions {
   private static HostTensor draw(Turn turn, long... extents) {
     var type = TensorType.of(DType.F32, extents);
     return HostTensor.of(
-        type,
-        turn.random().doubles(type.shape().elements(), -1, 1).map(x -> (float) x).toArray());
+        type, turn.random().doubles(type.shape().elements(), -1, 1).map(x -> (float) x).toArray());
   }
 
   /** Sends a call and closes the connection. */
@@ -259,8 +263,7 @@ final class RestActions {
           "version-mismatch", turn.key(), "PUT", path + "/data", first, "If-Match", "\"1\"");
       rest.send(
           turn.key(), "PATCH", path, TYPE, "{\"ttlSeconds\": 60}".getBytes(StandardCharsets.UTF_8));
-      equal(
-          second, rest.send(turn.key(), "GET", path + "/data", RAW, NOTHING).body(), "all of it");
+      equal(second, rest.send(turn.key(), "GET", path + "/data", RAW, NOTHING).body(), "all of it");
     } finally {
       delete(turn, handle);
       delete(turn, handle);

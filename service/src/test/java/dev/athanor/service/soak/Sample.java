@@ -34,10 +34,8 @@ record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
             .filter(test -> bytes(test) <= mostBytes)
             .sorted(Comparator.comparingLong(Sample::bytes))
             .limit(each)
-            .forEach(
-                test ->
-                    samples.add(
-                        new Sample(op, test, op.reference(test.inputs(), test.attributes()))));
+            .forEach(test ->
+                samples.add(new Sample(op, test, op.reference(test.inputs(), test.attributes()))));
       }
     }
     return samples;

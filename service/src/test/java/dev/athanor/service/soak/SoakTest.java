@@ -153,7 +153,9 @@ class SoakTest {
    * @param before what it is to come down to; null where there is no such thing yet
    */
   private static Resources quiet(
-      ServiceProcess service, List<String> keys, @org.jspecify.annotations.Nullable Resources before)
+      ServiceProcess service,
+      List<String> keys,
+      @org.jspecify.annotations.Nullable Resources before)
       throws IOException, InterruptedException {
     try (var rest = new Rest(service.url())) {
       Resources.Page page =
