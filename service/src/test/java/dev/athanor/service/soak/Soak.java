@@ -77,14 +77,19 @@ final class Soak implements AutoCloseable {
     return turns.get();
   }
 
-  /** Does everything once, one after the other. */
+  /** Has every problem computed and does everything else once. */
   void each() {
-    for (int i = 0; i < Math.max(samples.size(), 1); i++) {
-      var sample = samples.get(i);
-      for (var kind : kinds) {
-        one(kind, new Turn(new SplittableRandom(turns.getAndIncrement()), key(i), sample));
-      }
+    for (var sample : samples) {
+      one(kinds.getFirst(), turn(sample));
     }
+    for (var kind : kinds) {
+      one(kind, turn(samples.getFirst()));
+    }
+  }
+
+  private Turn turn(Sample sample) {
+    long number = turns.getAndIncrement();
+    return new Turn(new SplittableRandom(number), key(number), sample);
   }
 
   /** So many clients, each of which asks for the next thing when it has had an answer. */

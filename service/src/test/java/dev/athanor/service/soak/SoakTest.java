@@ -8,16 +8,22 @@ import dev.athanor.service.security.ApiKey;
 import dev.athanor.service.security.Scope;
 import dev.athanor.service.tensor.Tenant;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.convert.DurationStyle;
 
@@ -28,6 +34,7 @@ import org.springframework.boot.convert.DurationStyle;
  * <p>{@code -Dathanor.soak=10m} makes it that long, with all ops instead of some; the figures are
  * then in {@code target/soak.md}.
  */
+@EnabledOnOs(OS.LINUX) // its figures come from /proc
 class SoakTest {
 
   private static final List<String> SOME =
@@ -35,6 +42,9 @@ class SoakTest {
 
   private static final int STREAMS = 2;
   private static final int QUEUE = 16;
+
+  /** So many keep the streams at work without filling the queue. */
+  private static final int CLIENTS = 8;
 
   @TempDir static Path folder;
 
@@ -52,15 +62,17 @@ class SoakTest {
     boolean brief = length.toSeconds() < 60;
     var remember = Duration.ofSeconds(brief ? 2 : 20);
     var samples =
-        Sample.draw(catalogue, brief ? SOME : List.of(), brief ? 1 : 3, brief ? 4096 : 65_536);
+        Sample.draw(catalogue, brief ? SOME : List.of(), brief ? 1 : 2, brief ? 4096 : 65_536);
     var keys = keys();
+    var rows = new ArrayList<String>();
+    double idle = load();
     try (var service = ServiceProcess.start("emulator", "--config", config(remember).toString())) {
       var vanishing =
           new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
       var warmup = clients(service, samples, keys, 0, remember);
       try (warmup) {
         warmup.each();
-        warmup.closed(4 * STREAMS, length.dividedBy(5));
+        warmup.closed(CLIENTS, length.dividedBy(5));
         vanishing.both();
       }
       assertThat(tally.wrong()).isEmpty();
@@ -72,9 +84,8 @@ class SoakTest {
       Soak.Stretch once;
       var measured = clients(service, samples, keys, warmup.turns(), remember);
       try (measured) {
-        once = measured.closed(STREAMS, length.dividedBy(5));
+        once = measured.closed(CLIENTS, length.dividedBy(5));
       }
-      var rows = new ArrayList<String>();
       rows.add(row("1", once));
       int rounds = brief ? 1 : 5;
       long turns = measured.turns();
@@ -99,8 +110,14 @@ class SoakTest {
           .isSubsetOf(Tally.OK, "queue-full", "deadline-exceeded");
       assertThat(tally.counts())
           .allSatisfy((kind, outcomes) -> assertThat(outcomes).as(kind).containsKey(Tally.OK));
-      report(samples, rows);
+    } finally {
+      report(samples, rows, idle);
     }
+  }
+
+  /** How many programs the machine had to run, of late. */
+  private static double load() {
+    return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
   }
 
   private Soak clients(
@@ -155,7 +172,7 @@ class SoakTest {
   private static Resources quiet(
       ServiceProcess service,
       List<String> keys,
-      @org.jspecify.annotations.Nullable Resources before)
+      @Nullable Resources before)
       throws IOException, InterruptedException {
     try (var rest = new Rest(service.url())) {
       Resources.Page page =
@@ -164,7 +181,7 @@ class SoakTest {
               var answer =
                   rest.send(
                       keys.getLast(), "GET", "/actuator/prometheus", "text/plain", new byte[0]);
-              return new String(answer.body(), java.nio.charset.StandardCharsets.UTF_8)
+              return new String(answer.body(), StandardCharsets.UTF_8)
                   .lines()
                   .toList();
             } catch (Refusal e) {
@@ -187,7 +204,7 @@ class SoakTest {
         .formatted(load, stretch.seconds(), stretch.sent(), stretch.done());
   }
 
-  private void report(List<Sample> samples, List<String> rows) throws IOException {
+  private void report(List<Sample> samples, List<String> rows, double idle) throws IOException {
     report.add("");
     report.add("| load | s | asked a second | done a second |");
     report.add("| --- | ---: | ---: | ---: |");
@@ -208,12 +225,17 @@ class SoakTest {
                             .collect(Collectors.joining(" | ")))));
     report.add("");
     report.add(
-        "%d problems of %d ops; %s"
+        "%s, %d cores, load %.1f before and %.1f at the end; %d problems of %d ops, %d turns in all"
             .formatted(
+                LocalDate.now(ZoneOffset.UTC),
+                Runtime.getRuntime().availableProcessors(),
+                idle,
+                load(),
                 samples.size(),
                 samples.stream().map(Sample::name).distinct().count(),
-                System.getProperty("os.arch", "").toLowerCase(Locale.ROOT)));
+                tally.byOutcome().values().stream().mapToLong(Long::longValue).sum()));
     Files.createDirectories(Path.of("target"));
+    tally.wrong().forEach(report::add);
     Files.write(Path.of("target", "soak.md"), report);
   }
 }
