@@ -61,7 +61,10 @@ record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
     return Objects.requireNonNull(test.inputs().get(name), name);
   }
 
-  /** Compares all outputs with what is right. */
+  /**
+   * Compares all outputs with what is right. Twice the tolerance is allowed: how accurate kernels
+   * are is for the tests of the ops to say, and what got lost or mixed up is far off.
+   */
   void check(Function<String, HostTensor> outputs) {
     reference.forEach((output, right) -> {
       var result = outputs.apply(output);
@@ -69,9 +72,9 @@ record Sample(Op op, Op.Case test, Map<String, double[]> reference) {
           result.type().shape().elements() == right.length
               ? test.tolerance(output).error(result.toDoubles(), right)
               : Double.POSITIVE_INFINITY;
-      if (!(error <= test.tolerance(output).limit())) {
+      if (!(error <= 2 * test.tolerance(output).limit())) {
         throw new AssertionError(
-            "%s of %s is off by %s, %s is the most"
+            "%s of %s is off by %s, and twice %s is the most"
                 .formatted(output, this, error, test.tolerance(output)));
       }
     });

@@ -170,9 +170,7 @@ class SoakTest {
    * @param before what it is to come down to; null where there is no such thing yet
    */
   private static Resources quiet(
-      ServiceProcess service,
-      List<String> keys,
-      @Nullable Resources before)
+      ServiceProcess service, List<String> keys, @Nullable Resources before)
       throws IOException, InterruptedException {
     try (var rest = new Rest(service.url())) {
       Resources.Page page =
@@ -181,9 +179,7 @@ class SoakTest {
               var answer =
                   rest.send(
                       keys.getLast(), "GET", "/actuator/prometheus", "text/plain", new byte[0]);
-              return new String(answer.body(), StandardCharsets.UTF_8)
-                  .lines()
-                  .toList();
+              return new String(answer.body(), StandardCharsets.UTF_8).lines().toList();
             } catch (Refusal e) {
               throw new AssertionError(e);
             }
