@@ -12,7 +12,10 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** The tests that {@code docs/acceptance.md} names for the engine are there. */
+/**
+ * The tests that {@code docs/acceptance.md} names for the engine, {@code docs/security.md} for
+ * attacks and {@code docs/reliability.md} for faults are there.
+ */
 class AcceptanceTest {
 
   private static final Path ROOT = Path.of("..");
@@ -23,20 +26,50 @@ class AcceptanceTest {
   /** What no test can show, because it does not compile. */
   private static final String BY_TYPES = "Java's types | — |";
 
-  private static List<String> section() throws IOException {
-    return Files.readString(ROOT.resolve("docs/acceptance.md"))
+  private static List<String> section(String document, String title) throws IOException {
+    return Files.readString(ROOT.resolve("docs").resolve(document))
         .lines()
-        .dropWhile(line -> !line.equals("## Engine"))
+        .dropWhile(line -> !line.equals("## " + title))
         .skip(1)
         .takeWhile(line -> !line.startsWith("## "))
         .toList();
   }
 
+  private static List<String> section() throws IOException {
+    return section("acceptance.md", "Engine");
+  }
+
   private static List<String> rows() throws IOException {
-    return section().stream()
+    return rows(section());
+  }
+
+  /** The rows of tables, without their heads. */
+  private static List<String> rows(List<String> section) {
+    return section.stream()
         .filter(line ->
             line.startsWith("| ") && !line.startsWith("| Case |") && !line.startsWith("|---"))
         .toList();
+  }
+
+  private static List<String> attacks() throws IOException {
+    return rows(section("security.md", "Attacks"));
+  }
+
+  private static List<String> faults() throws IOException {
+    return rows(section("reliability.md", "Faults"));
+  }
+
+  @Test
+  void everyAttackAndEveryFaultHasItsTests() throws IOException {
+    assertThat(attacks()).hasSize(22);
+    for (int i = 0; i < attacks().size(); i++) {
+      var row = attacks().get(i);
+      long count = NAMED.matcher(row).results().count();
+      assertThat(row).matches("\\| %d \\|.*\\| %d \\|".formatted(i + 1, count));
+    }
+    assertThat(faults())
+        .isNotEmpty()
+        .allSatisfy(row -> assertThat(NAMED.matcher(row).find()).as(row).isTrue());
   }
 
   @Test
@@ -52,7 +85,8 @@ class AcceptanceTest {
 
   @TestFactory
   Stream<DynamicTest> whatIsNamedIsThere() throws IOException {
-    return rows().stream()
+    return Stream.of(rows(), attacks(), faults())
+        .flatMap(List::stream)
         .flatMap(row -> NAMED.matcher(row).results())
         .map(named ->
             DynamicTest.dynamicTest(
@@ -68,21 +102,22 @@ class AcceptanceTest {
                 }));
   }
 
-  /** The text of a test class of whichever module. */
+  /** The text of the test classes of a name, of whichever modules. */
   private static String source(String type) throws IOException {
+    var text = new StringBuilder();
     try (var modules = Files.newDirectoryStream(ROOT, Files::isDirectory)) {
       for (var module : modules) {
         var tests = module.resolve("src/test/java");
         if (Files.isDirectory(tests)) {
           try (var walk = Files.walk(tests)) {
-            var found = walk.filter(f -> f.endsWith(type + ".java")).findFirst();
-            if (found.isPresent()) {
-              return Files.readString(found.get());
+            for (var file : walk.filter(f -> f.endsWith(type + ".java")).toList()) {
+              text.append(Files.readString(file));
             }
           }
         }
       }
     }
-    throw new AssertionError("there is no test class " + type);
+    assertThat(text).as("the test class " + type).isNotEmpty();
+    return text.toString();
   }
 }

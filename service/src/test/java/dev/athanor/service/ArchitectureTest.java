@@ -16,6 +16,9 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
+import java.net.Socket;
+import java.net.URLConnection;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.TreeSet;
 import org.jspecify.annotations.NullMarked;
@@ -94,6 +97,24 @@ class ArchitectureTest {
         .callMethod(System.class, "nanoTime")
         .orShould()
         .callMethod(System.class, "currentTimeMillis")
+        .check(CLASSES);
+  }
+
+  /**
+   * No request makes the service connect to anything. Tokens have an issuer, whose keys are
+   * Spring's to fetch, and the load generator is a client.
+   */
+  @Test
+  void onlyTheLoadGeneratorConnects() {
+    noClasses()
+        .that()
+        .resideOutsideOfPackage("dev.athanor.service.load..")
+        .should()
+        .dependOnClassesThat(
+            resideInAnyPackage("java.net.http", "org.springframework.web.client")
+                .or(type(Socket.class))
+                .or(type(SocketChannel.class))
+                .or(type(URLConnection.class)))
         .check(CLASSES);
   }
 

@@ -43,4 +43,12 @@ class CubinCacheTest {
     cache.put(KEY, new byte[] {4});
     assertThat(cache.get(KEY)).hasValue(new byte[] {4});
   }
+
+  /** As on a full disk: kernels are compiled anew. */
+  @Test
+  void whatCannotBeKeptIsNotMissed(@TempDir Path directory) throws IOException {
+    var cache = new CubinCache(Files.createFile(directory.resolve("file")).resolve("cache"));
+    cache.put(KEY, new byte[] {1});
+    assertThat(cache.get(KEY)).isEmpty();
+  }
 }

@@ -1,9 +1,11 @@
 package dev.athanor.ops.tune;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.ops.tune.TuningCache.Winner;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -35,6 +37,16 @@ class TuningCacheTest {
         .containsExactly(winner("relu", "three"), winner("silu", "two"));
     assertThat(cache.find(winner("relu", "").key())).contains(winner("relu", "three"));
     assertThat(cache.find(winner("gelu", "").key())).isEmpty();
+  }
+
+  /** As on a full disk: the winner is used, and whoever found it is told that it is not kept. */
+  @Test
+  void aDiskThatTakesNothingLosesNothingOfThisProcess() throws IOException {
+    var cache = TuningCache.open(Files.createFile(folder.resolve("file")).resolve("tuning.json"));
+    assertThatThrownBy(() -> cache.put(winner("relu", "one")))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageStartingWith("the winner could not be kept in ");
+    assertThat(cache.find(winner("relu", "").key())).contains(winner("relu", "one"));
   }
 
   @ParameterizedTest

@@ -29,6 +29,7 @@ import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.slf4j.Logger;
@@ -266,15 +267,18 @@ class DeviceConfiguration {
 
   /** Ends leases in time, so that memory does not wait for the next request. */
   @Bean
-  Housekeeping housekeeping(TensorStore store, CreationKeys keys) {
-    return new Housekeeping(store, keys);
+  Housekeeping housekeeping(
+      TensorStore store, CreationKeys keys, StreamPool streams, AthanorProperties properties) {
+    return new Housekeeping(store, keys, streams, properties.run().longestLaunch());
   }
 
-  record Housekeeping(TensorStore store, CreationKeys keys) {
+  record Housekeeping(
+      TensorStore store, CreationKeys keys, StreamPool streams, Duration longestLaunch) {
     @Scheduled(fixedDelayString = "PT5S")
     void sweep() {
       store.sweep();
       keys.sweep();
+      streams.watch(longestLaunch);
     }
   }
 

@@ -6,6 +6,7 @@ import dev.athanor.api.v1.PutRequest;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.failure.Pace;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.io.InputStream;
@@ -24,6 +25,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
+  private final Pace pace;
 
   /** What has come and was not read: one message, and the end of them. */
   private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(2);
@@ -39,6 +41,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
   Upload(ServerCallStreamObserver<?> call, Duration idle) {
     this.call = call;
     this.idle = idle;
+    pace = new Pace(idle);
     call.disableAutoRequest();
   }
 
@@ -116,6 +119,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
   /** The next message; null at the end. */
   private @Nullable PutRequest next() {
     call.request(1);
+    long began = System.nanoTime();
     try {
       long left = deadline.remainingNanos();
       var message = arrived.poll(Math.min(left, idle.toNanos()), TimeUnit.NANOSECONDS);
@@ -123,6 +127,7 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
         deadline.check();
         throw Outflow.idle("no message came", idle);
       }
+      pace.came(message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {
       throw Outflow.gone();

@@ -22,27 +22,34 @@ public final class ServiceProcess implements AutoCloseable {
   private final Process process;
   private final Path log;
   private final URI url;
+  private final int grpcPort;
 
-  private ServiceProcess(Process process, Path log, URI url) {
+  private ServiceProcess(Process process, Path log, URI url, int grpcPort) {
     this.process = process;
     this.log = log;
     this.url = url;
+    this.grpcPort = grpcPort;
   }
 
   /**
    * Starts it and waits until it is ready.
    *
    * @param device as {@code athanor serve} takes it
+   * @param options further ones of {@code athanor serve}
    * @throws LoadException when it ends instead, with the last that it said
    */
-  public static ServiceProcess start(String device) throws IOException, InterruptedException {
+  public static ServiceProcess start(String device, String... options)
+      throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
     int port = freePort();
+    int grpcPort = freePort();
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(program());
     command.addAll(List.of("serve", "--device", device, "--port", Integer.toString(port)));
+    command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
+    command.addAll(List.of(options));
     var process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)
@@ -50,7 +57,8 @@ public final class ServiceProcess implements AutoCloseable {
             .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
             .start();
     var service =
-        new ServiceProcess(process, log, URI.create("http://127.0.0.1:%d".formatted(port)));
+        new ServiceProcess(
+            process, log, URI.create("http://127.0.0.1:%d".formatted(port)), grpcPort);
     try {
       service.awaitReady();
     } catch (LoadException | InterruptedException e) {
@@ -108,6 +116,21 @@ public final class ServiceProcess implements AutoCloseable {
   /** Where it listens. */
   public URI url() {
     return url;
+  }
+
+  /** The port of loopback on which gRPC listens. */
+  public int grpcPort() {
+    return grpcPort;
+  }
+
+  /** The process, to be looked at and to be ended. */
+  public Process process() {
+    return process;
+  }
+
+  /** What it has said. */
+  public String said() throws IOException {
+    return Files.readString(log);
   }
 
   /** Ends it, at once if it does not go by itself. */

@@ -2,6 +2,8 @@ package dev.athanor.service.rest;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.apache.coyote.Processor;
 import org.apache.coyote.http11.AbstractHttp11Protocol;
@@ -9,18 +11,22 @@ import org.apache.coyote.http11.Http11NioProtocol;
 import org.apache.coyote.http11.Http11Processor;
 import org.apache.tomcat.util.net.AbstractEndpoint.Handler.SocketState;
 import org.apache.tomcat.util.net.SocketWrapperBase;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.stereotype.Component;
 
 /**
  * Tells whether the client of the request at hand has hung up, which servlets do not learn before
- * they answer. A client that closes its half of the connection counts as gone.
+ * they answer. A client that closes its half of the connection counts as gone. And closes
+ * connections whose headers trickle: the container's timeout begins anew with every byte.
  */
 @Component
 class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
   private static final ThreadLocal<SocketWrapperBase<?>> CURRENT = new ThreadLocal<>();
+
+  private static final long LONGEST_SILENCE = 60_000;
 
   @Override
   public void customize(TomcatServletWebServerFactory factory) {
@@ -34,6 +40,24 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
   static BooleanSupplier clientHasGone() {
     var socket = CURRENT.get();
     return socket == null ? () -> false : () -> hasGone(socket);
+  }
+
+  /** How long the client of this thread's request may send nothing. */
+  static Duration silence() {
+    var socket = CURRENT.get();
+    long millis = socket == null ? 0 : socket.getReadTimeout();
+    return Duration.ofMillis(millis > 0 ? millis : LONGEST_SILENCE);
+  }
+
+  /**
+   * Waits no more for this thread's client. The container reads what is left of a body, so that the
+   * client gets to read the answer, and closes the connection where that does not come.
+   */
+  static void waitNoMore() {
+    var socket = CURRENT.get();
+    if (socket != null) {
+      socket.setReadTimeout(1);
+    }
   }
 
   private static boolean hasGone(SocketWrapperBase<?> socket) {
@@ -61,15 +85,31 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
   }
 
   private static final class ConnectedProcessor extends Http11Processor {
+    private final long longest;
+
+    /** The connection whose headers have come in part, and since when. Processors are reused. */
+    private @Nullable SocketWrapperBase<?> partial;
+
+    private long since;
+
     ConnectedProcessor(AbstractHttp11Protocol<?> protocol) {
       super(protocol, protocol.getAdapter());
+      longest = TimeUnit.MILLISECONDS.toNanos(protocol.getConnectionTimeout());
     }
 
     @Override
     public SocketState service(SocketWrapperBase<?> socket) throws IOException {
+      boolean more = socket.equals(partial);
+      if (more && longest > 0 && System.nanoTime() - since > longest) {
+        partial = null;
+        return SocketState.CLOSED;
+      }
       CURRENT.set(socket);
       try {
-        return super.service(socket);
+        var state = super.service(socket);
+        partial = state == SocketState.LONG && !isAsync() ? socket : null;
+        since = more ? since : System.nanoTime();
+        return state;
       } finally {
         CURRENT.remove();
       }

@@ -4,6 +4,7 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.failure.Pace;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
@@ -236,6 +237,7 @@ final class Requests {
 
   private static class Limited extends FilterInputStream {
     private final long limit;
+    private final Pace pace = new Pace(Connections.silence());
     private long left;
 
     Limited(InputStream in, long limit) {
@@ -246,19 +248,27 @@ final class Requests {
 
     @Override
     public int read() throws IOException {
+      long began = System.nanoTime();
       int b = super.read();
-      count(b < 0 ? 0 : 1);
+      count(b < 0 ? 0 : 1, began);
       return b;
     }
 
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
+      long began = System.nanoTime();
       int n = super.read(target, offset, length);
-      count(Math.max(n, 0));
+      count(Math.max(n, 0), began);
       return n;
     }
 
-    private void count(int n) {
+    private void count(int n, long began) {
+      try {
+        pace.came(n, System.nanoTime() - began);
+      } catch (Failure e) {
+        Connections.waitNoMore();
+        throw e;
+      }
       left -= n;
       if (left < 0) {
         throw tooLarge(limit, "more");

@@ -93,8 +93,9 @@ public final class DeviceMemory implements Home, AutoCloseable {
         stream.synchronize();
       }
     } catch (DeviceException e) {
-      // The memory of a device that faults at a fill is lost with it.
-      health.explain(number, e);
+      // Nobody may get memory that was not zeroed, so a device that cannot zero it is lost.
+      health.explain(
+          number, new DeviceException.Lost("memory could not be zeroed: " + e.getMessage()));
     } finally {
       oneAtATime.unlock();
     }

@@ -21,6 +21,8 @@ import org.springframework.util.unit.DataSize;
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
+ * @param longestLaunch how long a launch may take before the device counts as lost; no kernel can
+ *     be stopped
  * @param lostGrace how long a process whose device is lost says that it lives, before it asks to be
  *     replaced
  */
@@ -33,6 +35,7 @@ public record RunSettings(
     @Min(1) @DefaultValue("4096") int plans,
     @NotNull @DefaultValue("0s") Duration drainGrace,
     @NotNull @DefaultValue("50s") Duration drainPatience,
+    @NotNull @DefaultValue("30m") Duration longestLaunch,
     @NotNull @DefaultValue("30s") Duration lostGrace) {
 
   Policy policy() {

@@ -26,6 +26,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -62,6 +63,23 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
+  /** A stream, and what it is given. */
+  private static final class Server {
+    final int device;
+    final int number;
+
+    /** It is given work only when it is idle. */
+    final BlockingQueue<List<Turn>> started = new ArrayBlockingQueue<>(1);
+
+    /** Since when it is at its launch; 0 while it is at none. */
+    volatile long since;
+
+    Server(int device, int number) {
+      this.device = device;
+      this.number = number;
+    }
+  }
+
   private final DeviceHealth health;
   private final Scheduler scheduler;
   private final long origin = System.nanoTime();
@@ -71,7 +89,7 @@ public final class StreamPool implements AutoCloseable {
   private long lastId;
 
   private final CompletableFuture<Boolean> drained = new CompletableFuture<>();
-  private final List<List<BlockingQueue<List<Turn>>>> started = new ArrayList<>();
+  private final List<List<Server>> servers = new ArrayList<>();
   private final List<Thread> threads = new ArrayList<>();
 
   /** Streams of devices, which have the same numbers in {@code health}. */
@@ -79,23 +97,17 @@ public final class StreamPool implements AutoCloseable {
     this.health = health;
     scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
-      var ofDevice = new ArrayList<BlockingQueue<List<Turn>>>();
-      started.add(ofDevice);
-      for (int j = 0; j < settings.streams(); j++) {
-        ofDevice.add(new ArrayBlockingQueue<>(1)); // a stream is given work only when it is idle
-      }
+      int device = i;
+      servers.add(
+          IntStream.range(0, settings.streams()).mapToObj(n -> new Server(device, n)).toList());
     }
-    for (int i = 0; i < devices.size(); i++) {
-      for (int j = 0; j < settings.streams(); j++) {
-        int device = i;
-        int number = j;
-        var stream = devices.get(device).openStream();
-        threads.add(
-            Thread.ofPlatform()
-                .daemon()
-                .name("stream-%d-%d".formatted(device, number))
-                .start(() -> serve(stream, device, number)));
-      }
+    for (var server : servers.stream().flatMap(List::stream).toList()) {
+      var stream = devices.get(server.device).openStream();
+      threads.add(
+          Thread.ofPlatform()
+              .daemon()
+              .name("stream-%d-%d".formatted(server.device, server.number))
+              .start(() -> serve(stream, server)));
     }
   }
 
@@ -197,7 +209,7 @@ public final class StreamPool implements AutoCloseable {
       case Decision.Started(int device, int stream, var tickets) -> {
         var launch = tickets.stream().map(this::turn).toList();
         launch.forEach(turn -> turn.started = true);
-        started.get(device).get(stream).add(launch);
+        servers.get(device).get(stream).started.add(launch);
       }
       case Decision.Done(var ticket) -> {
         turn(ticket).inTime = true;
@@ -252,25 +264,29 @@ public final class StreamPool implements AutoCloseable {
 
   // -- streams
 
-  private void serve(Stream stream, int device, int number) {
-    var mine = started.get(device).get(number);
+  private void serve(Stream stream, Server server) {
+    int device = server.device;
     try (stream) {
       while (!health.isLost(device)) {
-        tell(new Event.StreamReady(device, number));
-        work(stream, device, number, mine.take());
+        tell(new Event.StreamReady(device, server.number));
+        work(stream, server, server.started.take());
       }
+      tell(new Event.DeviceLost(device)); // which may have been found out elsewhere
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
     }
   }
 
   /** The clients' threads see the outcome last, when all is given back. */
-  private void work(Stream stream, int device, int number, List<Turn> launch) {
+  private void work(Stream stream, Server server, List<Turn> launch) {
+    int device = server.device;
     long began = System.nanoTime();
+    server.since = began;
     if (launch.size() == 1 || !together(stream, launch)) {
       launch.forEach(turn -> alone(stream, turn));
     }
     long took = System.nanoTime() - began;
+    server.since = 0;
     var failed = launch.stream().filter(turn -> turn.fault != null).toList();
     if (health.isLost(device)) {
       launch.forEach(turn -> turn.job.close());
@@ -279,10 +295,10 @@ public final class StreamPool implements AutoCloseable {
     }
     if (failed.size() == launch.size()) {
       launch.forEach(turn -> turn.job.close());
-      tell(new Event.Faulted(device, number));
+      tell(new Event.Faulted(device, server.number));
       return;
     }
-    tell(new Event.Finished(device, number, took));
+    tell(new Event.Finished(device, server.number, took));
     launch.forEach(turn -> end(stream, turn));
   }
 
@@ -345,6 +361,23 @@ public final class StreamPool implements AutoCloseable {
     }
   }
 
+  /**
+   * Gives the device up when a launch has been at work for longer than {@code limit}: only the end
+   * of the process ends a kernel that does not end by itself.
+   */
+  public void watch(Duration limit) {
+    long now = System.nanoTime();
+    for (var server : servers.stream().flatMap(List::stream).toList()) {
+      long began = server.since;
+      if (began != 0 && now - began > limit.toNanos() && !health.isLost(server.device)) {
+        var hangs =
+            "stream %d has been at one launch for more than %s".formatted(server.number, limit);
+        health.explain(server.device, new DeviceException.Lost(hangs));
+        tell(new Event.DeviceLost(server.device));
+      }
+    }
+  }
+
   // -- what is there
 
   private <T> T ask(Function<Scheduler, T> question) {
@@ -368,7 +401,7 @@ public final class StreamPool implements AutoCloseable {
 
   /** How many streams each device has. */
   public int perDevice() {
-    return started.getFirst().size();
+    return servers.getFirst().size();
   }
 
   /** How many streams are at work. */

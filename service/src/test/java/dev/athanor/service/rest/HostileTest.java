@@ -149,6 +149,51 @@ class HostileTest extends RestTest {
         "data is nested deeper than 16 lists");
   }
 
+  /** Of what is too long, too, an error quotes no more than a line. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "{\"dtype\": \"f64\", \"shape\": [1], \"data\": [LONG]}",
+        "{\"dtype\": \"i64\", \"shape\": [1], \"data\": [-LONG]}",
+        "{\"dtype\": \"f64\", \"shape\": [1], \"data\": [1e-LONG]}",
+        "{\"dtype\": \"f64\", \"shape\": [LONG], \"data\": [1]}",
+        "{\"dtype\": \"LONG\", \"shape\": [1], \"data\": [1]}",
+        "{\"dtype\": \"f64\", \"shape\": [1], \"data\": [\"LONG\"]}",
+        "{\"LONG\": 1}",
+        "{\"handle\": \"LONG\"}"
+      })
+  void whatIsTooLongIsNotQuoted(String body) {
+    for (int length : new int[] {1100, 100_000}) {
+      var detail =
+          json(body.replace("LONG", "9".repeat(length)))
+              .post("/tensors")
+              .then()
+              .statusCode(400)
+              .extract()
+              .<String>path("detail");
+      assertThat(detail).hasSizeLessThan(400);
+    }
+  }
+
+  @Test
+  void manyRangesAreNone() {
+    var handle = tensor(1, 2, 3, 4);
+    var ranges = new StringBuilder("bytes=0-");
+    for (int i = 0; i < 1000; i++) {
+      ranges.append(",5-").append(i % 10);
+    }
+    var all =
+        given()
+            .header("Range", ranges.toString())
+            .accept("application/octet-stream")
+            .get("/tensors/" + handle + "/data")
+            .then()
+            .statusCode(200)
+            .extract()
+            .asByteArray();
+    assertThat(all).hasSize(16);
+  }
+
   @Test
   void aShapeInTheQueryIsChecked() {
     problem(

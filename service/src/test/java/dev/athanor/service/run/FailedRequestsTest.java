@@ -42,6 +42,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.slf4j.LoggerFactory;
 
 /** A request that fails leaves the memory of the device, the quota and all tensors as they were. */
@@ -429,15 +430,30 @@ class FailedRequestsTest {
     }
   }
 
+  private static DeviceException fault(boolean lost) {
+    return lost
+        ? new DeviceException.Lost("it fell off the bus")
+        : new DeviceException.KernelFault("identity", List.of("thread 7"));
+  }
+
+  /** Otherwise the next tenant could read it. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void memoryThatCannotBeZeroedIsGivenToNobody(boolean lost) {
+    var scene = new Scene();
+    try (var _ = scene.rig) {
+      scene.device.failAfter(0, fault(lost));
+      scene.rig.store.of(Tenant.LOCAL).delete(scene.x);
+      assertThat(scene.rig.health.isLost()).isTrue();
+      assertThat(failure(scene, Request.CREATION.action, terms())).isEqualTo(Code.DEVICE_LOST);
+    }
+  }
+
   private static boolean failsAt(int operation, Request request, Terms terms, boolean lost) {
     var scene = new Scene();
     try (var _ = scene.rig) {
       var before = scene.state();
-      scene.device.failAfter(
-          operation,
-          lost
-              ? new DeviceException.Lost("it fell off the bus")
-              : new DeviceException.KernelFault("identity", List.of("thread 7")));
+      scene.device.failAfter(operation, fault(lost));
       var failure = failure(scene, request.action, terms);
       if (failure == null) {
         return false;

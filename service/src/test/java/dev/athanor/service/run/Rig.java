@@ -84,6 +84,7 @@ final class Rig implements AutoCloseable {
         100,
         Duration.ZERO,
         Duration.ofSeconds(30),
+        Duration.ofHours(1),
         Duration.ZERO);
   }
 

@@ -47,6 +47,7 @@ class StreamPoolTest {
             1,
             grace,
             Duration.ofSeconds(30),
+            Duration.ofHours(1),
             Duration.ZERO));
   }
 
@@ -303,5 +304,26 @@ class StreamPoolTest {
     first.gate.countDown();
     await().untilAsserted(() -> assertThat(log).contains("close first"));
     assertThat(log).doesNotContain("commit first");
+  }
+
+  /** What no deadline ends is ended for the clients once the device is given up. */
+  @Test
+  void aLaunchThatNeverEndsIsGivenUpWithItsDevice() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var stuck = running(terms(Deadline.none(), new AtomicBoolean()), answers);
+    var late = start(new Held("late"), terms(Deadline.in(20), new AtomicBoolean()));
+    assertThat(failure(late).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    var next = start(new Held("next"), terms(Deadline.none(), new AtomicBoolean()));
+    await().until(() -> pool.waiting() == 1);
+    pool.watch(Duration.ofHours(1));
+    assertThat(health.isLost()).isFalse();
+    pool.watch(Duration.ZERO);
+    assertThat(health.isLost()).isTrue();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(failure(next).code()).isEqualTo(Code.DEVICE_LOST);
+    stuck.gate.countDown();
+    await().until(() -> log.contains("close first"));
+    assertThat(log)
+        .containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
   }
 }

@@ -1,0 +1,200 @@
+package dev.athanor.service;
+
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.DefaultHttp2HeadersDecoder;
+import io.netty.handler.codec.http2.Http2Exception;
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+
+/** Frames of HTTP/2 (RFC 9113) as bytes, for what no client library would send. */
+public final class Http2 {
+
+  public static final int DATA = 0;
+  public static final int HEADERS = 1;
+  public static final int RST_STREAM = 3;
+  public static final int SETTINGS = 4;
+  public static final int PING = 6;
+  public static final int GOAWAY = 7;
+  public static final int CONTINUATION = 9;
+
+  public static final int END_STREAM = 1;
+  public static final int END_HEADERS = 4;
+
+  public static final int CANCEL = 8;
+  public static final int ENHANCE_YOUR_CALM = 11;
+
+  private Http2() {}
+
+  /** What a client begins with: the preface, and settings of which it has none. */
+  public static byte[] preface() {
+    return join(
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
+        frame(SETTINGS, 0, 0, new byte[0]));
+  }
+
+  public static byte[] frame(int type, int flags, int stream, byte[] payload) {
+    return ByteBuffer.allocate(9 + payload.length)
+        .put((byte) (payload.length >> 16))
+        .putShort((short) payload.length)
+        .put((byte) type)
+        .put((byte) flags)
+        .putInt(stream)
+        .put(payload)
+        .array();
+  }
+
+  /** The headers of a gRPC call, of which more follow. */
+  public static byte[] call(int stream, String method, String... further) {
+    var block =
+        join(
+            field(":method", "POST"),
+            field(":scheme", "http"),
+            field(":path", "/" + method),
+            field(":authority", "x"),
+            field("content-type", "application/grpc"),
+            field("te", "trailers"));
+    for (int i = 0; i < further.length; i += 2) {
+      block = join(block, field(further[i], further[i + 1]));
+    }
+    return frame(HEADERS, END_HEADERS, stream, block);
+  }
+
+  /** A field of a header block: a literal that is not indexed (RFC 7541, 6.2.2). */
+  public static byte[] field(String name, String value) {
+    return join(new byte[] {0}, text(name), text(value));
+  }
+
+  private static byte[] text(String text) {
+    var bytes = text.getBytes(StandardCharsets.US_ASCII);
+    var out = new ByteArrayOutputStream();
+    if (bytes.length < 127) {
+      out.write(bytes.length);
+    } else {
+      out.write(127);
+      int rest = bytes.length - 127;
+      for (; rest >= 128; rest >>= 7) {
+        out.write((rest & 127) | 128);
+      }
+      out.write(rest);
+    }
+    out.writeBytes(bytes);
+    return out.toByteArray();
+  }
+
+  /**
+   * A message of gRPC in a DATA frame.
+   *
+   * @param length what its prefix says, which need not be true
+   */
+  public static byte[] message(int stream, int flags, int length, byte[] message) {
+    var payload = ByteBuffer.allocate(5 + message.length).put((byte) 0).putInt(length).put(message);
+    return frame(DATA, flags, stream, payload.array());
+  }
+
+  public static byte[] join(byte[]... parts) {
+    var out = new ByteArrayOutputStream();
+    for (var part : parts) {
+      out.writeBytes(part);
+    }
+    return out.toByteArray();
+  }
+
+  /** A frame that has come. */
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  public record Frame(int type, int flags, int stream, byte[] payload) {
+
+    public boolean ends() {
+      return (flags & END_STREAM) != 0;
+    }
+
+    /** The code of an error, in a frame that has one. */
+    public int error() {
+      return ByteBuffer.wrap(payload).getInt(type == GOAWAY ? 4 : 0);
+    }
+  }
+
+  /** A client that has sent its preface. */
+  public static final class Connection implements AutoCloseable {
+    private final Socket socket;
+    private final DataInputStream in;
+    private final DefaultHttp2HeadersDecoder decoder = new DefaultHttp2HeadersDecoder();
+
+    /** Connects to a port of loopback. */
+    public Connection(int port) throws IOException {
+      socket = new Socket();
+      socket.setReceiveBufferSize(1 << 16);
+      socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+      socket.setSoTimeout(60_000);
+      in = new DataInputStream(new BufferedInputStream(socket.getInputStream()));
+      send(preface());
+    }
+
+    /**
+     * Sends bytes.
+     *
+     * @return whether the server still took them
+     */
+    public boolean send(byte[]... frames) {
+      try {
+        var out = socket.getOutputStream();
+        out.write(join(frames));
+        return true;
+      } catch (IOException e) {
+        return false;
+      }
+    }
+
+    /** The next frame; null when the server has closed the connection. */
+    public @Nullable Frame next() throws IOException {
+      try {
+        int length = (in.readUnsignedByte() << 16) | in.readUnsignedShort();
+        int type = in.readUnsignedByte();
+        int flags = in.readUnsignedByte();
+        int stream = in.readInt();
+        var payload = new byte[length];
+        in.readFully(payload);
+        return new Frame(type, flags, stream, payload);
+      } catch (SocketTimeoutException e) {
+        throw e;
+      } catch (IOException e) {
+        return null; // closed, or reset
+      }
+    }
+
+    /** The next frame of a type; null when the server closes the connection before. */
+    public @Nullable Frame next(int type) throws IOException {
+      var frame = next();
+      while (frame != null && frame.type != type) {
+        frame = next();
+      }
+      return frame;
+    }
+
+    /** A header of a block; of every block in its order, since they refer to each other. */
+    public @Nullable String header(Frame headers, String name) {
+      try {
+        var value =
+            decoder
+                .decodeHeaders(headers.stream, Unpooled.wrappedBuffer(headers.payload))
+                .get(name);
+        return value == null ? null : value.toString();
+      } catch (Http2Exception e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+}

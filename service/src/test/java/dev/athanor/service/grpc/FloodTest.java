@@ -1,0 +1,193 @@
+package dev.athanor.service.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import com.google.protobuf.ByteString;
+import dev.athanor.api.v1.OutputTarget;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.service.Http2;
+import io.grpc.Status;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Frames that no client library sends; whatever becomes of their sender, others are served. */
+class FloodTest extends GrpcTest {
+
+  private static final byte[] NOTHING = {};
+  private static final int MAX_CONCURRENT_STREAMS = 3;
+  private static final int REFUSED_STREAM = 7;
+
+  @AfterEach
+  void othersAreServedAndNothingIsLeft() {
+    var run = RunRequest.newBuilder().setOp("identity").putInputs("x", input(1)).build();
+    assertThat(ops().run(run).getOutputsCount()).isEqualTo(1);
+    await().until(() -> device.openBuffers() == store.count());
+  }
+
+  @Test
+  void callsThatAreCancelledByTheThousandEndTheirConnection() throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      var sender =
+          Thread.startVirtualThread(() -> {
+            boolean taken = true;
+            for (int stream = 1; taken && stream < 40_000; stream += 2) {
+              taken =
+                  client.send(
+                      Http2.call(stream, "athanor.v1.Ops/Run"),
+                      Http2.frame(
+                          Http2.RST_STREAM,
+                          0,
+                          stream,
+                          ByteBuffer.allocate(4).putInt(Http2.CANCEL).array()));
+            }
+          });
+      endsCalmly(client);
+      sender.interrupt();
+    }
+  }
+
+  /** The server says that it was too much, unless the client's own bytes cut it short. */
+  private static void endsCalmly(Http2.Connection client) throws IOException {
+    var last = client.next(Http2.GOAWAY);
+    if (last != null) {
+      assertThat(last.error()).isEqualTo(Http2.ENHANCE_YOUR_CALM);
+      assertThat(client.next(Http2.PING)).as("the end").isNull();
+    }
+  }
+
+  @Test
+  void pingsThatComeTooOftenEndTheirConnection() throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      for (int i = 0; i < 10; i++) {
+        client.send(Http2.frame(Http2.PING, 0, 0, new byte[8]));
+      }
+      endsCalmly(client);
+    }
+  }
+
+  @Test
+  void settingsWhoseAnswersNobodyReadsEndTheirConnection() throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      var settings = Http2.frame(Http2.SETTINGS, 0, 0, NOTHING);
+      var many = new byte[10_000][];
+      java.util.Arrays.fill(many, settings);
+      var block = Http2.join(many);
+      int blocks = 0;
+      while (client.send(block)) {
+        assertThat(++blocks).as("blocks of 10000 settings").isLessThan(1000);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0", "1", "16000"})
+  void headersWithoutAnEndEndTheirConnection(int piece) throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      client.send(Http2.frame(Http2.HEADERS, 0, 1, Http2.field(":method", "POST")));
+      var field = Http2.field("x", "a".repeat(Math.max(piece - 8, 0)));
+      var next = piece == 0 ? NOTHING : piece == 1 ? new byte[] {(byte) 0x82} : field;
+      var sender =
+          Thread.startVirtualThread(() -> {
+            boolean taken = true;
+            for (int i = 0; taken && i < 1_000_000; i++) {
+              taken = client.send(Http2.frame(Http2.CONTINUATION, 0, 1, next));
+            }
+          });
+      assertThat(client.next(Http2.DATA)).as("the end").isNull();
+      sender.interrupt();
+    }
+  }
+
+  /** Streams that are opened and never go on are given up, too. */
+  @Test
+  void onlySoManyCallsAreOpenAtATime() throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      var settings = Objects.requireNonNull(client.next(Http2.SETTINGS));
+      assertThat(setting(settings, MAX_CONCURRENT_STREAMS)).isEqualTo(256);
+      for (int i = 0; i < 300; i++) {
+        client.send(Http2.call(2 * i + 1, "athanor.v1.Tensors/Put"));
+      }
+      int refused = 0;
+      int ended = 0;
+      while (refused + ended < 300) {
+        var frame = Objects.requireNonNull(client.next(), "the server closed the connection");
+        if (frame.type() == Http2.RST_STREAM && frame.error() == REFUSED_STREAM) {
+          refused++;
+        } else if (frame.type() == Http2.HEADERS && frame.ends()) {
+          ended++;
+          assertThat(client.header(frame, "grpc-status"))
+              .isEqualTo(Integer.toString(Status.Code.DEADLINE_EXCEEDED.value()));
+        }
+      }
+      assertThat(refused).isEqualTo(300 - 256);
+    }
+  }
+
+  private static int setting(Http2.Frame settings, int id) {
+    var payload = ByteBuffer.wrap(settings.payload());
+    while (payload.hasRemaining()) {
+      int each = payload.getShort();
+      int value = payload.getInt();
+      if (each == id) {
+        return value;
+      }
+    }
+    throw new AssertionError("there is no setting " + id);
+  }
+
+  /** What is announced is refused before any of it has come. */
+  @ParameterizedTest
+  @CsvSource({"2147483647", "-2147483648", "-1", "4194305"})
+  void messagesThatAnnounceTooMuchAreRefusedAtOnce(int length) throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      client.send(Http2.call(1, "athanor.v1.Ops/Run"), Http2.message(1, 0, length, new byte[10]));
+      var answer = Objects.requireNonNull(client.next(Http2.HEADERS));
+      assertThat(answer.ends()).isTrue();
+      assertThat(client.header(answer, "grpc-status"))
+          .isEqualTo(Integer.toString(Status.Code.RESOURCE_EXHAUSTED.value()));
+    }
+  }
+
+  @Test
+  void aMessageThatBreaksOffIsNone() throws IOException {
+    try (var client = new Http2.Connection(server.getPort())) {
+      client.send(
+          Http2.call(1, "athanor.v1.Ops/Run"),
+          Http2.message(1, Http2.END_STREAM, 1000, new byte[10]));
+      var answer = Objects.requireNonNull(client.next(Http2.HEADERS));
+      assertThat(answer.ends()).isTrue();
+      assertThat(client.header(answer, "grpc-status"))
+          .isNotEqualTo(Integer.toString(Status.Code.OK.value()));
+    }
+  }
+
+  @Test
+  void uploadsThatTrickleAreGivenUp() {
+    var upload = start(header("u8", 1_000_000));
+    var requests = Objects.requireNonNull(upload.call);
+    await()
+        .pollInterval(java.time.Duration.ofMillis(20))
+        .atMost(java.time.Duration.ofMinutes(1))
+        .until(() -> {
+          requests.onNext(chunk(ByteString.copyFrom(new byte[1])));
+          return upload.answer.isDone();
+        });
+    assertThat(refusal(upload::tensor).message())
+        .matches("\\d+ bytes came in \\d+ ms, which is too slow; the request was given up");
+  }
+
+  @Test
+  void outputsByTheThousandAreRefused() {
+    var run = RunRequest.newBuilder().setOp("identity").putInputs("x", input(1));
+    for (int i = 0; i < 100_000; i++) {
+      run.putOutputs("y" + i, OutputTarget.getDefaultInstance());
+    }
+    assertThat(refusal(() -> ops().run(run.build())).reason()).isEqualTo("unknown-field");
+  }
+}

@@ -1,0 +1,173 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.service.Http2;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.test.context.TestPropertySource;
+
+/** Clients that speak slowly, in parts, too early, or another protocol. */
+@TestPropertySource(properties = {"athanor.replica=wire", "server.tomcat.connection-timeout=500ms"})
+class WireTest extends RestTest {
+
+  private static final String POST =
+      "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: x\r\n"
+          + "Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n";
+
+  private static final Pattern STATUS = Pattern.compile("HTTP/1\\.1 (\\d{3}) ");
+
+  private Socket connect(String text) throws IOException {
+    var socket = new Socket(InetAddress.getLoopbackAddress(), port);
+    socket.setSoTimeout(60_000);
+    socket.getOutputStream().write(text.getBytes(ISO_8859_1));
+    return socket;
+  }
+
+  /** All that the server says until it closes the connection. */
+  private static String rest(Socket socket) throws IOException {
+    var said = new ByteArrayOutputStream();
+    try {
+      socket.getInputStream().transferTo(said);
+    } catch (SocketTimeoutException e) {
+      throw e;
+    } catch (IOException e) {
+      assertThat(e).hasMessageContaining("reset"); // closed, with bytes of ours unread
+    }
+    return said.toString(ISO_8859_1);
+  }
+
+  /** Sends a byte whenever the server has said nothing for a while, until it closes. */
+  private static String trickle(Socket socket, String text) throws IOException {
+    var said = new ByteArrayOutputStream();
+    socket.setSoTimeout(20);
+    for (int i = 0; i < 3000; i++) {
+      try {
+        int next = socket.getInputStream().read();
+        if (next < 0) {
+          return said.toString(ISO_8859_1);
+        }
+        said.write(next);
+      } catch (SocketTimeoutException e) {
+        try {
+          socket.getOutputStream().write(text.charAt(i % text.length()));
+        } catch (IOException closed) {
+          return said + rest(socket);
+        }
+      } catch (IOException e) {
+        return said.toString(ISO_8859_1);
+      }
+    }
+    throw new AssertionError("the server still reads after a minute; it has said " + said);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"", "GET /ops", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A"})
+  void whoeverFallsSilentIsLeft(String begun) throws IOException {
+    try (var socket = connect(begun)) {
+      assertThat(rest(socket)).isEmpty();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"GET /", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A: "})
+  void headersThatTrickleAreGivenUp(String begun) throws IOException {
+    try (var socket = connect(begun)) {
+      assertThat(trickle(socket, "a")).isEmpty();
+    }
+  }
+
+  @Test
+  void aBodyThatStopsIsGivenUp() throws IOException {
+    try (var socket = connect(POST + "some")) {
+      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
+    }
+    assertThat(device.openBuffers()).isZero();
+  }
+
+  @Test
+  void aBodyThatTricklesIsGivenUp() throws IOException {
+    try (var socket = connect(POST)) {
+      assertThat(trickle(socket, "a"))
+          .startsWith("HTTP/1.1 504 ")
+          .contains("urn:athanor:problem:deadline-exceeded")
+          .containsPattern("\\d+ bytes came in \\d+ ms, which is too slow");
+    }
+    assertThat(device.openBuffers()).isZero();
+  }
+
+  @Test
+  void whoeverClosesHalfOfTheConnectionTooEarlyHasSentNoBody() throws IOException {
+    try (var socket = connect(POST + "some")) {
+      socket.shutdownOutput();
+      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
+    }
+  }
+
+  @Test
+  void requestsThatComeTooEarlyAreAnsweredInTheirOrder() throws IOException {
+    var body = "{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [%d]}}}";
+    var requests = new StringBuilder();
+    for (int i = 0; i < 40; i++) {
+      var each = body.formatted(i + 100);
+      requests.append(
+          "POST /ops/identity HTTP/1.1\r\nHost: x\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+              .formatted(i == 39 ? "Connection: close\r\n" : "", each.length(), each));
+    }
+    try (var socket = connect(requests.toString())) {
+      var answers = rest(socket);
+      assertThat(STATUS.matcher(answers).results().map(m -> m.group(1)))
+          .hasSize(40)
+          .containsOnly("200");
+      assertThat(Pattern.compile("\"data\":\\[(\\d+)]").matcher(answers).results())
+          .extracting(m -> Integer.valueOf(m.group(1)))
+          .hasSize(40)
+          .isSorted()
+          .doesNotHaveDuplicates();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"-1", "1e3", "9223372036854775808", "0x10", ""})
+  void lengthsThatAreNoneAreRefused(String length) throws IOException {
+    var request =
+        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}";
+    try (var socket = connect(request.formatted(length))) {
+      assertThat(rest(socket)).matches("(?s)HTTP/1\\.1 4\\d\\d .*").containsOnlyOnce("HTTP/1.1 ");
+    }
+  }
+
+  /** What follows a body that is longer than it says is no request that would be answered well. */
+  @Test
+  void aLengthThatIsTooShortCutsTheBody() throws IOException {
+    var request =
+        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}{}\r\n\r\n";
+    try (var socket = connect(request)) {
+      assertThat(STATUS.matcher(rest(socket)).results().map(m -> m.group(1)))
+          .hasSizeBetween(1, 2)
+          .containsOnly("400");
+    }
+  }
+
+  /** It has one connection for each request, and no streams of frames to flood. */
+  @Test
+  void http2IsNotSpoken() throws IOException {
+    try (var socket = connect("")) {
+      socket.getOutputStream().write(Http2.preface());
+      assertThat(rest(socket)).doesNotContain("HTTP/1.1 2").doesNotContain("HTTP/1.1 101");
+    }
+    var upgrade =
+        "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n";
+    try (var socket = connect(upgrade)) {
+      assertThat(rest(socket)).startsWith("HTTP/1.1 200 ").doesNotContainIgnoringCase("h2c");
+    }
+  }
+}

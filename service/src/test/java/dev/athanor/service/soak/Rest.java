@@ -1,0 +1,113 @@
+package dev.athanor.service.soak;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.Executors;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/** Sends requests and holds what comes back to the contract. */
+final class Rest implements AutoCloseable {
+
+  static final JsonMapper JSON = new JsonMapper();
+  private static final Duration LONGEST = Duration.ofMinutes(1);
+
+  /** These say when to come again. */
+  private static final Set<String> BUSY =
+      Set.of("queue-full", "quota-exceeded", "draining", "device-lost");
+
+  private final HttpClient http =
+      HttpClient.newBuilder()
+          .version(HttpClient.Version.HTTP_1_1)
+          .executor(Executors.newVirtualThreadPerTaskExecutor())
+          .build();
+  private final URI url;
+
+  Rest(URI url) {
+    this.url = url;
+  }
+
+  @SuppressWarnings("ArrayRecordComponent") // never compared
+  record Answer(int status, HttpHeaders headers, byte[] body) {
+    JsonNode json() {
+      return JSON.readTree(body);
+    }
+  }
+
+  /**
+   * Sends a request.
+   *
+   * @param type the media type of the body; of the answer where there is no body
+   * @param headers names and values in turn
+   * @throws Refusal when the answer is a problem
+   * @throws AssertionError when it is one that must not be
+   */
+  Answer send(String key, String method, String path, String type, byte[] body, String... headers)
+      throws Refusal, IOException, InterruptedException {
+    var request =
+        HttpRequest.newBuilder(url.resolve(path)).timeout(LONGEST).setHeader("X-API-Key", key);
+    if (body.length > 0) {
+      request.setHeader("Content-Type", type);
+    } else if (!type.isEmpty()) {
+      request.setHeader("Accept", type);
+    }
+    for (int i = 0; i < headers.length; i += 2) {
+      request.setHeader(headers[i], headers[i + 1]);
+    }
+    request.method(
+        method, body.length > 0 ? BodyPublishers.ofByteArray(body) : BodyPublishers.noBody());
+    var response = http.send(request.build(), HttpResponse.BodyHandlers.ofByteArray());
+    var answer = new Answer(response.statusCode(), response.headers(), response.body());
+    if (answer.status >= 300) {
+      throw refusal(method + " " + path, answer);
+    }
+    return answer;
+  }
+
+  private static Refusal refusal(String what, Answer answer) {
+    if (!answer.headers.firstValue("Content-Type").orElse("").contains("problem+json")) {
+      throw new AssertionError(
+          "%s was answered with %d and no problem: %s"
+              .formatted(what, answer.status, new String(answer.body)));
+    }
+    var problem = answer.json();
+    var code = problem.path("type").asString().replace("urn:athanor:problem:", "");
+    var detail = "%s: %s".formatted(what, problem.path("detail").asString());
+    if (answer.status == 500 || problem.path("status").asInt() != answer.status) {
+      throw new AssertionError("%d %s, %s".formatted(answer.status, code, detail));
+    }
+    if (BUSY.contains(code) && answer.headers.firstValueAsLong("Retry-After").orElse(0) < 1) {
+      throw new AssertionError("%s does not say when to come again".formatted(code));
+    }
+    return new Refusal(code, detail);
+  }
+
+  /** Sends a request that is to be refused. */
+  void refused(String code, String key, String method, String path, byte[] body, String... headers)
+      throws Refusal, IOException, InterruptedException {
+    Answer answer;
+    try {
+      var type = body.length > 0 ? "application/octet-stream" : "";
+      answer = send(key, method, path, type, body, headers);
+    } catch (Refusal e) {
+      if (e.code().equals(code)) {
+        return;
+      }
+      throw e;
+    }
+    throw new AssertionError(
+        "%s %s was answered with %d instead of %s".formatted(method, path, answer.status, code));
+  }
+
+  @Override
+  public void close() {
+    http.shutdownNow();
+  }
+}

@@ -1,0 +1,209 @@
+package dev.athanor.service.soak;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.load.ServiceProcess;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/** Clients of one service: all that they send is counted and looked at. */
+final class Soak implements AutoCloseable {
+
+  /** So many are under way at once; what would be more waits, as for a socket. */
+  private static final int MOST_OPEN = 96;
+
+  private final List<Sample> samples;
+  private final List<String> keys;
+  private final Rest rest;
+  private final ManagedChannel channel;
+  private final LinkedHashMap<String, Turn.Action> actions = new LinkedHashMap<>();
+  private final List<String> kinds;
+  private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+  private final Tally tally;
+  private final AtomicLong turns;
+
+  /**
+   * Opens connections.
+   *
+   * @param keys of the tenants
+   * @param first the number of the first turn; no two are alike
+   * @param remember how long the service tells expired handles from unknown ones
+   */
+  Soak(
+      ServiceProcess service,
+      Catalogue catalogue,
+      List<Sample> samples,
+      List<String> keys,
+      Tally tally,
+      long first,
+      Duration remember) {
+    this.samples = samples;
+    this.keys = keys;
+    this.tally = tally;
+    turns = new AtomicLong(first);
+    rest = new Rest(service.url());
+    channel =
+        Grpc.newChannelBuilderForAddress(
+                "127.0.0.1", service.grpcPort(), InsecureChannelCredentials.create())
+            .build();
+    actions.putAll(new RestActions(rest, service.url(), catalogue, remember).all());
+    actions.putAll(new GrpcActions(channel).all());
+    kinds = new ArrayList<>(actions.keySet());
+  }
+
+  /** What a stretch of load was. */
+  record Stretch(double seconds, long turns, long ok) {
+    double sent() {
+      return turns / seconds;
+    }
+
+    double done() {
+      return ok / seconds;
+    }
+  }
+
+  long turns() {
+    return turns.get();
+  }
+
+  /** Has every problem computed and does everything else once. */
+  void each() {
+    for (var sample : samples) {
+      one(kinds.getFirst(), turn(sample));
+    }
+    for (var kind : kinds) {
+      one(kind, turn(samples.getFirst()));
+    }
+  }
+
+  private Turn turn(Sample sample) {
+    long number = turns.getAndIncrement();
+    return new Turn(new SplittableRandom(number), key(number), sample);
+  }
+
+  /** So many clients, each of which asks for the next thing when it has had an answer. */
+  Stretch closed(int clients, Duration length) throws InterruptedException {
+    long end = System.nanoTime() + length.toNanos();
+    return stretch(() -> {
+      var each = new ArrayList<Thread>();
+      for (int i = 0; i < clients; i++) {
+        each.add(
+            Thread.startVirtualThread(() -> {
+              while (System.nanoTime() < end) {
+                one();
+              }
+            }));
+      }
+      for (var client : each) {
+        client.join();
+      }
+    });
+  }
+
+  /** Turns that begin at a rate, whatever became of those before. */
+  Stretch open(double perSecond, Duration length, long most) throws InterruptedException {
+    return stretch(() -> {
+      var free = new Semaphore(MOST_OPEN);
+      long start = System.nanoTime();
+      for (long i = 0; i < most; i++) {
+        long due = start + (long) (i * 1e9 / perSecond);
+        if (due - start > length.toNanos() || System.nanoTime() - start > length.toNanos()) {
+          break;
+        }
+        while (System.nanoTime() < due) {
+          LockSupport.parkNanos(due - System.nanoTime());
+        }
+        free.acquire();
+        threads.execute(() -> {
+          try {
+            one();
+          } finally {
+            free.release();
+          }
+        });
+      }
+      free.acquire(MOST_OPEN);
+    });
+  }
+
+  private interface Load {
+    void run() throws InterruptedException;
+  }
+
+  private Stretch stretch(Load load) throws InterruptedException {
+    long start = System.nanoTime();
+    long turnsBefore = turns.get();
+    long okBefore = tally.of(Tally.OK);
+    load.run();
+    return new Stretch(
+        (System.nanoTime() - start) / 1e9,
+        turns.get() - turnsBefore,
+        tally.of(Tally.OK) - okBefore);
+  }
+
+  private String key(long number) {
+    return keys.get((int) (number % keys.size()));
+  }
+
+  private void one() {
+    long number = turns.getAndIncrement();
+    var random = new SplittableRandom(number);
+    var kind = kinds.get(random.nextInt(kinds.size()));
+    one(kind, new Turn(random, key(number), samples.get(random.nextInt(samples.size()))));
+  }
+
+  private void one(String kind, Turn turn) {
+    try {
+      var action = actions.get(kind);
+      if (action != null) {
+        action.of(turn);
+      }
+      tally.add(kind, Tally.OK);
+    } catch (Refusal e) {
+      if (isAllowed(kind, e.code())) {
+        tally.add(kind, e.code());
+      } else {
+        tally.wrong(kind, e);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (Exception | AssertionError e) {
+      tally.wrong(kind, e);
+    }
+  }
+
+  /** What a service that has too much to do may say. */
+  private static boolean isAllowed(String kind, String code) {
+    return switch (code) {
+      case "queue-full" -> true;
+      case "deadline-exceeded" -> kind.endsWith("deadline");
+      default -> false;
+    };
+  }
+
+  /** Hangs up, so that the service has no connections of these clients. */
+  @Override
+  public void close() {
+    threads.close();
+    rest.close();
+    channel.shutdownNow();
+    try {
+      if (!channel.awaitTermination(10, TimeUnit.SECONDS)) {
+        throw new IllegalStateException("the channel does not close");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

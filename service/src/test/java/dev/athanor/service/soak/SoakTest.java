@@ -1,0 +1,237 @@
+package dev.athanor.service.soak;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.ops.Catalogue;
+import dev.athanor.service.load.ServiceProcess;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.time.LocalDate;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.convert.DurationStyle;
+
+/**
+ * A service on the emulator under twice the work that it can do, from clients of all kinds. Every
+ * answer is compared with what is right, and in the end the service holds what it held before.
+ *
+ * <p>{@code -Dathanor.soak=10m} makes it that long, with all ops instead of some; the figures are
+ * then in {@code target/soak.md}.
+ */
+@EnabledOnOs(OS.LINUX) // its figures come from /proc
+class SoakTest {
+
+  private static final List<String> SOME =
+      List.of("add", "cast", "gather", "matmul", "matmul-int8", "reduce", "rms-norm", "softmax");
+
+  private static final int STREAMS = 2;
+  private static final int QUEUE = 16;
+
+  /** So many keep the streams at work without filling the queue. */
+  private static final int CLIENTS = 8;
+
+  @TempDir static Path folder;
+
+  private final Catalogue catalogue = Catalogue.load();
+  private final Tally tally = new Tally();
+  private final List<String> report = new ArrayList<>();
+
+  private static Duration asked() {
+    return DurationStyle.detectAndParse(System.getProperty("athanor.soak", "10s"));
+  }
+
+  @Test
+  void twiceTheWorkIsRefusedInPartAndLeavesNothing() throws Exception {
+    var length = asked();
+    boolean brief = length.toSeconds() < 60;
+    var remember = Duration.ofSeconds(brief ? 2 : 20);
+    var samples =
+        Sample.draw(catalogue, brief ? SOME : List.of(), brief ? 1 : 2, brief ? 4096 : 65_536);
+    var keys = keys();
+    var rows = new ArrayList<String>();
+    double idle = load();
+    try (var service = ServiceProcess.start("emulator", "--config", config(remember).toString())) {
+      var vanishing =
+          new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
+      var warmup = clients(service, samples, keys, 0, remember);
+      try (warmup) {
+        warmup.each();
+        warmup.closed(CLIENTS, length.dividedBy(5));
+        vanishing.both();
+      }
+      assertThat(tally.wrong()).isEmpty();
+      var before = quiet(service, keys, null);
+      report.add("| after | " + Resources.columns() + " |");
+      report.add("| --- |" + " ---: |".repeat(8));
+      report.add("| warm-up | " + before.row() + " |");
+
+      Soak.Stretch once;
+      var measured = clients(service, samples, keys, warmup.turns(), remember);
+      try (measured) {
+        once = measured.closed(CLIENTS, length.dividedBy(5));
+      }
+      rows.add(row("1", once));
+      int rounds = brief ? 1 : 5;
+      long turns = measured.turns();
+      for (int round = 1; round <= rounds; round++) {
+        var pressing = clients(service, samples, keys, turns, remember);
+        try (pressing) {
+          var twice =
+              pressing.open(
+                  2 * once.sent(), length.multipliedBy(4).dividedBy(5L * rounds), 1_000_000);
+          vanishing.both();
+          rows.add(row("2", twice));
+          turns = pressing.turns();
+        }
+        var after = quiet(service, keys, before);
+        report.add("| round %d | %s |".formatted(round, after.row()));
+        assertThat(tally.wrong()).isEmpty();
+        assertThat(after)
+            .as("before: %s", before)
+            .matches(now -> now.isNear(before), "nothing has stayed");
+      }
+      assertThat(tally.byOutcome().keySet())
+          .isSubsetOf(Tally.OK, "queue-full", "deadline-exceeded");
+      assertThat(tally.counts())
+          .allSatisfy((kind, outcomes) -> assertThat(outcomes).as(kind).containsKey(Tally.OK));
+    } finally {
+      report(samples, rows, idle);
+    }
+  }
+
+  /** How many programs the machine had to run, of late. */
+  private static double load() {
+    return ManagementFactory.getOperatingSystemMXBean().getSystemLoadAverage();
+  }
+
+  private Soak clients(
+      ServiceProcess service,
+      List<Sample> samples,
+      List<String> keys,
+      long first,
+      Duration remember) {
+    return new Soak(
+        service, catalogue, samples, keys.subList(0, keys.size() - 1), tally, first, remember);
+  }
+
+  /** Three tenants, and someone who reads the metrics. */
+  private static List<String> keys() throws IOException {
+    var random = new SecureRandom();
+    var made = new ArrayList<ApiKey.Made>();
+    for (var tenant : List.of("alpha", "beta", "gamma")) {
+      made.add(
+          ApiKey.make(
+              new Tenant(tenant),
+              EnumSet.of(Scope.OPS_RUN, Scope.TENSORS_READ, Scope.TENSORS_WRITE),
+              random));
+    }
+    made.add(ApiKey.make(new Tenant("watch"), EnumSet.of(Scope.METRICS), random));
+    Files.write(folder.resolve("keys"), made.stream().map(ApiKey.Made::line).toList());
+    return made.stream().map(ApiKey.Made::key).toList();
+  }
+
+  private static Path config(Duration remember) throws IOException {
+    return Files.writeString(
+        folder.resolve("soak.yaml"),
+        """
+        athanor:
+          run: {streams: %d, queue: %d}
+          tensors: {remember: %ds}
+          tuning: {cache: "%s"}
+          security: {mode: api-key, api-keys: {file: "%s"}}
+        """
+            .formatted(
+                STREAMS,
+                QUEUE,
+                remember.toSeconds(),
+                folder.resolve("tuning.json"),
+                folder.resolve("keys")));
+  }
+
+  /**
+   * What the service holds once nothing is going on.
+   *
+   * @param before what it is to come down to; null where there is no such thing yet
+   */
+  private static Resources quiet(
+      ServiceProcess service, List<String> keys, @Nullable Resources before)
+      throws IOException, InterruptedException {
+    try (var rest = new Rest(service.url())) {
+      Resources.Page page =
+          () -> {
+            try {
+              var answer =
+                  rest.send(
+                      keys.getLast(), "GET", "/actuator/prometheus", "text/plain", new byte[0]);
+              return new String(answer.body(), StandardCharsets.UTF_8).lines().toList();
+            } catch (Refusal e) {
+              throw new AssertionError(e);
+            }
+          };
+      long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+      Resources now;
+      boolean quiet;
+      do {
+        now = Resources.of(service.process(), page);
+        quiet = before == null ? now.tensors() == 0 : now.isNear(before);
+      } while (!quiet && System.nanoTime() < end);
+      return now;
+    }
+  }
+
+  private static String row(String load, Soak.Stretch stretch) {
+    return "| %s× | %.0f | %.0f | %.0f |"
+        .formatted(load, stretch.seconds(), stretch.sent(), stretch.done());
+  }
+
+  private void report(List<Sample> samples, List<String> rows, double idle) throws IOException {
+    report.add("");
+    report.add("| load | s | asked a second | done a second |");
+    report.add("| --- | ---: | ---: | ---: |");
+    report.addAll(rows);
+    report.add("");
+    var outcomes = tally.byOutcome().keySet();
+    report.add("| what | " + String.join(" | ", outcomes) + " |");
+    report.add("| --- |" + " ---: |".repeat(outcomes.size()));
+    tally
+        .counts()
+        .forEach((kind, by) ->
+            report.add(
+                "| %s | %s |"
+                    .formatted(
+                        kind,
+                        outcomes.stream()
+                            .map(outcome -> by.containsKey(outcome) ? by.get(outcome) + "" : "0")
+                            .collect(Collectors.joining(" | ")))));
+    report.add("");
+    report.add(
+        "%s, %d cores, load %.1f before and %.1f at the end; %d problems of %d ops, %d turns in all"
+            .formatted(
+                LocalDate.now(ZoneOffset.UTC),
+                Runtime.getRuntime().availableProcessors(),
+                idle,
+                load(),
+                samples.size(),
+                samples.stream().map(Sample::name).distinct().count(),
+                tally.byOutcome().values().stream().mapToLong(Long::longValue).sum()));
+    Files.createDirectories(Path.of("target"));
+    tally.wrong().forEach(report::add);
+    Files.write(Path.of("target", "soak.md"), report);
+  }
+}
