@@ -24,6 +24,7 @@ import dev.athanor.service.tensor.CreationKeys;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.opentelemetry.api.trace.Tracer;
 import java.nio.file.Path;
 import java.time.Clock;
 import org.slf4j.Logger;
@@ -99,8 +100,9 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Metrics metrics(MeterRegistry registry, Device device, AthanorProperties properties) {
-    return new Metrics(registry, device.capability().id(), properties.metrics());
+  Metrics metrics(
+      MeterRegistry registry, Tracer tracer, Device device, AthanorProperties properties) {
+    return new Metrics(registry, tracer, device.capability().id(), properties.metrics());
   }
 
   @Bean

@@ -9,6 +9,8 @@ import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
+import io.micrometer.core.instrument.binder.grpc.ObservationGrpcServerInterceptor;
+import io.micrometer.observation.ObservationRegistry;
 import java.util.List;
 import java.util.concurrent.Executors;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerExecutorProvider;
@@ -17,6 +19,8 @@ import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
 import org.springframework.grpc.server.GlobalServerInterceptor;
 import org.springframework.grpc.server.NettyGrpcServerFactory;
@@ -71,6 +75,20 @@ class GrpcConfiguration {
                 () -> ServerInterceptors.useInputStreamMessages(spec.service().bindService()),
                 spec.serviceInfo()),
             factory);
+  }
+
+  /** Outside of what answers failures, so that these are in the trace of their call too. */
+  @Bean
+  @Order(Ordered.HIGHEST_PRECEDENCE)
+  @GlobalServerInterceptor
+  ObservationGrpcServerInterceptor grpcServerObservationInterceptor(ObservationRegistry registry) {
+    return new ObservationGrpcServerInterceptor(registry);
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  TraceMetadata traceMetadata() {
+    return new TraceMetadata();
   }
 
   @Bean

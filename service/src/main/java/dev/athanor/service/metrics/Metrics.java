@@ -8,17 +8,20 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.Tracer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** Records what {@link Meters} lists, for one device. */
+/** Records what {@link Meters} lists, and what traces tell, for one device. */
 public final class Metrics {
 
   /** The parts of a call. */
@@ -64,9 +67,11 @@ public final class Metrics {
   private final MeterRegistry registry;
   private final String device;
   private final @Nullable TritonNames triton;
+  private final Tracer tracer;
 
-  public Metrics(MeterRegistry registry, String device, MetricsSettings settings) {
+  public Metrics(MeterRegistry registry, Tracer tracer, String device, MetricsSettings settings) {
     this.registry = registry;
+    this.tracer = tracer;
     this.device = device;
     triton = settings.triton() ? new TritonNames(registry) : null;
   }
@@ -82,6 +87,17 @@ public final class Metrics {
     if (triton != null) {
       triton.phase(op, phase, micros);
     }
+  }
+
+  /**
+   * What a trace tells of a call; empty where the request at hand is in no trace that is recorded.
+   *
+   * @param began when the call came, on the clock of {@link System#nanoTime()}
+   */
+  public Optional<Timeline> timeline(long began) {
+    return Span.current().isRecording()
+        ? Optional.of(new Timeline(tracer, device, began))
+        : Optional.empty();
   }
 
   /** A launch of an op did so many calls. */

@@ -15,6 +15,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.metrics.Timeline;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.tensor.TensorStore;
@@ -158,6 +159,7 @@ public final class OpRunner {
       job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
     }
     record(job.steps(), steps, timing);
+    metrics.timeline(asked).ifPresent(timeline -> trace(timeline, steps, timing));
     return new Result(steps, job.outputs(), timing);
   }
 
@@ -346,5 +348,15 @@ public final class OpRunner {
       metrics.time(step.op(), step.dtype(), Phase.KERNEL, ran.get(i).micros());
       metrics.work(step.op(), step.plan().cost().flops(), step.plan().cost().bytes());
     }
+  }
+
+  private static void trace(Timeline timeline, List<Result.Step> ran, Result.Timing timing) {
+    var name = ran.size() == 1 ? ran.getFirst().op() : PIPELINE;
+    timeline.add(Phase.QUEUE, name, null, timing.queue());
+    timeline.add(Phase.UPLOAD, name, null, timing.upload());
+    for (var step : ran) {
+      timeline.add(Phase.KERNEL, step.op(), step.kernel(), step.micros());
+    }
+    timeline.add(Phase.DOWNLOAD, name, null, timing.download());
   }
 }

@@ -12,6 +12,7 @@ import dev.athanor.service.schedule.Event;
 import dev.athanor.service.schedule.Scheduler;
 import dev.athanor.service.schedule.Scheduler.Load;
 import dev.athanor.service.schedule.Ticket;
+import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -51,6 +52,7 @@ public final class StreamPool implements AutoCloseable {
     final Job job;
     final Deadline deadline;
     final CompletableFuture<Boolean> answer = new CompletableFuture<>();
+    final Context trace = Context.current();
 
     // guarded by the pool's lock
     boolean started;
@@ -154,13 +156,15 @@ public final class StreamPool implements AutoCloseable {
         job.batch().orElse(null));
   }
 
-  /** What a fault means; a lost device is remembered. */
-  private RuntimeException failure(Throwable fault) {
-    return switch (fault) {
-      case DeviceException e -> health.explain(e);
-      case RuntimeException e -> e;
-      default -> new IllegalStateException(fault);
-    };
+  /** What a fault means; a lost device is remembered. The log has it in the trace of its call. */
+  private RuntimeException failure(Turn turn, Throwable fault) {
+    try (var _ = turn.trace.makeCurrent()) {
+      return switch (fault) {
+        case DeviceException e -> health.explain(e);
+        case RuntimeException e -> e;
+        default -> new IllegalStateException(fault);
+      };
+    }
   }
 
   // -- decisions
@@ -295,7 +299,7 @@ public final class StreamPool implements AutoCloseable {
       turn.job.run(stream);
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      fail(turn, failure(e));
+      fail(turn, failure(turn, e));
     }
   }
 
@@ -316,7 +320,7 @@ public final class StreamPool implements AutoCloseable {
       }
     } catch (RuntimeException | Error e) {
       quiesce(stream);
-      fault = failure(e);
+      fault = failure(turn, e);
     }
     if (fault != null) {
       turn.answer.completeExceptionally(fault);

@@ -13,6 +13,7 @@ import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.opentelemetry.api.trace.TracerProvider;
 import java.time.Duration;
 import org.springframework.util.unit.DataSize;
 
@@ -68,7 +69,11 @@ final class Rig implements AutoCloseable {
         memory,
         store,
         pool,
-        new Metrics(registry, device.capability().id(), new MetricsSettings(false)),
+        new Metrics(
+            registry,
+            TracerProvider.noop().get("test"),
+            device.capability().id(),
+            new MetricsSettings(false)),
         settings(1, 1, batchInvariant));
   }
 
