@@ -160,7 +160,7 @@ public final class OpRunner {
     }
     record(job.steps(), steps, timing);
     metrics.timeline(asked).ifPresent(timeline -> trace(timeline, steps, timing));
-    return new Result(steps, job.outputs(), timing);
+    return new Result(steps, job.outputs(), timing, ran.company());
   }
 
   /** All that can be refused is refused here, before the device has any work of it. */
