@@ -13,8 +13,11 @@ import io.micrometer.core.instrument.binder.grpc.ObservationGrpcServerIntercepto
 import io.micrometer.observation.ObservationRegistry;
 import java.util.List;
 import java.util.concurrent.Executors;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerExecutorProvider;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
+import org.springframework.boot.ssl.SslBundleRegistry;
+import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
@@ -37,8 +40,13 @@ class GrpcConfiguration {
 
   /** Static, so that it is there before what it changes. */
   @Bean
-  static Listening listening(Environment environment) {
-    return new Listening(environment);
+  static Listening listening(
+      Environment environment,
+      ObjectProvider<SslBundles> bundles,
+      ObjectProvider<SslBundleRegistry> registry) {
+    return new Listening(
+        environment,
+        name -> LatestTls.register(bundles.getObject(), registry.getObject(), name));
   }
 
   /** Calls wait for the device, so each has a virtual thread. */
