@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Device;
+import dev.athanor.engine.nvml.Gpu;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.bench.Effort;
@@ -241,6 +242,7 @@ class DeviceConfiguration {
     metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
     metrics.gauge(Meters.QUEUE_DEPTH, streams::waiting);
     metrics.gauge(Meters.STREAMS_BUSY, streams::busy);
+    device.busId().flatMap(Gpu::at).ifPresent(gpu -> metrics.gpu(gpu.uuid(), gpu::read));
     return new Gauges();
   }
 

@@ -1,6 +1,7 @@
 package dev.athanor.service.metrics;
 
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.nvml.Sensor;
 import dev.athanor.service.failure.Failure;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
@@ -14,6 +15,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
@@ -157,6 +159,19 @@ public final class Metrics {
         .register(registry);
   }
 
+  /**
+   * Shows what a GPU's sensors say.
+   *
+   * @param read reads them; asked when the metrics are read, and every two seconds at most
+   */
+  public void gpu(String uuid, Supplier<Map<Sensor, Double>> read) {
+    var meters = new GpuMeters(registry, device, read, System::nanoTime);
+    meters.register();
+    if (triton != null) {
+      meters.registerAsTriton(uuid);
+    }
+  }
+
   private Counter counter(Meters meter, String... labels) {
     return Counter.builder(meter.id())
         .description(meter.description())
@@ -165,6 +180,10 @@ public final class Metrics {
   }
 
   private List<Tag> tags(Meters meter, String... values) {
+    return tags(device, meter, values);
+  }
+
+  static List<Tag> tags(String device, Meters meter, String... values) {
     var tags = new ArrayList<Tag>();
     tags.add(Tag.of("device", device));
     for (int i = 0; i < values.length; i++) {
