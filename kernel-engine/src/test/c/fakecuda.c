@@ -140,6 +140,7 @@ int cuGetErrorString(int code, const char **s) {
 int cuDeviceGetCount(int *n) { *n = 1; return 0; }
 int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
 int cuDeviceGetName(char *name, int size, int device) { snprintf(name, size, "Fake H%d00", device + 1); return 0; }
+int cuDeviceGetPCIBusId(char *id, int size, int device) { snprintf(id, size, "0000:3B:%02X.0", device); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { (void)device; *bytes = total(); return 0; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     (void)device;

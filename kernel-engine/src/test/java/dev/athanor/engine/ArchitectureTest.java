@@ -3,6 +3,7 @@ package dev.athanor.engine;
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.base.DescribedPredicate;
@@ -27,23 +28,24 @@ class ArchitectureTest {
 
   /** Every package of the engine, and the others of the engine that it sees. */
   private static final Map<String, Set<String>> SEES =
-      Map.of(
-          "ptx", Set.of("layout"),
-          "layout", Set.of(),
-          "author", Set.of("ptx", "layout"),
-          "device", Set.of("ptx"),
-          "natives", Set.of(),
-          "emulator", Set.of("ptx", "layout", "device"),
-          "cuda", Set.of("ptx", "device", "natives"),
-          "analysis", Set.of("ptx", "device", "natives"),
-          "profile", Set.of("ptx", "device", "emulator", "analysis"),
-          "conformance", Set.of("ptx", "device", "emulator"));
+      Map.ofEntries(
+          entry("ptx", Set.of("layout")),
+          entry("layout", Set.of()),
+          entry("author", Set.of("ptx", "layout")),
+          entry("device", Set.of("ptx")),
+          entry("natives", Set.of()),
+          entry("emulator", Set.of("ptx", "layout", "device")),
+          entry("cuda", Set.of("ptx", "device", "natives")),
+          entry("analysis", Set.of("ptx", "device", "natives")),
+          entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
+          entry("conformance", Set.of("ptx", "device", "emulator")),
+          entry("nvml", Set.of()));
 
   /** The packages that need nothing but the language's own base. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");
 
-  /** The packages that talk to the driver and to its compiler. */
-  private static final Set<String> NATIVE = Set.of("cuda", "analysis");
+  /** The packages that talk to the driver, to its compiler and to its sensors. */
+  private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()

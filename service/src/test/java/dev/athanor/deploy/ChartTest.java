@@ -415,6 +415,34 @@ class ChartTest {
   }
 
   @Test
+  void spansGoToTheCollectorThatIsNamed() throws IOException {
+    assertThat(env(render("")).keySet())
+        .noneMatch(name -> String.valueOf(name).contains("TRACING"));
+
+    Map<String, Object> traced =
+        render("tracing: {endpoint: \"http://collector:4318/v1/traces\", probability: 0.01}");
+
+    assertThat(env(traced))
+        .containsEntry(
+            "MANAGEMENT_OPENTELEMETRY_TRACING_EXPORT_OTLP_ENDPOINT",
+            "http://collector:4318/v1/traces")
+        .containsEntry("MANAGEMENT_TRACING_SAMPLING_PROBABILITY", "0.01");
+    assertThat(at(traced, "NetworkPolicy", "spec", "egress", "0", "ports", "2", "port"))
+        .isEqualTo(4318);
+    assertThat(
+            at(
+                render("tracing: {endpoint: \"https://collector.example/v1/traces\"}"),
+                "NetworkPolicy",
+                "spec",
+                "egress",
+                "0",
+                "ports",
+                "2",
+                "port"))
+        .isEqualTo(443);
+  }
+
+  @Test
   void theDisruptionBudgetCoversThePods() throws IOException {
     Map<String, Object> objects = render("podDisruptionBudget: {enabled: true}");
 

@@ -136,7 +136,10 @@ class ArchitectureTest {
   void onlyTheEnginesNativePackagesLeaveJava() {
     noClasses()
         .that()
-        .resideOutsideOfPackages("dev.athanor.engine.cuda..", "dev.athanor.engine.analysis..")
+        .resideOutsideOfPackages(
+            "dev.athanor.engine.cuda..",
+            "dev.athanor.engine.analysis..",
+            "dev.athanor.engine.nvml..")
         .should()
         .dependOnClassesThat(
             resideInAPackage("jcuda..").or(type(Linker.class)).or(type(SymbolLookup.class)))

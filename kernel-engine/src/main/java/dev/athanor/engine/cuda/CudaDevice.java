@@ -10,6 +10,7 @@ import static jcuda.driver.CUresult.CUDA_SUCCESS;
 import static jcuda.driver.JCudaDriver.cuDeviceGet;
 import static jcuda.driver.JCudaDriver.cuDeviceGetAttribute;
 import static jcuda.driver.JCudaDriver.cuDeviceGetName;
+import static jcuda.driver.JCudaDriver.cuDeviceGetPCIBusId;
 import static jcuda.driver.JCudaDriver.cuDeviceTotalMem;
 
 import dev.athanor.engine.cuda.CudaDriver.Absent;
@@ -27,6 +28,7 @@ import dev.athanor.engine.ptx.Target;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Consumer;
 import jcuda.driver.CUdevice;
 
@@ -38,15 +40,20 @@ import jcuda.driver.CUdevice;
  */
 public final class CudaDevice implements Device {
 
+  /** The longest is 0000:00:00.0, and a zero ends it. */
+  private static final int BUS_ID_BYTES = 16;
+
   private final Context context;
   private final Capability capability;
+  private final String busId;
   private final MemoryPool pool;
   private final PinnedMemory pinned;
   private final Modules modules;
 
-  private CudaDevice(Context context, Capability capability, Path cache) {
+  private CudaDevice(Context context, Capability capability, String busId, Path cache) {
     this.context = context;
     this.capability = capability;
+    this.busId = busId;
     pool = new MemoryPool(context, capability.memoryBytes());
     pinned = new PinnedMemory(context);
     modules = new Modules(context, capability, new CubinCache(cache));
@@ -81,7 +88,9 @@ public final class CudaDevice implements Device {
         }
         var device = new CUdevice();
         var capability = describe(ordinal, device, version);
-        yield new CudaDevice(new Context(capability.id(), device), capability, cache);
+        var busId = new String[1];
+        ask(cuDeviceGetPCIBusId(busId, BUS_ID_BYTES, device), ordinal);
+        yield new CudaDevice(new Context(capability.id(), device), capability, busId[0], cache);
       }
     };
   }
@@ -127,6 +136,11 @@ public final class CudaDevice implements Device {
   @Override
   public Capability capability() {
     return capability;
+  }
+
+  @Override
+  public Optional<String> busId() {
+    return Optional.of(busId);
   }
 
   @Override

@@ -37,6 +37,7 @@ public final class CudaDriver {
           "cuDeviceGet",
           "cuDeviceGetCount",
           "cuDeviceGetName",
+          "cuDeviceGetPCIBusId",
           "cuDeviceGetAttribute",
           "cuDeviceTotalMem_v2",
           "cuDevicePrimaryCtxRetain",

@@ -1,6 +1,7 @@
 package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Module;
+import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
@@ -11,6 +12,14 @@ public interface Device extends AutoCloseable {
 
   /** What the device is and can do. It never changes. */
   Capability capability();
+
+  /**
+   * Where a GPU is on the PCI bus, such as 0000:3B:00.0: by this its driver's other tools know it
+   * too. Empty of what is no GPU.
+   */
+  default Optional<String> busId() {
+    return Optional.empty();
+  }
 
   /**
    * Allocates memory, whose first byte lies at a multiple of 256. Its contents are undefined.

@@ -28,6 +28,7 @@ final class MemoryChecks extends DriverChecks {
     try (var device = open()) {
       var capability = device.capability();
       assertThat(capability.id()).isEqualTo("cuda:0");
+      assertThat(device.busId()).hasValue("0000:3B:00.0");
       assertThat(capability.name()).isEqualTo("Fake H100");
       assertThat(capability.target()).isEqualTo(Target.of("sm_90a"));
       assertThat(capability.driver()).endsWith("CUDA 12.8");

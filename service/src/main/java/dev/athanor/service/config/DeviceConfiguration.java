@@ -2,6 +2,7 @@ package dev.athanor.service.config;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.Device;
+import dev.athanor.engine.nvml.Gpu;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.bench.Effort;
@@ -27,6 +28,7 @@ import dev.athanor.service.tensor.CreationKeys;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.opentelemetry.api.trace.Tracer;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
@@ -118,9 +120,10 @@ class DeviceConfiguration {
 
   /** What requests are counted with, of which one that is refused has no device. */
   @Bean
-  Metrics metrics(MeterRegistry registry, Opened opened, AthanorProperties properties) {
+  Metrics metrics(
+      MeterRegistry registry, Tracer tracer, Opened opened, AthanorProperties properties) {
     var device = opened.ids().size() == 1 ? opened.ids().getFirst() : ALL_DEVICES;
-    return new Metrics(registry, device, properties.metrics());
+    return new Metrics(registry, tracer, device, properties.metrics());
   }
 
   @Bean
@@ -295,6 +298,7 @@ class DeviceConfiguration {
       metrics.gauge(Meters.DEVICE_MEMORY, () -> device.memory().pooled(), "pooled");
       metrics.gauge(Meters.QUEUE_DEPTH, () -> streams.waiting(place.number()));
       metrics.gauge(Meters.STREAMS_BUSY, () -> streams.busy(place.number()));
+      device.busId().flatMap(Gpu::at).ifPresent(gpu -> metrics.gpu(gpu.uuid(), gpu::read));
     }
     return new Gauges();
   }

@@ -9,14 +9,21 @@ import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;
 import io.grpc.netty.NettyServerBuilder;
 import io.grpc.protobuf.services.HealthStatusManager;
+import io.micrometer.core.instrument.binder.grpc.ObservationGrpcServerInterceptor;
+import io.micrometer.observation.ObservationRegistry;
 import java.util.List;
 import java.util.concurrent.Executors;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerExecutorProvider;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
+import org.springframework.boot.ssl.SslBundleRegistry;
+import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.ApplicationContext;
 import org.springframework.context.ApplicationEventPublisher;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
 import org.springframework.core.env.Environment;
 import org.springframework.grpc.server.GlobalServerInterceptor;
 import org.springframework.grpc.server.NettyGrpcServerFactory;
@@ -33,8 +40,13 @@ class GrpcConfiguration {
 
   /** Static, so that it is there before what it changes. */
   @Bean
-  static Listening listening(Environment environment) {
-    return new Listening(environment);
+  static Listening listening(
+      Environment environment,
+      ObjectProvider<SslBundles> bundles,
+      ObjectProvider<SslBundleRegistry> registry) {
+    return new Listening(
+        environment,
+        name -> LatestTls.register(bundles.getObject(), registry.getObject(), name));
   }
 
   /** Calls wait for the device, so each has a virtual thread. */
@@ -71,6 +83,20 @@ class GrpcConfiguration {
                 () -> ServerInterceptors.useInputStreamMessages(spec.service().bindService()),
                 spec.serviceInfo()),
             factory);
+  }
+
+  /** Outside of what answers failures, so that these are in the trace of their call too. */
+  @Bean
+  @Order(Ordered.HIGHEST_PRECEDENCE)
+  @GlobalServerInterceptor
+  ObservationGrpcServerInterceptor grpcServerObservationInterceptor(ObservationRegistry registry) {
+    return new ObservationGrpcServerInterceptor(registry);
+  }
+
+  @Bean
+  @GlobalServerInterceptor
+  TraceMetadata traceMetadata() {
+    return new TraceMetadata();
   }
 
   @Bean

@@ -24,6 +24,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Models;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
+import io.opentelemetry.context.Context;
 import java.util.List;
 import org.springframework.grpc.server.service.GrpcService;
 
@@ -142,6 +143,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   private final class Inferences implements StreamObserver<ModelInferRequest> {
     private final ServerCallStreamObserver<ModelStreamInferResponse> answers;
     private final boolean failsWhole = CallMetadata.FAILS_WHOLE.get();
+    private final Context trace = Context.current();
     private boolean owesRequest;
 
     Inferences(ServerCallStreamObserver<ModelStreamInferResponse> answers) {
@@ -161,7 +163,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
     @Override
     public void onNext(ModelInferRequest request) {
-      answers.onNext(answer(request));
+      answers.onNext(trace.wrapSupplier(() -> answer(request)).get());
       owesRequest = true;
       next();
     }

@@ -4,21 +4,27 @@ import io.grpc.TlsServerCredentials.ClientAuth;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.util.function.UnaryOperator;
 import org.springframework.beans.factory.config.BeanPostProcessor;
 import org.springframework.boot.grpc.server.autoconfigure.GrpcServerProperties;
 import org.springframework.core.env.Environment;
 
 /**
  * Has gRPC listen as REST does: with the same certificate, where the settings of gRPC say nothing
- * of one, so that no key travels in the open because one of two settings was forgotten; and on the
- * very address that is set, which Spring would look a name up for and could not take as IPv6.
+ * of one, so that no key travels in the open because one of two settings was forgotten, and with those that
+ * replace it; and on the very address that is set, which Spring would look a name up for and could not take as IPv6.
  */
 final class Listening implements BeanPostProcessor {
 
   private final Environment environment;
+  private final UnaryOperator<String> following;
 
-  Listening(Environment environment) {
+  /**
+   * @param following makes a bundle that is always as another is now; both are told by their names
+   */
+  Listening(Environment environment, UnaryOperator<String> following) {
     this.environment = environment;
+    this.following = following;
   }
 
   @Override
@@ -37,6 +43,9 @@ final class Listening implements BeanPostProcessor {
               case "want" -> ClientAuth.OPTIONAL;
               default -> ClientAuth.NONE;
             });
+      }
+      if (ssl.getBundle() != null && !Boolean.FALSE.equals(ssl.getEnabled())) {
+        ssl.setBundle(following.apply(ssl.getBundle()));
       }
     }
     return bean;

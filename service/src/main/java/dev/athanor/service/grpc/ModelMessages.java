@@ -81,25 +81,26 @@ final class ModelMessages {
             .setVersion(Model.VERSION)
             .setLastInference(statistics.lastInference())
             .setInferenceCount(statistics.inferences())
-            .setExecutionCount(statistics.inferences())
+            .setExecutionCount(statistics.executions())
             .setInferenceStats(
                 InferStatistics.newBuilder()
                     .setSuccess(duration(statistics.success()))
                     .setFail(duration(statistics.fail()))
                     .setQueue(duration(statistics.queue()))
-                    .setComputeInput(duration(statistics.computeInput()))
-                    .setComputeInfer(duration(statistics.computeInfer()))
-                    .setComputeOutput(duration(statistics.computeOutput()))
+                    .setComputeInput(duration(statistics.compute().input()))
+                    .setComputeInfer(duration(statistics.compute().infer()))
+                    .setComputeOutput(duration(statistics.compute().output()))
                     .setCacheHit(StatisticDuration.getDefaultInstance())
                     .setCacheMiss(StatisticDuration.getDefaultInstance()));
-    if (statistics.inferences() > 0) {
-      message.addBatchStats(
-          InferBatchStatistics.newBuilder()
-              .setBatchSize(1)
-              .setComputeInput(duration(statistics.computeInput()))
-              .setComputeInfer(duration(statistics.computeInfer()))
-              .setComputeOutput(duration(statistics.computeOutput())));
-    }
+    statistics
+        .batches()
+        .forEach((size, launches) ->
+            message.addBatchStats(
+                InferBatchStatistics.newBuilder()
+                    .setBatchSize(size)
+                    .setComputeInput(duration(launches.input()))
+                    .setComputeInfer(duration(launches.infer()))
+                    .setComputeOutput(duration(launches.output()))));
     return message.build();
   }
 

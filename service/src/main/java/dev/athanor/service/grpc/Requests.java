@@ -51,7 +51,7 @@ final class Requests {
 
   /**
    * Does the work of a stream in a thread of its own, which may wait for the client: what the
-   * client sends is delivered by the other one.
+   * client sends is delivered by the other one. The work stays in the call's trace.
    */
   static void start(StreamObserver<?> observer, Runnable work) {
     var inContext =
@@ -66,7 +66,7 @@ final class Requests {
                 observer.onError(Statuses.of(e));
               }
             });
-    Thread.startVirtualThread(inContext);
+    Thread.startVirtualThread(io.opentelemetry.context.Context.current().wrap(inContext));
   }
 
   /** Does work in this thread, and interrupts it when the client goes. */

@@ -7,6 +7,7 @@ import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.metrics.Traces;
 import dev.athanor.service.run.DeviceHealth;
 import io.grpc.Status;
 import io.grpc.StatusException;
@@ -124,6 +125,10 @@ final class Statuses {
       }
       case Failure.Internal e -> info.putMetadata("id", e.id());
       case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
+    }
+    var trace = Traces.id();
+    if (trace != null) {
+      info.putMetadata("traceId", trace);
     }
     return info.build();
   }

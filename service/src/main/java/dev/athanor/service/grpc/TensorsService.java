@@ -131,6 +131,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         keys.once(
             terms.tenant(),
             asked.getIdempotencyKey(),
+            terms.deadline(),
             () -> {
               try {
                 var created = create(type, options, digested, terms);

@@ -70,7 +70,55 @@ public enum Meters {
       "athanor_kernel_loads_total",
       Meter.Type.COUNTER,
       "Look-ups of kernels by where the code came from: hit, disk, compiled",
-      "result");
+      "result"),
+  GPU_POWER(
+      "athanor.gpu.power.watts",
+      "athanor_gpu_power_watts",
+      Meter.Type.GAUGE,
+      "Power that the GPU draws"),
+  GPU_POWER_LIMIT(
+      "athanor.gpu.power.limit.watts",
+      "athanor_gpu_power_limit_watts",
+      Meter.Type.GAUGE,
+      "Power that the GPU may draw"),
+  GPU_UTILIZATION(
+      "athanor.gpu.utilization.ratio",
+      "athanor_gpu_utilization_ratio",
+      Meter.Type.GAUGE,
+      "Share of the last while in which a kernel ran, of whatever process"),
+  GPU_MEMORY(
+      "athanor.gpu.memory.bytes",
+      "athanor_gpu_memory_bytes",
+      Meter.Type.GAUGE,
+      "Memory of the GPU by state: used, by whatever process, and total",
+      "state"),
+  GPU_TEMPERATURE(
+      "athanor.gpu.temperature.celsius",
+      "athanor_gpu_temperature_celsius",
+      Meter.Type.GAUGE,
+      "Temperature of the GPU"),
+  GPU_SM_CLOCK(
+      "athanor.gpu.sm.clock.hertz",
+      "athanor_gpu_sm_clock_hertz",
+      Meter.Type.GAUGE,
+      "Clock of the GPU's multiprocessors"),
+  GPU_THROTTLED(
+      "athanor.gpu.throttled",
+      "athanor_gpu_throttled",
+      Meter.Type.GAUGE,
+      "1 where this is a reason for clocks lower than they could be",
+      "reason"),
+  GPU_ENERGY(
+      "athanor.gpu.energy.joules",
+      "athanor_gpu_energy_joules_total",
+      Meter.Type.COUNTER,
+      "Energy that the GPU took since its driver was loaded"),
+  GPU_ECC(
+      "athanor.gpu.ecc.errors",
+      "athanor_gpu_ecc_errors_total",
+      Meter.Type.COUNTER,
+      "Errors of the GPU's memory since its driver was loaded: corrected, uncorrected",
+      "kind");
 
   private final String id;
   private final String exposed;

@@ -1,6 +1,7 @@
 package dev.athanor.service.metrics;
 
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.nvml.Sensor;
 import dev.athanor.service.failure.Failure;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
@@ -8,17 +9,21 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.api.trace.Tracer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
-/** Records what {@link Meters} lists, for one device. */
+/** Records what {@link Meters} lists, and what traces tell, for one device. */
 public final class Metrics {
 
   /** The parts of a call. */
@@ -64,20 +69,23 @@ public final class Metrics {
   private final MeterRegistry registry;
   private final String device;
   private final @Nullable TritonNames triton;
+  private final Tracer tracer;
 
-  public Metrics(MeterRegistry registry, String device, MetricsSettings settings) {
-    this(registry, device, settings.triton() ? new TritonNames(registry) : null);
+  public Metrics(MeterRegistry registry, Tracer tracer, String device, MetricsSettings settings) {
+    this(registry, tracer, device, settings.triton() ? new TritonNames(registry) : null);
   }
 
-  private Metrics(MeterRegistry registry, String device, @Nullable TritonNames triton) {
+  private Metrics(
+      MeterRegistry registry, Tracer tracer, String device, @Nullable TritonNames triton) {
     this.registry = registry;
+    this.tracer = tracer;
     this.device = device;
     this.triton = triton;
   }
 
   /** The same of another device. */
   public Metrics of(String other) {
-    return new Metrics(registry, other, triton);
+    return new Metrics(registry, tracer, other, triton);
   }
 
   /** A phase of an op took so long. */
@@ -91,6 +99,17 @@ public final class Metrics {
     if (triton != null) {
       triton.phase(op, phase, micros);
     }
+  }
+
+  /**
+   * What a trace tells of a call; empty where the request at hand is in no trace that is recorded.
+   *
+   * @param began when the call came, on the clock of {@link System#nanoTime()}
+   */
+  public Optional<Timeline> timeline(long began) {
+    return Span.current().isRecording()
+        ? Optional.of(new Timeline(tracer, device, began))
+        : Optional.empty();
   }
 
   /** A launch of an op did so many calls. */
@@ -150,6 +169,19 @@ public final class Metrics {
         .register(registry);
   }
 
+  /**
+   * Shows what a GPU's sensors say.
+   *
+   * @param read reads them; asked when the metrics are read, and every two seconds at most
+   */
+  public void gpu(String uuid, Supplier<Map<Sensor, Double>> read) {
+    var meters = new GpuMeters(registry, device, read, System::nanoTime);
+    meters.register();
+    if (triton != null) {
+      meters.registerAsTriton(uuid);
+    }
+  }
+
   private Counter counter(Meters meter, String... labels) {
     return Counter.builder(meter.id())
         .description(meter.description())
@@ -158,6 +190,10 @@ public final class Metrics {
   }
 
   private List<Tag> tags(Meters meter, String... values) {
+    return tags(device, meter, values);
+  }
+
+  static List<Tag> tags(String device, Meters meter, String... values) {
     var tags = new ArrayList<Tag>();
     tags.add(Tag.of("device", device));
     for (int i = 0; i < values.length; i++) {

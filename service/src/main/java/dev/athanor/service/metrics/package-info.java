@@ -1,4 +1,4 @@
-/** What the service measures. */
+/** What the service measures, and what traces tell of it. */
 @NullMarked
 package dev.athanor.service.metrics;
 

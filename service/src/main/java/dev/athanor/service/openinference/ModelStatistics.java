@@ -1,5 +1,9 @@
 package dev.athanor.service.openinference;
 
+import dev.athanor.service.run.Result;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
 /**
  * What was done for a model since the service started, as Triton counts it. Only inferences that
  * reached the device count, or failed to.
@@ -8,9 +12,8 @@ package dev.athanor.service.openinference;
  * @param success from the request to its answer
  * @param fail the same of those that failed
  * @param queue until the device began
- * @param computeInput copying to the device
- * @param computeInfer computing
- * @param computeOutput copying back
+ * @param batches the launches, by how many inferences each did; one that did several is counted
+ *     with the first of them
  */
 public record ModelStatistics(
     String name,
@@ -18,9 +21,8 @@ public record ModelStatistics(
     Duration success,
     Duration fail,
     Duration queue,
-    Duration computeInput,
-    Duration computeInfer,
-    Duration computeOutput) {
+    Compute compute,
+    SortedMap<Integer, Compute> batches) {
 
   /** How many there were, and how long they took together. */
   public record Duration(long count, long nanos) {
@@ -31,20 +33,55 @@ public record ModelStatistics(
     }
   }
 
+  /**
+   * What the device did.
+   *
+   * @param input copying to the device
+   * @param infer computing
+   * @param output copying back
+   */
+  public record Compute(Duration input, Duration infer, Duration output) {
+    static final Compute NONE = new Compute(Duration.NONE, Duration.NONE, Duration.NONE);
+
+    Compute plus(Result.Timing timing) {
+      return new Compute(
+          input.plus(timing.upload()), infer.plus(timing.kernel()), output.plus(timing.download()));
+    }
+  }
+
   static ModelStatistics none(String name) {
     return new ModelStatistics(
+        name, 0, Duration.NONE, Duration.NONE, Duration.NONE, Compute.NONE, new TreeMap<>());
+  }
+
+  ModelStatistics succeeded(long now, Result result) {
+    var timing = result.timing();
+    var launches = new TreeMap<>(batches);
+    if (result.company() > 0) {
+      launches.put(
+          result.company(), launches.getOrDefault(result.company(), Compute.NONE).plus(timing));
+    }
+    return new ModelStatistics(
         name,
-        0,
-        Duration.NONE,
-        Duration.NONE,
-        Duration.NONE,
-        Duration.NONE,
-        Duration.NONE,
-        Duration.NONE);
+        now,
+        success.plus(timing.total()),
+        fail,
+        queue.plus(timing.queue()),
+        compute.plus(timing),
+        launches);
+  }
+
+  ModelStatistics failed(long now, double micros) {
+    return new ModelStatistics(name, now, success, fail.plus(micros), queue, compute, batches);
   }
 
   /** How many inferences were done. */
   public long inferences() {
     return success.count();
+  }
+
+  /** How many launches did them. */
+  public long executions() {
+    return batches.values().stream().mapToLong(launches -> launches.infer().count()).sum();
   }
 }

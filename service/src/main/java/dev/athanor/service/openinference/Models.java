@@ -7,7 +7,6 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.run.Result;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.tensor.TensorStore;
 import java.time.InstantSource;
@@ -15,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** The ops as models that can be described, asked about and called. */
@@ -119,48 +119,18 @@ public final class Models {
     long asked = System.nanoTime();
     try {
       var result = runner.run(call);
-      succeeded(name, result.timing());
+      count(name, known -> known.succeeded(clock.millis(), result));
       return Inference.of(result);
     } catch (Failure e) {
-      failed(name, (System.nanoTime() - asked) / 1e3);
+      double micros = (System.nanoTime() - asked) / 1e3;
+      count(name, known -> known.failed(clock.millis(), micros));
       throw e;
     }
   }
 
-  private void succeeded(String name, Result.Timing timing) {
-    long now = clock.millis();
+  private void count(String name, UnaryOperator<ModelStatistics> more) {
     statistics.compute(
-        name,
-        (_, known) -> {
-          var before = known == null ? ModelStatistics.none(name) : known;
-          return new ModelStatistics(
-              name,
-              now,
-              before.success().plus(timing.total()),
-              before.fail(),
-              before.queue().plus(timing.queue()),
-              before.computeInput().plus(timing.upload()),
-              before.computeInfer().plus(timing.kernel()),
-              before.computeOutput().plus(timing.download()));
-        });
-  }
-
-  private void failed(String name, double micros) {
-    long now = clock.millis();
-    statistics.compute(
-        name,
-        (_, known) -> {
-          var before = known == null ? ModelStatistics.none(name) : known;
-          return new ModelStatistics(
-              name,
-              now,
-              before.success(),
-              before.fail().plus(micros),
-              before.queue(),
-              before.computeInput(),
-              before.computeInfer(),
-              before.computeOutput());
-        });
+        name, (_, known) -> more.apply(known == null ? ModelStatistics.none(name) : known));
   }
 
   /** What was done for a model. */

@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.openinference.ModelStatistics;
+import dev.athanor.service.openinference.ModelStatistics.Compute;
 import dev.athanor.service.openinference.ModelStatistics.Duration;
 import java.util.List;
 import java.util.Map;
@@ -105,9 +106,7 @@ final class ModelViews {
     }
   }
 
-  /**
-   * Counts of one model. Each inference counts as a batch of one, even where some share a launch.
-   */
+  /** Counts of one model. */
   @JsonNaming(SnakeCaseStrategy.class)
   record Statistics(
       String name,
@@ -126,25 +125,20 @@ final class ModelViews {
           Model.VERSION,
           counts.lastInference(),
           counts.inferences(),
-          counts.inferences(),
+          counts.executions(),
           new Phases(
               Sum.of(counts.success()),
               Sum.of(counts.fail()),
               Sum.of(counts.queue()),
-              Sum.of(counts.computeInput()),
-              Sum.of(counts.computeInfer()),
-              Sum.of(counts.computeOutput()),
+              Sum.of(counts.compute().input()),
+              Sum.of(counts.compute().infer()),
+              Sum.of(counts.compute().output()),
               Sum.NONE,
               Sum.NONE),
           Map.of(),
-          counts.inferences() == 0
-              ? List.of()
-              : List.of(
-                  new Batch(
-                      1,
-                      Sum.of(counts.computeInput()),
-                      Sum.of(counts.computeInfer()),
-                      Sum.of(counts.computeOutput()))),
+          counts.batches().entrySet().stream()
+              .map(batch -> Batch.of(batch.getKey(), batch.getValue()))
+              .toList(),
           List.of());
     }
   }
@@ -162,7 +156,12 @@ final class ModelViews {
       Sum cacheMiss) {}
 
   @JsonNaming(SnakeCaseStrategy.class)
-  record Batch(int batchSize, Sum computeInput, Sum computeInfer, Sum computeOutput) {}
+  record Batch(int batchSize, Sum computeInput, Sum computeInfer, Sum computeOutput) {
+    static Batch of(int size, Compute launches) {
+      return new Batch(
+          size, Sum.of(launches.input()), Sum.of(launches.infer()), Sum.of(launches.output()));
+    }
+  }
 
   record Sum(long count, long ns) {
     static final Sum NONE = new Sum(0, 0);

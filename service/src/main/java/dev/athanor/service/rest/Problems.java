@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.metrics.Traces;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -90,6 +91,10 @@ final class Problems {
         case Failure.WrongReplica e -> out.writeStringProperty("replica", e.replica());
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
+      }
+      var trace = Traces.id();
+      if (trace != null) {
+        out.writeStringProperty("traceId", trace);
       }
       out.writeEndObject();
     }

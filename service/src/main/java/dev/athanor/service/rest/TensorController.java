@@ -194,6 +194,7 @@ class TensorController {
           keys.once(
               terms.tenant(),
               key,
+              terms.deadline(),
               () -> {
                 try {
                   created[0] = create(request, media, body, options, terms);

@@ -13,6 +13,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.metrics.Timeline;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
@@ -175,7 +176,8 @@ public final class OpRunner {
       job.steps().forEach(step -> metrics.launch(step.op(), ran.company()));
     }
     record(metrics, job.steps(), steps, timing);
-    return new Result(job.place().id(), steps, job.outputs(), timing);
+    metrics.timeline(asked).ifPresent(timeline -> trace(timeline, steps, timing));
+    return new Result(job.place().id(), steps, job.outputs(), timing, ran.company());
   }
 
   /** All that can be refused is refused here, before the device has any work of it. */
@@ -349,5 +351,15 @@ public final class OpRunner {
       metrics.time(step.op(), step.dtype(), Phase.KERNEL, ran.get(i).micros());
       metrics.work(step.op(), step.plan().cost().flops(), step.plan().cost().bytes());
     }
+  }
+
+  private static void trace(Timeline timeline, List<Result.Step> ran, Result.Timing timing) {
+    var name = ran.size() == 1 ? ran.getFirst().op() : PIPELINE;
+    timeline.add(Phase.QUEUE, name, null, timing.queue());
+    timeline.add(Phase.UPLOAD, name, null, timing.upload());
+    for (var step : ran) {
+      timeline.add(Phase.KERNEL, step.op(), step.kernel(), step.micros());
+    }
+    timeline.add(Phase.DOWNLOAD, name, null, timing.download());
   }
 }

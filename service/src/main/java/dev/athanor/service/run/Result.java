@@ -11,8 +11,10 @@ import java.util.Map;
  * @param device on which it ran
  * @param steps what ran; one of a call
  * @param outputs in the order of the op's description, or of the pipeline's
+ * @param company how many calls shared the launch, this the first of them; 0 when another was first
  */
-public record Result(String device, List<Step> steps, Map<String, Output> outputs, Timing timing) {
+public record Result(
+    String device, List<Step> steps, Map<String, Output> outputs, Timing timing, int company) {
 
   /**
    * A run of an op.

@@ -11,6 +11,7 @@ import dev.athanor.service.schedule.Decision.Reason;
 import dev.athanor.service.schedule.Event;
 import dev.athanor.service.schedule.Scheduler;
 import dev.athanor.service.schedule.Ticket;
+import io.opentelemetry.context.Context;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -50,6 +51,7 @@ public final class StreamPool implements AutoCloseable {
     final Job job;
     final Deadline deadline;
     final CompletableFuture<Boolean> answer = new CompletableFuture<>();
+    final Context trace = Context.current();
 
     // guarded by the pool's lock
     boolean started;
@@ -177,13 +179,15 @@ public final class StreamPool implements AutoCloseable {
         job.batch().orElse(null));
   }
 
-  /** What a fault means; a lost device is remembered. */
+  /** What a fault means; a lost device is remembered. The log has it in the trace of its call. */
   private RuntimeException failure(Turn turn, Throwable fault) {
-    return switch (fault) {
-      case DeviceException e -> health.explain(turn.job.device(), e);
-      case RuntimeException e -> e;
-      default -> new IllegalStateException(fault);
-    };
+    try (var _ = turn.trace.makeCurrent()) {
+      return switch (fault) {
+        case DeviceException e -> health.explain(turn.job.device(), e);
+        case RuntimeException e -> e;
+        default -> new IllegalStateException(fault);
+      };
+    }
   }
 
   // -- decisions

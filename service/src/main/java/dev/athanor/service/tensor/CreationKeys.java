@@ -1,12 +1,15 @@
 package dev.athanor.service.tensor;
 
+import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -39,13 +42,19 @@ public final class CreationKeys {
    * being done.
    *
    * @param text the key, which is the tenant's own
+   * @param deadline of this request, which bounds the wait for another
    * @param fingerprint of this request; asked for instead of {@code create}
    * @return the handle
    * @throws Failure.Refused with {@code idempotency-key-reused} when the key was another request's,
    *     or {@code invalid-attribute} when it has not 1 to 255 characters
+   * @throws Failure.TooLate when the deadline passes while another request creates the tensor
    */
   public String once(
-      Tenant tenant, String text, Supplier<Creation> create, Supplier<String> fingerprint) {
+      Tenant tenant,
+      String text,
+      Deadline deadline,
+      Supplier<Creation> create,
+      Supplier<String> fingerprint) {
     if (text.isBlank() || text.length() > 255) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -59,7 +68,7 @@ public final class CreationKeys {
       if (first == null) {
         return create(key, mine, create);
       }
-      var done = await(first);
+      var done = await(first, deadline);
       if (done == null || !lives.test(done.handle)) {
         creations.remove(key, first);
         continue;
@@ -88,10 +97,15 @@ public final class CreationKeys {
   }
 
   /** The creation, or null when it failed: then it is for the next one to try. */
-  private static @Nullable Creation await(CompletableFuture<Creation> first) {
+  private static @Nullable Creation await(CompletableFuture<Creation> first, Deadline deadline) {
     try {
-      return first.join();
-    } catch (CompletionException | CancellationException e) {
+      return first.get(Math.max(deadline.remainingNanos(), 0), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      throw new Failure.TooLate(deadline);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+    } catch (ExecutionException | CancellationException e) {
       return null;
     }
   }

@@ -18,7 +18,8 @@ class ListeningTest {
   private final GrpcServerProperties properties = new GrpcServerProperties();
 
   private GrpcServerProperties listening() {
-    new Listening(environment).postProcessAfterInitialization(properties, "properties");
+    new Listening(environment, name -> name + ", followed")
+        .postProcessAfterInitialization(properties, "properties");
     return properties;
   }
 
@@ -39,7 +40,7 @@ class ListeningTest {
   void theCertificateOfRestIsThatOfGrpc() {
     environment.setProperty("server.ssl.bundle", "web");
     environment.setProperty("server.ssl.client-auth", "want");
-    assertThat(listening().getSsl().getBundle()).isEqualTo("web");
+    assertThat(listening().getSsl().getBundle()).isEqualTo("web, followed");
     assertThat(properties.getSsl().getClientAuth()).isEqualTo(ClientAuth.OPTIONAL);
   }
 
@@ -47,7 +48,7 @@ class ListeningTest {
   void whatIsSaidOfGrpcWins() {
     environment.setProperty("server.ssl.bundle", "web");
     properties.getSsl().setBundle("other");
-    assertThat(listening().getSsl().getBundle()).isEqualTo("other");
+    assertThat(listening().getSsl().getBundle()).isEqualTo("other, followed");
     properties.getSsl().setBundle(null);
     properties.getSsl().setEnabled(false);
     assertThat(listening().getSsl().getBundle()).isNull();

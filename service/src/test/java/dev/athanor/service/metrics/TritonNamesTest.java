@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.service.metrics.Metrics.Phase;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import io.opentelemetry.api.trace.TracerProvider;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -13,7 +14,9 @@ class TritonNamesTest {
 
   private static List<String> page(boolean triton) {
     var registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
-    var metrics = new Metrics(registry, "emulator:0", new MetricsSettings(triton));
+    var metrics =
+        new Metrics(
+            registry, TracerProvider.noop().get("test"), "emulator:0", new MetricsSettings(triton));
     double micros = 10;
     for (var phase : Phase.values()) {
       metrics.time("matmul", "f32", phase, micros++);

@@ -1,8 +1,14 @@
 package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.awaitility.Awaitility.await;
 
+import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.OpsGrpc;
+import io.grpc.Grpc;
+import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -18,12 +24,17 @@ import java.security.KeyStore;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.test.context.DynamicPropertyRegistry;
 import org.springframework.test.context.DynamicPropertySource;
 import org.springframework.test.context.TestPropertySource;
@@ -45,6 +56,8 @@ class MtlsTest extends RestTest {
   private static final String SPIFFE = "uri:spiffe://example.org/athanor/";
 
   @TempDir private static Path folder;
+
+  @Autowired GrpcServerLifecycle grpc;
 
   @DynamicPropertySource
   static void certificates(DynamicPropertyRegistry properties) throws Exception {
@@ -102,19 +115,50 @@ class MtlsTest extends RestTest {
     Files.move(draft, folder.resolve("trusted"), StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** A client with a certificate, or without one. */
-  private static HttpClient client(@Nullable String name)
+  private static KeyManager[] own(@Nullable String name)
       throws IOException, GeneralSecurityException {
     var own = KeyManagerFactory.getInstance("PKIX");
     own.init(name == null ? null : store(name), PASSWORD);
+    return own.getKeyManagers();
+  }
+
+  /** Those who trust the server's certificate, as it is in its file now, and no other. */
+  private static TrustManager[] trusting() throws IOException, GeneralSecurityException {
     var server = KeyStore.getInstance("PKCS12");
     server.load(null, PASSWORD);
     server.setCertificateEntry("server", store("server").getCertificate("server"));
     var trusted = TrustManagerFactory.getInstance("PKIX");
     trusted.init(server);
+    return trusted.getTrustManagers();
+  }
+
+  /** A client with a certificate, or without one. */
+  private static HttpClient client(@Nullable String name)
+      throws IOException, GeneralSecurityException {
     var tls = SSLContext.getInstance("TLS");
-    tls.init(own.getKeyManagers(), trusted.getTrustManagers(), null);
+    tls.init(own(name), trusting(), null);
     return HttpClient.newBuilder().sslContext(tls).build();
+  }
+
+  /** How many ops the service says over gRPC that it has. */
+  private int opsOverGrpc(String name) throws IOException, GeneralSecurityException {
+    var channel =
+        Grpc.newChannelBuilderForAddress(
+                "127.0.0.1",
+                grpc.getPort(),
+                TlsChannelCredentials.newBuilder()
+                    .keyManager(own(name))
+                    .trustManager(trusting())
+                    .build())
+            .build();
+    try {
+      return OpsGrpc.newBlockingStub(channel)
+          .withDeadlineAfter(1, TimeUnit.MINUTES)
+          .list(ListOpsRequest.getDefaultInstance())
+          .getOpsCount();
+    } finally {
+      channel.shutdownNow();
+    }
   }
 
   private HttpResponse<String> get(@Nullable String name, String path) throws Exception {
@@ -172,14 +216,43 @@ class MtlsTest extends RestTest {
   void thoseThatAreTrustedCanChange() throws Exception {
     // a client keeps to itself what the server does not ask for
     assertThat(get("late", "/ops").statusCode()).isEqualTo(401);
+    assertThatExceptionOfType(StatusRuntimeException.class).isThrownBy(() -> opsOverGrpc("late"));
+    assertThat(opsOverGrpc("lab")).isEqualTo(2);
     try {
       trust("late", "lab", "other", "outsider", "two");
       await()
           .atMost(Duration.ofMinutes(2))
           .ignoreExceptions()
           .until(() -> get("late", "/ops").statusCode() == 200);
+      await()
+          .atMost(Duration.ofMinutes(2))
+          .ignoreExceptions()
+          .until(() -> opsOverGrpc("late") == 2);
     } finally {
       trust("lab", "other", "outsider", "two");
     }
+  }
+
+  @Test
+  void soCanTheServersOwnCertificate() throws Exception {
+    assertThat(opsOverGrpc("lab")).isEqualTo(2);
+    certificate("renewed", "ip:127.0.0.1");
+    var renewed = store("renewed");
+    var draft = folder.resolve("draft");
+    var server = KeyStore.getInstance("PKCS12");
+    server.load(null, PASSWORD);
+    server.setEntry(
+        "server",
+        renewed.getEntry("renewed", new KeyStore.PasswordProtection(PASSWORD)),
+        new KeyStore.PasswordProtection(PASSWORD));
+    try (OutputStream out = Files.newOutputStream(draft)) {
+      server.store(out, PASSWORD);
+    }
+    Files.move(draft, folder.resolve("server"), StandardCopyOption.ATOMIC_MOVE);
+    // clients trust the new one alone
+    await()
+        .atMost(Duration.ofMinutes(2))
+        .ignoreExceptions()
+        .until(() -> opsOverGrpc("lab") == 2 && get("lab", "/ops").statusCode() == 200);
   }
 }

@@ -688,6 +688,9 @@ class OpenInferenceTest extends RestTest {
         .body("model_stats[0].inference_stats.cache_hit.count", equalTo(0));
     var after = stats.jsonPath();
     assertThat(grown(before, after, "inference_count")).isEqualTo(1);
+    assertThat(grown(before, after, "execution_count")).isEqualTo(1);
+    assertThat(after.getLong("model_stats[0].batch_stats[0].compute_infer.count"))
+        .isEqualTo(after.getLong("model_stats[0].execution_count"));
     assertThat(grown(before, after, "inference_stats.success.count")).isEqualTo(1);
     assertThat(grown(before, after, "inference_stats.queue.count")).isEqualTo(1);
     assertThat(grown(before, after, "inference_stats.compute_infer.count")).isEqualTo(1);

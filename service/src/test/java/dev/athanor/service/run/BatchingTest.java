@@ -167,6 +167,8 @@ class BatchingTest {
     var together = together(calls);
     assertThat(calls(name)).isEqualTo(8);
     assertThat(launches(name)).isEqualTo(5);
+    assertThat(alone).extracting(Result::company).containsOnly(1);
+    assertThat(together).extracting(Result::company).containsExactly(4, 0, 0, 0);
     for (int i = 0; i < calls.size(); i++) {
       assertThat(together.get(i).kernel()).isEqualTo(alone.get(i).kernel());
       assertThat(inline(together.get(i), output).mismatch(inline(alone.get(i), output)))

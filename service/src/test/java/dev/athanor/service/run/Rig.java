@@ -13,6 +13,7 @@ import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.opentelemetry.api.trace.TracerProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -61,7 +62,11 @@ final class Rig implements AutoCloseable {
               new DeviceMemory(all.size(), device, health),
               planner,
               new KernelCache(device),
-              new Metrics(registry, device.capability().id(), new MetricsSettings(false)),
+              new Metrics(
+                  registry,
+                  TracerProvider.noop().get("test"),
+                  device.capability().id(),
+                  new MetricsSettings(false)),
               100));
     }
     places = new Places(all);

@@ -1,0 +1,71 @@
+package dev.athanor.engine.nvml;
+
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * What can be read of a GPU: by which function of NVML, with which arguments between the device and
+ * the answer, and where the answer has it (NVML API reference, device queries).
+ */
+public enum Sensor {
+  POWER_WATTS("nvmlDeviceGetPowerUsage", Width.INT, 0, 1e-3),
+  POWER_LIMIT_WATTS("nvmlDeviceGetEnforcedPowerLimit", Width.INT, 0, 1e-3),
+  /** The share of time in which a kernel ran, 0 to 1. */
+  UTILIZATION("nvmlDeviceGetUtilizationRates", Width.INT, 0, 1e-2),
+  MEMORY_TOTAL_BYTES("nvmlDeviceGetMemoryInfo", Width.LONG, 0, 1),
+  /** By all processes. */
+  MEMORY_USED_BYTES("nvmlDeviceGetMemoryInfo", Width.LONG, 16, 1),
+  TEMPERATURE_CELSIUS("nvmlDeviceGetTemperature", Width.INT, 0, 1, 0),
+  /** Since the driver was loaded. */
+  ENERGY_JOULES("nvmlDeviceGetTotalEnergyConsumption", Width.LONG, 0, 1e-3),
+  SM_CLOCK_HERTZ("nvmlDeviceGetClockInfo", Width.INT, 0, 1e6, 1),
+  /** Since the driver was loaded, as the next. */
+  ECC_CORRECTED("nvmlDeviceGetTotalEccErrors", Width.LONG, 0, 1, 0, 0),
+  ECC_UNCORRECTED("nvmlDeviceGetTotalEccErrors", Width.LONG, 0, 1, 1, 0),
+  /** Bits of {@link Throttle}. */
+  THROTTLE("nvmlDeviceGetCurrentClocksThrottleReasons", Width.LONG, 0, 1);
+
+  private enum Width {
+    INT,
+    LONG
+  }
+
+  /** The longest answer: that of the memory. */
+  static final long ANSWER_BYTES = 24;
+
+  private final String function;
+  private final Width width;
+  private final long offset;
+  private final double unit;
+  private final long[] arguments;
+
+  Sensor(String function, Width width, long offset, double unit, long... arguments) {
+    this.function = function;
+    this.width = width;
+    this.offset = offset;
+    this.unit = unit;
+    this.arguments = arguments;
+  }
+
+  String function() {
+    return function;
+  }
+
+  int arguments() {
+    return arguments.length;
+  }
+
+  int argument(int index) {
+    return (int) arguments[index];
+  }
+
+  double value(MemorySegment answer) {
+    return unit
+        * switch (width) {
+          case INT -> Integer.toUnsignedLong(answer.get(JAVA_INT, offset));
+          case LONG -> (double) answer.get(JAVA_LONG, offset);
+        };
+  }
+}
