@@ -44,8 +44,8 @@ final class TensorPlanner {
   private static final int WASTE = 4;
 
   /**
-   * Registers of a thread for its sums, its fragments, those of single bytes twice, and two for each
-   * piece that it moves: more, and some spill.
+   * Registers of a thread for its sums, its fragments, those of single bytes twice, and two for
+   * each piece that it moves: more, and some spill.
    */
   private static final int REGISTERS = 175;
 

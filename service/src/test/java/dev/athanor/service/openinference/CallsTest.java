@@ -86,7 +86,9 @@ class CallsTest {
   @Test
   void anInferenceSaysHowLongItTook() {
     var timing = new Result.Timing(1.04, 2, 3, 4, 10.26);
-    var result = new Result("emulator:0", List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing, 1);
+    var result =
+        new Result(
+            "emulator:0", List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing, 1);
     assertThat(Inference.of(result).parameters())
         .isEqualTo(
             Map.of(
