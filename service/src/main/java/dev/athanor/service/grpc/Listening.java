@@ -11,8 +11,9 @@ import org.springframework.core.env.Environment;
 
 /**
  * Has gRPC listen as REST does: with the same certificate, where the settings of gRPC say nothing
- * of one, so that no key travels in the open because one of two settings was forgotten, and with those that
- * replace it; and on the very address that is set, which Spring would look a name up for and could not take as IPv6.
+ * of one, so that no key travels in the open because one of two settings was forgotten, and with
+ * those that replace it; and on the very address that is set, which Spring would look a name up for
+ * and could not take as IPv6.
  */
 final class Listening implements BeanPostProcessor {
 

@@ -134,14 +134,12 @@ class CardinalityTest extends RestTest {
       for (int i = from; i < to; i++) {
         var request = RunRequest.newBuilder().setOp("op-" + i).build();
         var method =
-            OpsGrpc.getRunMethod().toBuilder()
-                .setFullMethodName("athanor.v1.Ops/Run" + i)
-                .build();
+            OpsGrpc.getRunMethod().toBuilder().setFullMethodName("athanor.v1.Ops/Run" + i).build();
         assertThatExceptionOfType(StatusRuntimeException.class)
             .isThrownBy(() -> OpsGrpc.newBlockingStub(channel).run(request));
         assertThatExceptionOfType(StatusRuntimeException.class)
-            .isThrownBy(() ->
-                ClientCalls.blockingUnaryCall(channel, method, CallOptions.DEFAULT, request));
+            .isThrownBy(
+                () -> ClientCalls.blockingUnaryCall(channel, method, CallOptions.DEFAULT, request));
       }
     } finally {
       channel.shutdownNow();
