@@ -39,26 +39,31 @@ public enum Sensor {
   private final Width width;
   private final long offset;
   private final double unit;
-  private final long[] arguments;
+  private final int arguments;
+  private final int first;
+  private final int second;
 
-  Sensor(String function, Width width, long offset, double unit, long... arguments) {
+  Sensor(String function, Width width, long offset, double unit, int... arguments) {
     this.function = function;
     this.width = width;
     this.offset = offset;
     this.unit = unit;
-    this.arguments = arguments;
+    this.arguments = arguments.length;
+    first = arguments.length > 0 ? arguments[0] : 0;
+    second = arguments.length > 1 ? arguments[1] : 0;
   }
 
   String function() {
     return function;
   }
 
+  /** How many arguments the function takes between the device and the answer. */
   int arguments() {
-    return arguments.length;
+    return arguments;
   }
 
   int argument(int index) {
-    return (int) arguments[index];
+    return index == 0 ? first : second;
   }
 
   double value(MemorySegment answer) {
