@@ -22,11 +22,13 @@ public final class ServiceProcess implements AutoCloseable {
   private final Process process;
   private final Path log;
   private final URI url;
+  private final String grpc;
 
-  private ServiceProcess(Process process, Path log, URI url) {
+  private ServiceProcess(Process process, Path log, int port, int grpcPort) {
     this.process = process;
     this.log = log;
-    this.url = url;
+    url = URI.create("http://127.0.0.1:%d".formatted(port));
+    grpc = "127.0.0.1:%d".formatted(grpcPort);
   }
 
   /**
@@ -38,19 +40,21 @@ public final class ServiceProcess implements AutoCloseable {
   public static ServiceProcess start(String device) throws IOException, InterruptedException {
     var log = Files.createTempFile("athanor-serve-", ".log");
     int port = freePort();
+    int grpcPort = freePort();
     var command = new ArrayList<String>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(program());
-    command.addAll(List.of("serve", "--device", device, "--port", Integer.toString(port)));
+    command.addAll(List.of("serve", "--device", device));
+    command.addAll(List.of("--port", Integer.toString(port)));
+    command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
     var process =
         new ProcessBuilder(command)
             .redirectErrorStream(true)
             .redirectOutput(log.toFile())
             .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
             .start();
-    var service =
-        new ServiceProcess(process, log, URI.create("http://127.0.0.1:%d".formatted(port)));
+    var service = new ServiceProcess(process, log, port, grpcPort);
     try {
       service.awaitReady();
     } catch (LoadException | InterruptedException e) {
@@ -76,7 +80,7 @@ public final class ServiceProcess implements AutoCloseable {
 
   private void awaitReady() throws IOException, InterruptedException {
     long end = System.nanoTime() + LONGEST_START.toNanos();
-    try (var client = new Client(url, Map.of())) {
+    try (var client = new Client(url, grpc, Map.of())) {
       var ready = client.request("GET", "/readyz", "", null);
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
@@ -108,6 +112,11 @@ public final class ServiceProcess implements AutoCloseable {
   /** Where it listens. */
   public URI url() {
     return url;
+  }
+
+  /** Where it speaks gRPC: host:port. */
+  public String grpc() {
+    return grpc;
   }
 
   /** Ends it, at once if it does not go by itself. */
