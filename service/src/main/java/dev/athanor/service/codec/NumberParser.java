@@ -59,17 +59,7 @@ final class NumberParser extends UTF8StreamJsonParser {
       byte[] buffer,
       int end) {
     super(
-        readContext,
-        context,
-        streamFeatures,
-        formatFeatures,
-        in,
-        symbols,
-        buffer,
-        0,
-        end,
-        0,
-        true);
+        readContext, context, streamFeatures, formatFeatures, in, symbols, buffer, 0, end, 0, true);
   }
 
   /** Makes such parsers of text that begins as JSON in UTF-8 usually does, and others of other. */
@@ -129,7 +119,9 @@ final class NumberParser extends UTF8StreamJsonParser {
     int first = negative ? at + 1 : at;
     at = first;
     long value = 0;
-    for (int digit = text[at] - '0'; digit >= 0 && digit <= 9 && at < last; digit = text[at] - '0') {
+    for (int digit = text[at] - '0';
+        digit >= 0 && digit <= 9 && at < last;
+        digit = text[at] - '0') {
       value = 10 * value + digit;
       at++;
     }

@@ -97,7 +97,8 @@ record OpCall(String text, Problem problem, boolean resident, boolean grpc, long
     for (var own : bySlot) {
       requests.add(
           resident
-              ? call(client, byHandle, (out, name) -> out.writeStringProperty("into", own.get(name)))
+              ? call(
+                  client, byHandle, (out, name) -> out.writeStringProperty("into", own.get(name)))
               : call(client, inline, (out, _) -> out.writeStringProperty("as", "inline")));
     }
     var answer = resident ? JSON.nullNode() : Posting.outputs(client.expect(requests.getFirst()));
@@ -182,8 +183,7 @@ record OpCall(String text, Problem problem, boolean resident, boolean grpc, long
    * @param expected what is to be in them, by output
    * @param bySlot their handles, by output; none where outputs travel with the answers
    */
-  record Targets(
-      Resident kept, Map<String, byte[]> expected, List<Map<String, String>> bySlot) {
+  record Targets(Resident kept, Map<String, byte[]> expected, List<Map<String, String>> bySlot) {
     boolean areRight() throws InterruptedException {
       boolean right = true;
       for (var targets : bySlot) {

@@ -84,8 +84,8 @@ class NumberParserTest {
       texts.add(Double.toString(random.nextGaussian()));
       texts.add(randomNumber(random));
       float near = Math.scalb(1 + random.nextInt(1 << 20) / (float) (1 << 20), random.nextInt(9));
-      var middle = new BigDecimal(near).add(new BigDecimal(Math.nextUp(near))).divide(
-          BigDecimal.TWO);
+      var middle =
+          new BigDecimal(near).add(new BigDecimal(Math.nextUp(near))).divide(BigDecimal.TWO);
       texts.add(middle.toPlainString());
       texts.add(middle.add(new BigDecimal("1e-25")).toPlainString());
       texts.add(middle.subtract(new BigDecimal("1e-25")).toPlainString());
@@ -114,7 +114,8 @@ class NumberParserTest {
   void wholeNumbersAreExact() throws IOException {
     var random = new Random(1);
     for (var dtype : List.of(DType.I8, DType.I16, DType.I32, DType.I64)) {
-      var values = LongStream.range(0, 3000).map(_ -> random.nextLong() >> (64 - 8 * dtype.bytes()));
+      var values =
+          LongStream.range(0, 3000).map(_ -> random.nextLong() >> (64 - 8 * dtype.bytes()));
       var texts = values.mapToObj(Long::toString).toList();
       var read = read(dtype, texts, ",");
       for (int i = 0; i < texts.size(); i++) {
@@ -138,7 +139,8 @@ class NumberParserTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"256", "-1", "1.5", "1e3", "\"NaN\"", "null", "1e-1", "12345678901234567890"})
+  @ValueSource(
+      strings = {"256", "-1", "1.5", "1e3", "\"NaN\"", "null", "1e-1", "12345678901234567890"})
   void whatDoesNotFitIsRefusedByItsPlace(String number) {
     var first = catchThrowable(() -> read(DType.U8, List.of(number), ","));
     assertThat(first).isInstanceOf(Failure.Refused.class).hasMessageStartingWith("data[0] is ");
@@ -157,15 +159,40 @@ class NumberParserTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "01", "-01", "00", "1.", "1.e3", "1e", "1e+", "-", "--1", ".5", "+1", "1_0", "0x1", "1 2",
-        "1.5.5", "1e5e5", "NaN", "Infinity", "1,", "1}", "1;", "tru", "\"a", "1e5.5", "1f", "-.5"
+        "01",
+        "-01",
+        "00",
+        "1.",
+        "1.e3",
+        "1e",
+        "1e+",
+        "-",
+        "--1",
+        ".5",
+        "+1",
+        "1_0",
+        "0x1",
+        "1 2",
+        "1.5.5",
+        "1e5e5",
+        "NaN",
+        "Infinity",
+        "1,",
+        "1}",
+        "1;",
+        "tru",
+        "\"a",
+        "1e5.5",
+        "1f",
+        "-.5"
       })
   void whatIsNoJsonIsRefusedAsTheParserDoesIt(String number) {
     for (var end : List.of(MORE + "]", "]", "")) {
       var text = json(DType.F32, 3, "[0, 7,\n 8,  " + number + end);
       String expected;
-      try (var parser = new JsonFactory()
-          .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
+      try (var parser =
+          new JsonFactory()
+              .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
         while (parser.nextToken() != null) {
           // to the error
         }

@@ -85,8 +85,7 @@ class LoadTest {
         answer.onError(grpcFails);
         return;
       }
-      answer.onNext(
-          GetResponse.newBuilder().setChunk(ByteString.copyFrom(new byte[64])).build());
+      answer.onNext(GetResponse.newBuilder().setChunk(ByteString.copyFrom(new byte[64])).build());
       answer.onCompleted();
     }
   }
