@@ -35,8 +35,9 @@ PACKAGES = ["fastapi", "uvicorn", "numpy", "pyarrow"]
 RAW = [f"{verb} {size}" for size in ("64KiB", "1MiB", "16MiB") for verb in ("put", "get")]
 JSON = [f"{verb} {count}" for count in (1024, 262144) for verb in ("put-json", "get-json")]
 OPS = ["op add a=f32[64] b=f32[64]", "op matmul a=f16[64,64] b=f16[64,64]"]
+GRPC = ["put-grpc 16MiB", "get-grpc 16MiB", "op-grpc add a=f32[64] b=f32[64]"]
 SCENARIOS = {
-    "athanor": RAW + JSON + OPS,
+    "athanor": RAW + JSON + OPS + GRPC,
     "servlet": RAW,
     "fastapi": RAW + JSON + OPS,
     "flight": RAW,
@@ -121,7 +122,7 @@ def running(command, log):
             process.kill()
 
 
-def measure(name, port, python, seconds, warmup, folder):
+def measure(name, port, grpc, python, seconds, warmup, folder):
     """One turn of one of them: its rows by scenario."""
     seconds, warmup = str(seconds), str(warmup)
     if name == "flight":
@@ -132,6 +133,7 @@ def measure(name, port, python, seconds, warmup, folder):
     else:
         file = folder / "rows.json"
         arguments = ["load", "--url", f"http://127.0.0.1:{port}", "--resident"]
+        arguments += ["--grpc", f"127.0.0.1:{grpc}"]
         arguments += ["--duration", seconds, "--warmup", warmup, "--json", str(file)]
         subprocess.run(
             athanor(arguments + SCENARIOS[name]), check=True, stdout=subprocess.DEVNULL
@@ -221,10 +223,12 @@ def main():
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = pathlib.Path(name)
         ports = {name: free_port() for name in SCENARIOS}
+        grpc = free_port()
         python = virtual_environment(folder)
         commands = {
             "athanor": athanor(
-                ["serve", "--port", str(ports["athanor"]), "--device", options.device]
+                ["serve", "--port", str(ports["athanor"]), "--grpc-port", str(grpc)]
+                + ["--device", options.device]
             ),
             "servlet": servlet(folder, ports["servlet"]),
             "fastapi": python
@@ -250,12 +254,16 @@ def main():
         turns = {name: [] for name in present}
         for name in present:
             say(f"warming up: {name}")
-            measure(name, ports[name], python, options.seconds / 3, options.warmup / 3, folder)
+            measure(
+                name, ports[name], grpc, python, options.seconds / 3, options.warmup / 3, folder
+            )
         for number in range(options.rounds):
             for name in present:
                 say(f"round {number + 1} of {options.rounds}: {name}")
                 turns[name].append(
-                    measure(name, ports[name], python, options.seconds, options.warmup, folder)
+                    measure(
+                        name, ports[name], grpc, python, options.seconds, options.warmup, folder
+                    )
                 )
             report["loadAverage"].append(os.getloadavg()[0])
     report["skipped"] = sorted(set(SCENARIOS) - set(present))

@@ -35,6 +35,7 @@ final class Program {
   private final Kernel kernel;
   private final Variables variables;
   private final Set<SpecialRegister> special;
+  private final Set<Operand.Register> registers;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
   private final LongAdder interpreted = new LongAdder();
@@ -60,6 +61,9 @@ final class Program {
             .filter(SpecialRegister.class::isInstance)
             .map(SpecialRegister.class::cast)
             .collect(Collectors.toUnmodifiableSet());
+    var all = new LinkedHashSet<>(kernel.registers());
+    all.add(Operand.Register.CARRY);
+    this.registers = Collections.unmodifiableSet(all);
     for (var statement : kernel.body()) {
       switch (statement) {
         case Statement.Label label -> {
@@ -126,9 +130,7 @@ final class Program {
 
   /** Registers for blocks of this shape. */
   Registers registers(Dim3 shape) {
-    var all = new LinkedHashSet<>(kernel.registers());
-    all.add(Operand.Register.CARRY);
-    return new Registers(all, special, (int) Math.ceilDiv(shape.count(), 32));
+    return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
   }
 
   /** The instructions, to be executed in a block. */

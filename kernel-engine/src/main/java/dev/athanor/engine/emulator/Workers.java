@@ -33,12 +33,15 @@ final class Workers implements AutoCloseable {
    */
   void run(LaunchedKernel launch) {
     var work = new Work(launch);
-    List<Future<?>> parts = new ArrayList<>();
-    for (long i = Math.min(count, Cluster.count(launch)); i > 0; i--) {
-      parts.add(threads.submit(work));
-    }
-    for (var part : parts) {
-      await(part);
+    long clusters = Cluster.count(launch);
+    if (clusters == 1) {
+      work.runHere(); // to wake a worker takes longer than many a small kernel
+    } else {
+      List<Future<?>> parts = new ArrayList<>();
+      for (long i = Math.min(count, clusters); i > 0; i--) {
+        parts.add(threads.submit(work));
+      }
+      parts.forEach(Workers::await);
     }
     var failure = work.failure.get();
     var found = new ArrayList<Report>();
@@ -64,7 +67,7 @@ final class Workers implements AutoCloseable {
         } catch (InterruptedException e) {
           interrupted = true;
         } catch (ExecutionException e) {
-          throw new IllegalStateException("the emulator itself failed", e.getCause());
+          throw broken(e.getCause());
         }
       }
     } finally {
@@ -72,6 +75,10 @@ final class Workers implements AutoCloseable {
         Thread.currentThread().interrupt();
       }
     }
+  }
+
+  private static IllegalStateException broken(@Nullable Throwable cause) {
+    return new IllegalStateException("the emulator itself failed", cause);
   }
 
   @Override
@@ -89,6 +96,15 @@ final class Workers implements AutoCloseable {
 
     Work(LaunchedKernel launch) {
       this.launch = launch;
+    }
+
+    /** Runs in the thread that launched. */
+    void runHere() {
+      try {
+        run();
+      } catch (RuntimeException | Error e) {
+        throw broken(e);
+      }
     }
 
     @Override

@@ -8,11 +8,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceCompatibilityKit;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class EmulatedDeviceTest extends DeviceCompatibilityKit {
 
@@ -56,6 +63,52 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> EmulatorOptions.DEFAULT.withMemoryBytes(0))
         .withMessage("memoryBytes must be at least 1, got 0");
+  }
+
+  private static final String NOTHING =
+      """
+      .version 7.8
+      .target sm_90
+      .address_size 64
+      .visible .entry nothing() { ret; }
+      """;
+
+  private static void launchNothing(int blocks, Observer.Factory observer) {
+    var options = EmulatorOptions.DEFAULT.withWorkers(2).withObservers(List.of(observer));
+    try (var device = new EmulatedDevice(options);
+        var stream = device.openStream()) {
+      var kernel = device.load(Parser.parse(NOTHING, "nothing.ptx"), "nothing");
+      stream.launch(new Launch(kernel, Dim3.of(blocks), Dim3.of(32), 0, List.of()));
+    }
+  }
+
+  @Test
+  void aLaunchOfOneBlockIsRunWhereItIsMade() {
+    var threads = ConcurrentHashMap.<Thread>newKeySet();
+    Observer.Factory observer =
+        _ -> {
+          threads.add(Thread.currentThread());
+          return new Observer() {};
+        };
+    launchNothing(1, observer);
+    assertThat(threads).containsExactly(Thread.currentThread());
+    threads.clear();
+    launchNothing(2, observer);
+    assertThat(threads).doesNotContain(Thread.currentThread()).isNotEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 2})
+  void aFaultOfItsOwnIsToldFromOneOfTheKernel(int blocks) {
+    assertThatIllegalStateException()
+        .isThrownBy(() ->
+            launchNothing(
+                blocks,
+                _ -> {
+                  throw new UnsupportedOperationException("broken");
+                }))
+        .withMessage("the emulator itself failed")
+        .withCauseInstanceOf(UnsupportedOperationException.class);
   }
 
   @Test

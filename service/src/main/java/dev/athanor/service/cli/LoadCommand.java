@@ -37,7 +37,8 @@ import picocli.CommandLine.Spec;
     description = {
       "Puts a running service under load and measures it; a sample of answers is checked.",
       "Scenarios, each quoted as one argument: put SIZE, get SIZE (raw bytes; 64KiB, 16MiB),"
-          + " put-json N, get-json N (a list of N f32), op OP PROBLEM, pipeline FILE.",
+          + " put-json N, get-json N (a list of N f32), op OP PROBLEM, pipeline FILE; over gRPC"
+          + " put-grpc SIZE, get-grpc SIZE, op-grpc OP PROBLEM.",
       "Example: athanor load --self --resident \"op matmul a=f16[64,64] b=f16[64,64]\" \"put 16MiB\"",
       "Exit status 0: measured and right; 1: no result, or a wrong one."
     },
@@ -61,6 +62,13 @@ public final class LoadCommand implements Callable<Integer> {
       defaultValue = "http://127.0.0.1:8080",
       description = "where the service is; default: ${DEFAULT-VALUE}")
   private String url;
+
+  @Option(
+      names = "--grpc",
+      paramLabel = "HOST:PORT",
+      defaultValue = "127.0.0.1:9090",
+      description = "where it speaks gRPC, in plain text; default: ${DEFAULT-VALUE}")
+  private String grpc;
 
   @Option(
       names = "--self",
@@ -164,14 +172,15 @@ public final class LoadCommand implements Callable<Integer> {
     var levels = levels();
     var course = course();
     var target = target();
+    checkGrpc();
     ResultFile.check(spec.commandLine(), "--csv", csv);
     ResultFile.check(spec.commandLine(), "--json", json);
     try {
       if (!self) {
-        return measure(target, scenarios, levels, course);
+        return measure(target, grpc, scenarios, levels, course);
       }
       try (var service = ServiceProcess.start(device == null ? "auto" : device)) {
-        return measure(service.url(), scenarios, levels, course);
+        return measure(service.url(), service.grpc(), scenarios, levels, course);
       }
     } catch (LoadException e) {
       spec.commandLine().getErr().println("athanor load: " + e.getMessage());
@@ -179,12 +188,13 @@ public final class LoadCommand implements Callable<Integer> {
     }
   }
 
-  private int measure(URI target, List<Scenario> scenarios, List<Level> levels, Course course)
+  private int measure(
+      URI target, String grpcTarget, List<Scenario> scenarios, List<Level> levels, Course course)
       throws IOException, InterruptedException {
     var date = Instant.now();
     double before = LoadReport.systemLoad();
     var rows = new ArrayList<Measurement>();
-    try (var client = new Client(target, headers);
+    try (var client = new Client(target, grpcTarget, headers);
         var progress = new Progress(spec.commandLine().getErr())) {
       var load = new Load(client, course);
       int total = scenarios.size() * levels.size();
@@ -315,6 +325,12 @@ public final class LoadCommand implements Callable<Integer> {
       throw notUrl();
     }
     throw notUrl();
+  }
+
+  private void checkGrpc() {
+    if (!grpc.matches("[^\\s/]+:\\d{1,5}")) {
+      throw misuse("--grpc %s: it is written 127.0.0.1:9090".formatted(grpc));
+    }
   }
 
   private ParameterException notUrl() {

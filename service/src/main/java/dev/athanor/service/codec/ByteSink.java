@@ -73,19 +73,23 @@ final class ByteSink extends OutputStream {
   }
 
   private void reserve(int more) {
+    if (more > bytes.length - size) {
+      grow(more);
+    }
+  }
+
+  private void grow(int more) {
     long needed = size + (long) more;
     if (needed > limit) {
       onOverflow.run();
       throw new IllegalStateException("more than " + limit + " bytes");
     }
-    if (needed > bytes.length) {
-      long grown = Math.max(Math.max(2L * bytes.length, FIRST), needed);
-      if (needed >= expected / 4) {
-        grown = Math.max(grown, expected); // whoever sent a quarter is believed the rest
-      }
-      bytes = Arrays.copyOf(bytes, (int) Math.min(grown, limit));
-      segment = MemorySegment.ofArray(bytes);
+    long grown = Math.max(Math.max(2L * bytes.length, FIRST), needed);
+    if (needed >= expected / 4) {
+      grown = Math.max(grown, expected); // whoever sent a quarter is believed the rest
     }
+    bytes = Arrays.copyOf(bytes, (int) Math.min(grown, limit));
+    segment = MemorySegment.ofArray(bytes);
   }
 
   MemorySegment toSegment() {

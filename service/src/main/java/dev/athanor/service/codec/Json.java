@@ -25,11 +25,11 @@ import tools.jackson.databind.json.JsonMapper;
 public final class Json {
 
   private static final JsonFactory FACTORY =
-      JsonFactory.builder()
-          .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-          .streamReadConstraints(
-              StreamReadConstraints.builder().maxNestingDepth(64).maxNameLength(256).build())
-          .build();
+      new NumberParser.Factory(
+          JsonFactory.builder()
+              .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+              .streamReadConstraints(
+                  StreamReadConstraints.builder().maxNestingDepth(64).maxNameLength(256).build()));
 
   private static final JsonMapper RECORDS =
       JsonMapper.builder().disable(MapperFeature.SORT_PROPERTIES_ALPHABETICALLY).build();

@@ -22,6 +22,10 @@ import tools.jackson.core.JsonToken;
 /** The numbers of a tensor in JSON, flat or nested, on their way into its bytes. */
 public final class JsonElements {
 
+  /** A constant: layouts that are made for each access are looked up for each. */
+  private static final ValueLayout.OfFloat FLOAT =
+      ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
   private final JsonParser parser;
   private final String tensor;
   private final String field;
@@ -191,6 +195,9 @@ public final class JsonElements {
             }
             element(token);
             next();
+            if (depth > 0 && in instanceof NumberParser numbers) {
+              plain(numbers);
+            }
           }
         }
         if (depth > 0) {
@@ -257,6 +264,40 @@ public final class JsonElements {
       sink.advance(type);
     }
 
+    /** The numbers that follow, as far as they take no tokens. */
+    private void plain(NumberParser numbers) {
+      for (long at = count(); numbers.nextPlain(); at++) {
+        if (!plain(numbers, sink.room(type), at)) {
+          numbers.back();
+          return;
+        }
+        sink.advance(type);
+        next();
+      }
+    }
+
+    /** Whether the number is one that fits. */
+    private boolean plain(NumberParser numbers, MemorySegment room, long at) {
+      if (type == DType.F32) {
+        float value = numbers.plainFloat();
+        setFloat(room, at, value);
+        return !Float.isNaN(value);
+      }
+      try {
+        if (type.isFloat()) {
+          double value = numbers.plainDouble();
+          type.write(room, at, value);
+          return !Double.isNaN(value);
+        }
+        if (numbers.isWhole()) {
+          type.writeLong(room, at, numbers.plainLong());
+        }
+        return numbers.isWhole();
+      } catch (IllegalArgumentException e) {
+        return false;
+      }
+    }
+
     private void integer(MemorySegment room, long at) {
       if (in.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
         if (!type.isFloat()) {
@@ -285,10 +326,7 @@ public final class JsonElements {
     }
 
     private static void setFloat(MemorySegment room, long at, float value) {
-      room.set(
-          ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN),
-          at * Float.BYTES,
-          Float.floatToRawIntBits(value));
+      room.set(FLOAT, at * Float.BYTES, value);
     }
 
     private void special(MemorySegment room, long at, String text) {

@@ -15,9 +15,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.Executors;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/** Sends requests to one service and takes the answers apart. */
+/** Sends requests to one service, by REST and its own gRPC, and takes the answers apart. */
 public final class Client implements AutoCloseable {
 
   static {
@@ -30,6 +31,7 @@ public final class Client implements AutoCloseable {
   private static final Duration LONGEST = Duration.ofMinutes(2);
   private static final byte[] NOTHING = {};
   private static final Pattern PROBLEM = Pattern.compile("\"urn:athanor:problem:([a-z-]+)\"");
+  private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
 
   private final HttpClient http =
       HttpClient.newBuilder()
@@ -39,27 +41,35 @@ public final class Client implements AutoCloseable {
           .build();
   private final URI url;
   private final Map<String, String> headers;
+  private final GrpcClient grpc;
 
   /**
    * @param url where the service is, without a path
+   * @param grpc where it speaks gRPC in plain text: host:port
    * @param headers that every request carries
    */
-  public Client(URI url, Map<String, String> headers) {
+  public Client(URI url, String grpc, Map<String, String> headers) {
     this.url = url;
     this.headers = Map.copyOf(headers);
+    this.grpc = new GrpcClient(grpc, this.headers);
+  }
+
+  GrpcClient grpc() {
+    return grpc;
   }
 
   /**
    * What the service answered.
    *
    * @param body of a refusal, or of an answer that was to be kept; else empty
+   * @param phases how long the parts took of what the service did, in nanoseconds
+   * @param retryAfter in seconds
    * @param problem the code of a refusal; empty when it is none
    */
   @SuppressWarnings("ArrayRecordComponent") // read once, never compared
   record Answer(
-      int status,
       byte[] body,
-      Optional<String> serverTiming,
+      Map<String, Long> phases,
       Optional<String> retryAfter,
       Optional<String> problem) {}
 
@@ -82,19 +92,34 @@ public final class Client implements AutoCloseable {
    * @param keep whether the body of the answer is wanted, and not only to be read
    */
   Answer send(HttpRequest request, boolean keep) throws IOException, InterruptedException {
-    var response =
-        http.send(
-            request,
-            info ->
-                keep || info.statusCode() >= 300
-                    ? BodySubscribers.ofByteArray()
-                    : BodySubscribers.replacing(NOTHING));
+    var response = answer(request, keep);
     return new Answer(
-        response.statusCode(),
         response.body(),
-        response.headers().firstValue("Server-Timing"),
+        response.headers().firstValue("Server-Timing").map(Client::phases).orElse(Map.of()),
         response.headers().firstValue("Retry-After"),
         response.statusCode() < 300 ? Optional.empty() : Optional.of(problem(response)));
+  }
+
+  private HttpResponse<byte[]> answer(HttpRequest request, boolean keep)
+      throws IOException, InterruptedException {
+    return http.send(
+        request,
+        info ->
+            keep || info.statusCode() >= 300
+                ? BodySubscribers.ofByteArray()
+                : BodySubscribers.replacing(NOTHING));
+  }
+
+  /** {@code Server-Timing} is in milliseconds. */
+  private static Map<String, Long> phases(String text) {
+    return PHASE
+        .matcher(text)
+        .results()
+        .collect(
+            Collectors.toMap(
+                phase -> phase.group(1),
+                phase -> Math.round(Double.parseDouble(phase.group(2)) * 1e6),
+                Long::sum));
   }
 
   private static String problem(HttpResponse<byte[]> response) {
@@ -113,12 +138,15 @@ public final class Client implements AutoCloseable {
    */
   byte[] expect(HttpRequest request) throws InterruptedException {
     try {
-      var answer = send(request, true);
-      if (answer.problem().isPresent()) {
+      var answer = answer(request, true);
+      if (answer.statusCode() >= 300) {
         throw new LoadException(
             "%s %s was answered with %d: %s"
                 .formatted(
-                    request.method(), request.uri(), answer.status(), text(answer.body()).strip()));
+                    request.method(),
+                    request.uri(),
+                    answer.statusCode(),
+                    text(answer.body()).strip()));
       }
       return answer.body();
     } catch (IOException e) {
@@ -144,5 +172,6 @@ public final class Client implements AutoCloseable {
   @Override
   public void close() {
     http.shutdownNow();
+    grpc.close();
   }
 }

@@ -178,14 +178,14 @@ public final class Load {
     private long one(int slot, long intended) {
       boolean sample = sent.getAndIncrement() % SAMPLE == 0;
       try {
-        var answer = client.send(ready.request(slot), sample);
+        var answer = ready.send(slot, sample);
         long latency = System.nanoTime() - intended;
         var window = current;
         if (answer.problem().isPresent()) {
           window.refused(answer.problem().get());
           return answer.retryAfter().map(Load::nanos).orElse(0L);
         }
-        window.add(latency, answer.serverTiming());
+        window.add(latency, answer.phases());
         if (sample) {
           window.checked(ready.right(answer.body()));
         }

@@ -8,6 +8,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.http.HttpRequest;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import java.util.stream.StreamSupport;
 import tools.jackson.core.JacksonException;
@@ -28,9 +30,10 @@ import tools.jackson.databind.json.JsonMapper;
  * Runs an op.
  *
  * @param resident whether inputs are handles and outputs are written into tensors that are there,
- *     instead of both travelling as lists of numbers
+ *     instead of both travelling, as lists of numbers or in gRPC as bytes
  */
-record OpCall(String text, Problem problem, boolean resident, long seed) implements Scenario {
+record OpCall(String text, Problem problem, boolean resident, boolean grpc, long seed)
+    implements Scenario {
 
   private static final JsonMapper JSON = new JsonMapper();
   private static final String TYPE = "application/json";
@@ -72,30 +75,42 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
       expected.put(output, kept.contents(handle));
       check(drawn, output, first.path(output), Objects.requireNonNull(expected.get(output)));
     }
-    var requests = new ArrayList<HttpRequest>();
-    var targets = new ArrayList<Map<String, String>>();
+    var bySlot = new ArrayList<Map<String, String>>();
     for (int slot = 0; slot < slots; slot++) {
+      var own = new HashMap<String, String>();
       if (resident) {
-        var of = new HashMap<String, String>();
         var answer = Posting.outputs(client.expect(keep));
         for (var output : outputs()) {
-          of.put(output, kept.adopt(JSON.writeValueAsBytes(answer.path(output))));
+          own.put(output, kept.adopt(JSON.writeValueAsBytes(answer.path(output))));
         }
-        targets.add(of);
-        requests.add(
-            call(
-                client,
-                byHandle,
-                (out, output) -> out.writeStringProperty("into", of.get(output))));
-      } else {
-        requests.add(
-            slot > 0
-                ? requests.getFirst()
-                : call(client, inline, (out, _) -> out.writeStringProperty("as", "inline")));
       }
+      bySlot.add(own);
+    }
+    var targets = new Targets(kept, expected, bySlot);
+    if (grpc) {
+      var run = new OpMessages.Run(op().name(), attributes());
+      var requests =
+          bySlot.stream().map(own -> resident ? run.on(handles, own) : run.of(drawn)).toList();
+      return new OpMessages(client.grpc(), requests, targets);
+    }
+    var requests = new ArrayList<HttpRequest>();
+    for (var own : bySlot) {
+      requests.add(
+          resident
+              ? call(
+                  client, byHandle, (out, name) -> out.writeStringProperty("into", own.get(name)))
+              : call(client, inline, (out, _) -> out.writeStringProperty("as", "inline")));
     }
     var answer = resident ? JSON.nullNode() : Posting.outputs(client.expect(requests.getFirst()));
-    return new Calling(kept, requests, targets, expected, answer);
+    return new Calling(client, requests, targets, answer);
+  }
+
+  /** Those that are not what they would be anyway. */
+  private Map<String, Object> attributes() {
+    var defaults = Attributes.of(op(), Map.of()).values();
+    var changed = new TreeMap<>(problem.attributes().values());
+    changed.entrySet().removeIf(entry -> entry.getValue().equals(defaults.get(entry.getKey())));
+    return changed;
   }
 
   private HttpRequest call(
@@ -108,15 +123,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
       members(out, "inputs", problem.inputs().keySet(), input);
       out.writeName("attributes");
       out.writeStartObject();
-      var defaults = Attributes.of(op(), Map.of()).values();
-      problem
-          .attributes()
-          .values()
-          .forEach((name, value) -> {
-            if (!value.equals(defaults.get(name))) {
-              attribute(out, name, value);
-            }
-          });
+      attributes().forEach((name, value) -> attribute(out, name, value));
       out.writeEndObject();
       members(out, "outputs", outputs(), output);
       out.writeEndObject();
@@ -170,35 +177,44 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
     }
   }
 
-  private final class Calling implements Ready {
-    private final Resident kept;
-    private final List<HttpRequest> requests;
-    private final List<Map<String, String>> targets;
-    private final Map<String, byte[]> expected;
-    private final JsonNode answer;
-
-    Calling(
-        Resident kept,
-        List<HttpRequest> requests,
-        List<Map<String, String>> targets,
-        Map<String, byte[]> expected,
-        JsonNode answer) {
-      this.kept = kept;
-      this.requests = requests;
-      this.targets = targets;
-      this.expected = expected;
-      this.answer = answer;
+  /**
+   * The tensors that outputs are written into.
+   *
+   * @param expected what is to be in them, by output
+   * @param bySlot their handles, by output; none where outputs travel with the answers
+   */
+  record Targets(Resident kept, Map<String, byte[]> expected, List<Map<String, String>> bySlot) {
+    boolean areRight() throws InterruptedException {
+      boolean right = true;
+      for (var targets : bySlot) {
+        for (var target : targets.entrySet()) {
+          var contents = Objects.requireNonNull(expected.get(target.getKey()));
+          right &= kept.holds(target.getValue(), contents);
+        }
+      }
+      return right;
     }
+  }
+
+  /**
+   * Runs the op by REST.
+   *
+   * @param requests by slot
+   * @param answer the outputs that every answer has to have; null in JSON where they are not in it
+   */
+  private record Calling(
+      Client client, List<HttpRequest> requests, Targets targets, JsonNode answer)
+      implements Ready {
 
     @Override
-    public HttpRequest request(int slot) {
-      return requests.get(slot);
+    public Client.Answer send(int slot, boolean keep) throws IOException, InterruptedException {
+      return client.send(requests.get(slot), keep);
     }
 
     @Override
     public boolean right(byte[] body) {
       try {
-        return resident || Posting.outputs(body).equals(answer);
+        return answer.isNull() || Posting.outputs(body).equals(answer);
       } catch (JacksonException e) {
         return false;
       }
@@ -206,14 +222,7 @@ record OpCall(String text, Problem problem, boolean resident, long seed) impleme
 
     @Override
     public boolean left() throws InterruptedException {
-      boolean same = true;
-      for (var of : targets) {
-        for (var target : of.entrySet()) {
-          same &=
-              kept.holds(target.getValue(), Objects.requireNonNull(expected.get(target.getKey())));
-        }
-      }
-      return same;
+      return targets.areRight();
     }
   }
 }

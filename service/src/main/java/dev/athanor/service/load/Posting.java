@@ -1,6 +1,6 @@
 package dev.athanor.service.load;
 
-import java.net.http.HttpRequest;
+import java.io.IOException;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
@@ -21,8 +21,8 @@ record Posting(String text, String path, Body body) implements Scenario {
     var first = outputs(client.expect(request));
     return new Ready() {
       @Override
-      public HttpRequest request(int slot) {
-        return request;
+      public Client.Answer send(int slot, boolean keep) throws IOException, InterruptedException {
+        return client.send(request, keep);
       }
 
       @Override

@@ -1,6 +1,6 @@
 package dev.athanor.service.load;
 
-import java.net.http.HttpRequest;
+import java.io.IOException;
 
 /** What is asked of the service, again and again. */
 public interface Scenario {
@@ -26,8 +26,12 @@ public interface Scenario {
   /** Requests that can be sent now. */
   interface Ready {
 
-    /** A request of one slot, which may be sent many times. */
-    HttpRequest request(int slot);
+    /**
+     * Sends a request of one slot and waits for the answer, any number of times.
+     *
+     * @param keep whether the body of the answer is wanted, and not only to be read
+     */
+    Client.Answer send(int slot, boolean keep) throws IOException, InterruptedException;
 
     /** Whether the answer to such a request is what it has to be; a sample of answers is asked. */
     boolean right(byte[] body);

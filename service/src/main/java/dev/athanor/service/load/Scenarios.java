@@ -16,7 +16,8 @@ public final class Scenarios {
   private static final Pattern SIZE = Pattern.compile("([1-9]\\d{0,9})(B|KiB|MiB)?");
   private static final long MOST_BYTES = 1L << 30;
   private static final String FORMS =
-      "put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM or pipeline FILE";
+      "put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE,"
+          + " get-grpc SIZE or op-grpc OP PROBLEM";
 
   private final Catalogue catalogue;
   private final boolean resident;
@@ -41,22 +42,28 @@ public final class Scenarios {
     var words = text.strip().split("\\s+", 2);
     var rest = words.length == 2 ? words[1] : "";
     return switch (words[0]) {
-      case "put", "get" ->
-          new Transfer(
-              text, words[0].equals("put"), false, TensorType.of(DType.U8, size(text, rest)), seed);
-      case "put-json", "get-json" ->
-          new Transfer(
-              text,
-              words[0].equals("put-json"),
-              true,
-              TensorType.of(DType.F32, count(text, rest)),
-              seed);
-      case "op" -> op(text, rest);
+      case "put" -> raw(text, true, Transfer.Form.RAW, rest);
+      case "get" -> raw(text, false, Transfer.Form.RAW, rest);
+      case "put-grpc" -> raw(text, true, Transfer.Form.GRPC, rest);
+      case "get-grpc" -> raw(text, false, Transfer.Form.GRPC, rest);
+      case "put-json" -> numbers(text, true, rest);
+      case "get-json" -> numbers(text, false, rest);
+      case "op" -> op(text, false, rest);
+      case "op-grpc" -> op(text, true, rest);
       case "pipeline" -> new Posting(text, "/pipelines/run", new Body(file(text, rest)));
       default ->
           throw new IllegalArgumentException(
               "\"%s\" is no scenario; scenarios are %s".formatted(text, FORMS));
     };
+  }
+
+  private Scenario raw(String text, boolean in, Transfer.Form form, String size) {
+    return new Transfer(text, in, form, TensorType.of(DType.U8, size(text, size)), seed);
+  }
+
+  private Scenario numbers(String text, boolean in, String count) {
+    var type = TensorType.of(DType.F32, count(text, count));
+    return new Transfer(text, in, Transfer.Form.JSON, type, seed);
   }
 
   private static long size(String text, String size) {
@@ -81,7 +88,7 @@ public final class Scenarios {
         "\"%s\": after it comes how many numbers, 1 to 99999999".formatted(text));
   }
 
-  private Scenario op(String text, String rest) {
+  private Scenario op(String text, boolean grpc, String rest) {
     var words = rest.split("\\s+", 2);
     var op =
         catalogue
@@ -91,7 +98,8 @@ public final class Scenarios {
                     "\"%s\": there is no op \"%s\"; athanor ops lists them"
                         .formatted(text, words[0])));
     try {
-      return new OpCall(text, Problem.parse(op, words.length == 2 ? words[1] : ""), resident, seed);
+      var problem = Problem.parse(op, words.length == 2 ? words[1] : "");
+      return new OpCall(text, problem, resident, grpc, seed);
     } catch (IllegalArgumentException | OpException e) {
       throw new IllegalArgumentException("\"%s\": %s".formatted(text, e.getMessage()), e);
     }

@@ -24,11 +24,11 @@ public final class ServiceProcess implements AutoCloseable {
   private final URI url;
   private final int grpcPort;
 
-  private ServiceProcess(Process process, Path log, URI url, int grpcPort) {
+  private ServiceProcess(Process process, Path log, int port, int grpcPort) {
     this.process = process;
     this.log = log;
-    this.url = url;
     this.grpcPort = grpcPort;
+    url = URI.create("http://127.0.0.1:%d".formatted(port));
   }
 
   /**
@@ -47,7 +47,8 @@ public final class ServiceProcess implements AutoCloseable {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("--enable-native-access=ALL-UNNAMED");
     command.addAll(program());
-    command.addAll(List.of("serve", "--device", device, "--port", Integer.toString(port)));
+    command.addAll(List.of("serve", "--device", device));
+    command.addAll(List.of("--port", Integer.toString(port)));
     command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
     command.addAll(List.of(options));
     var process =
@@ -56,9 +57,7 @@ public final class ServiceProcess implements AutoCloseable {
             .redirectOutput(log.toFile())
             .redirectInput(ProcessBuilder.Redirect.from(Path.of("/dev/null").toFile()))
             .start();
-    var service =
-        new ServiceProcess(
-            process, log, URI.create("http://127.0.0.1:%d".formatted(port)), grpcPort);
+    var service = new ServiceProcess(process, log, port, grpcPort);
     try {
       service.awaitReady();
     } catch (LoadException | InterruptedException e) {
@@ -84,7 +83,7 @@ public final class ServiceProcess implements AutoCloseable {
 
   private void awaitReady() throws IOException, InterruptedException {
     long end = System.nanoTime() + LONGEST_START.toNanos();
-    try (var client = new Client(url, Map.of())) {
+    try (var client = new Client(url, grpc(), Map.of())) {
       var ready = client.request("GET", "/readyz", "", null);
       while (System.nanoTime() < end) {
         if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
@@ -121,6 +120,11 @@ public final class ServiceProcess implements AutoCloseable {
   /** The port of loopback on which gRPC listens. */
   public int grpcPort() {
     return grpcPort;
+  }
+
+  /** The same with the host. */
+  public String grpc() {
+    return "127.0.0.1:%d".formatted(grpcPort);
   }
 
   /** The process, to be looked at and to be ended. */

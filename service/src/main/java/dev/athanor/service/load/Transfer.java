@@ -2,9 +2,9 @@ package dev.athanor.service.load;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.TensorType;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.net.http.HttpRequest;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -18,10 +18,19 @@ import tools.jackson.databind.json.JsonMapper;
  * Moves the contents of resident tensors.
  *
  * @param in whether they go to the service
- * @param json whether they travel as a list of numbers
  */
-record Transfer(String text, boolean in, boolean json, TensorType type, long seed)
+record Transfer(String text, boolean in, Form form, TensorType type, long seed)
     implements Scenario {
+
+  /** How they travel. */
+  enum Form {
+    /** The body is the bytes. */
+    RAW,
+    /** The body is a list of numbers. */
+    JSON,
+    /** A stream of messages. */
+    GRPC
+  }
 
   private static final JsonMapper JSON = new JsonMapper();
   private static final ValueLayout.OfFloat FLOAT =
@@ -46,20 +55,46 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
     }
     // what is put must not be there already
     var first = new Body(in ? new byte[raw.length] : raw);
-    var body = !in ? null : new Body(json ? jsonText(raw) : raw);
     var handles = new ArrayList<String>();
-    var requests = new ArrayList<HttpRequest>();
     for (int slot = 0; slot < slots; slot++) {
-      var handle = resident.put(type, first);
-      handles.add(handle);
-      requests.add(
-          client.request(
-              in ? "PUT" : "GET",
-              Resident.path(handle),
-              json ? "application/json" : "application/octet-stream",
-              body));
+      handles.add(resident.put(type, first));
     }
-    return new Moving(resident, handles, requests, raw);
+    return new Moving(
+        resident,
+        handles,
+        form == Form.GRPC ? messages(client.grpc(), handles, raw) : bodies(client, handles, raw),
+        raw);
+  }
+
+  private List<Request> bodies(Client client, List<String> handles, byte[] raw) {
+    boolean json = form == Form.JSON;
+    var body = !in ? null : new Body(json ? jsonText(raw) : raw);
+    var media = json ? "application/json" : "application/octet-stream";
+    var requests = new ArrayList<Request>();
+    for (var handle : handles) {
+      var request = client.request(in ? "PUT" : "GET", Resident.path(handle), media, body);
+      requests.add(keep -> client.send(request, keep));
+    }
+    return requests;
+  }
+
+  private List<Request> messages(GrpcClient client, List<String> handles, byte[] raw) {
+    var requests = new ArrayList<Request>();
+    for (var handle : handles) {
+      if (in) {
+        var messages = GrpcClient.replacing(handle, type, raw);
+        requests.add(_ -> client.put(messages));
+      } else {
+        requests.add(keep -> client.get(handle, keep));
+      }
+    }
+    return requests;
+  }
+
+  /** A request that can be sent many times. */
+  @FunctionalInterface
+  private interface Request {
+    Client.Answer send(boolean keep) throws IOException, InterruptedException;
   }
 
   private byte[] jsonText(byte[] raw) {
@@ -74,10 +109,10 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
   private final class Moving implements Ready {
     private final Resident resident;
     private final List<String> handles;
-    private final List<HttpRequest> requests;
+    private final List<Request> requests;
     private final byte[] raw;
 
-    Moving(Resident resident, List<String> handles, List<HttpRequest> requests, byte[] raw) {
+    Moving(Resident resident, List<String> handles, List<Request> requests, byte[] raw) {
       this.resident = resident;
       this.handles = handles;
       this.requests = requests;
@@ -85,13 +120,13 @@ record Transfer(String text, boolean in, boolean json, TensorType type, long see
     }
 
     @Override
-    public HttpRequest request(int slot) {
-      return requests.get(slot);
+    public Client.Answer send(int slot, boolean keep) throws IOException, InterruptedException {
+      return requests.get(slot).send(keep);
     }
 
     @Override
     public boolean right(byte[] body) {
-      return in || (json ? sameNumbers(body) : Arrays.equals(body, raw));
+      return in || (form == Form.JSON ? sameNumbers(body) : Arrays.equals(body, raw));
     }
 
     private boolean sameNumbers(byte[] body) {

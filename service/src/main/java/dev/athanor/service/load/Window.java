@@ -2,9 +2,7 @@ package dev.athanor.service.load;
 
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.TreeMap;
-import java.util.regex.Pattern;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -13,7 +11,6 @@ import org.HdrHistogram.Histogram;
  */
 final class Window {
 
-  private static final Pattern PHASE = Pattern.compile("([a-z]+);dur=([0-9.]+)");
   private static final int DIGITS = 3;
 
   private final Map<String, Histogram> nanos = new HashMap<>();
@@ -21,23 +18,17 @@ final class Window {
   private long right;
   private long wrong;
 
-  /** Adds a request that was answered with a result. */
-  synchronized void add(long latency, Optional<String> serverTiming) {
+  /** Adds a request that was answered with a result; all in nanoseconds. */
+  synchronized void add(long latency, Map<String, Long> phases) {
     record("latency", latency);
-    serverTiming.ifPresent(text -> phases(latency, text));
-  }
-
-  private void phases(long latency, String text) {
-    var phase = PHASE.matcher(text);
-    while (phase.find()) {
-      long took = Math.round(Double.parseDouble(phase.group(2)) * 1e6);
-      record(phase.group(1), took);
-      switch (phase.group(1)) {
+    phases.forEach((phase, took) -> {
+      record(phase, took);
+      switch (phase) {
         case "total" -> record("outside", latency - took);
         case "kernel" -> record("above", latency - took);
         default -> {}
       }
-    }
+    });
   }
 
   private void record(String what, long took) {

@@ -7,6 +7,7 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -94,7 +95,7 @@ final class GpuMeters {
   private void gauge(Supplier<Number> value, Meters meter, String... labels) {
     Gauge.builder(meter.id(), value)
         .description(meter.description())
-        .tags(Metrics.tags(device, meter, labels))
+        .tags(Metrics.tags(device, meter, List.of(labels)))
         .strongReference(true)
         .register(registry);
   }
@@ -103,7 +104,7 @@ final class GpuMeters {
     if (has(sensor)) {
       FunctionCounter.builder(meter.id(), this, it -> it.counted(sensor))
           .description(meter.description())
-          .tags(Metrics.tags(device, meter, labels))
+          .tags(Metrics.tags(device, meter, List.of(labels)))
           .register(registry);
     }
   }

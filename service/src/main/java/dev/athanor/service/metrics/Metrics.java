@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
@@ -71,6 +72,15 @@ public final class Metrics {
   private final @Nullable TritonNames triton;
   private final Tracer tracer;
 
+  /** A meter's labels besides the device. */
+  private record Timed(String op, String dtype, Phase phase) {}
+
+  private record Counted(Meters meter, List<String> labels) {}
+
+  // to look a meter up in the registry takes longer than what is recorded took, for small ops
+  private final Map<Timed, Timer> timers = new ConcurrentHashMap<>();
+  private final Map<Counted, Counter> counters = new ConcurrentHashMap<>();
+
   public Metrics(MeterRegistry registry, Tracer tracer, String device, MetricsSettings settings) {
     this(registry, tracer, device, settings.triton() ? new TritonNames(registry) : null);
   }
@@ -90,15 +100,20 @@ public final class Metrics {
 
   /** A phase of an op took so long. */
   public void time(String op, String dtype, Phase phase, double micros) {
-    Timer.builder(Meters.OP.id())
-        .description(Meters.OP.description())
-        .tags(tags(Meters.OP, op, dtype, phase.text()))
-        .serviceLevelObjectives(BUCKETS)
-        .register(registry)
+    timers
+        .computeIfAbsent(new Timed(op, dtype, phase), this::timer)
         .record((long) (micros * 1_000), TimeUnit.NANOSECONDS);
     if (triton != null) {
       triton.phase(op, phase, micros);
     }
+  }
+
+  private Timer timer(Timed of) {
+    return Timer.builder(Meters.OP.id())
+        .description(Meters.OP.description())
+        .tags(tags(Meters.OP, List.of(of.op, of.dtype, of.phase.text())))
+        .serviceLevelObjectives(BUCKETS)
+        .register(registry);
   }
 
   /**
@@ -116,7 +131,7 @@ public final class Metrics {
   public void launch(String op, int calls) {
     DistributionSummary.builder(Meters.BATCH_SIZE.id())
         .description(Meters.BATCH_SIZE.description())
-        .tags(tags(Meters.BATCH_SIZE, op))
+        .tags(tags(Meters.BATCH_SIZE, List.of(op)))
         .serviceLevelObjectives(BATCHES)
         .register(registry)
         .record(calls);
@@ -164,7 +179,7 @@ public final class Metrics {
   public void gauge(Meters meter, DoubleSupplier value, String... labels) {
     Gauge.builder(meter.id(), value::getAsDouble)
         .description(meter.description())
-        .tags(tags(meter, labels))
+        .tags(tags(meter, List.of(labels)))
         .strongReference(true)
         .register(registry);
   }
@@ -183,21 +198,24 @@ public final class Metrics {
   }
 
   private Counter counter(Meters meter, String... labels) {
-    return Counter.builder(meter.id())
-        .description(meter.description())
-        .tags(tags(meter, labels))
-        .register(registry);
+    return counters.computeIfAbsent(
+        new Counted(meter, List.of(labels)),
+        of ->
+            Counter.builder(meter.id())
+                .description(meter.description())
+                .tags(tags(meter, of.labels))
+                .register(registry));
   }
 
-  private List<Tag> tags(Meters meter, String... values) {
+  private List<Tag> tags(Meters meter, List<String> values) {
     return tags(device, meter, values);
   }
 
-  static List<Tag> tags(String device, Meters meter, String... values) {
+  static List<Tag> tags(String device, Meters meter, List<String> values) {
     var tags = new ArrayList<Tag>();
     tags.add(Tag.of("device", device));
-    for (int i = 0; i < values.length; i++) {
-      tags.add(Tag.of(meter.labels().get(i), values[i]));
+    for (int i = 0; i < values.size(); i++) {
+      tags.add(Tag.of(meter.labels().get(i), values.get(i)));
     }
     return tags;
   }

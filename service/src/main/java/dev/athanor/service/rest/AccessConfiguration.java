@@ -28,6 +28,7 @@ import org.springframework.security.config.annotation.web.builders.HttpSecurity;
 import org.springframework.security.config.annotation.web.configurers.AbstractHttpConfigurer;
 import org.springframework.security.config.annotation.web.configurers.HeadersConfigurer;
 import org.springframework.security.config.http.SessionCreationPolicy;
+import org.springframework.security.config.observation.SecurityObservationSettings;
 import org.springframework.security.core.Authentication;
 import org.springframework.security.core.AuthenticationException;
 import org.springframework.security.core.authority.AuthorityUtils;
@@ -101,6 +102,12 @@ class AccessConfiguration {
                 return filter;
               }
             });
+  }
+
+  /** None of what every filter of the chain does: that would cost more than the filters. */
+  @Bean
+  SecurityObservationSettings observations() {
+    return SecurityObservationSettings.noObservations();
   }
 
   /** What the firewall takes for a trick, such as {@code //}, {@code ;} or {@code %2e}. */

@@ -10,9 +10,9 @@ import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
 import tools.jackson.core.JsonGenerator;
@@ -114,7 +114,8 @@ final class RunAnswers {
             case DOWNLOAD -> timing.download();
             case TOTAL -> timing.total();
           };
-      text.add(String.format(Locale.ROOT, "%s;dur=%.4f", phase.text(), micros / 1e3));
+      // with four decimals, and never with an exponent
+      text.add(phase.text() + ";dur=" + BigDecimal.valueOf(Math.round(micros * 10), 4));
     }
     response.setHeader("Server-Timing", text.toString());
   }

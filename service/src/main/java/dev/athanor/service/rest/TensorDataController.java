@@ -26,8 +26,11 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class TensorDataController {
 
-  /** How much is copied from the device at a time; a multiple of every element's size. */
-  private static final int PIECE = 4 << 20;
+  /**
+   * How much is copied from the device at a time; a multiple of every element's size. More would
+   * not stay in the processor's cache until it is sent.
+   */
+  private static final int PIECE = 1 << 20;
 
   /** What a tensor is called in a file of its own. */
   private static final String IN_SAFETENSORS = "tensor";

@@ -101,7 +101,7 @@ class CommandLineTest {
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: there is no op "frob"; athanor ops lists them
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
-          load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM or pipeline FILE
+          load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
           load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
           load op | athanor load: "op": there is no op ""; athanor ops lists them
           load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999

@@ -13,8 +13,12 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.boot.test.context.SpringBootTest;
 import org.springframework.boot.test.web.server.LocalServerPort;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import tools.jackson.databind.json.JsonMapper;
 
 /** {@code athanor load} against the service as it ships, on the emulator. */
@@ -25,11 +29,13 @@ import tools.jackson.databind.json.JsonMapper;
 class LoadCommandTest {
 
   @LocalServerPort int port;
+  @Autowired GrpcServerLifecycle grpc;
   private List<String> tensors = List.of();
   @TempDir Path folder;
 
   private Run load(String... options) {
     var arguments = new ArrayList<>(List.of("load", "--url", "http://127.0.0.1:" + port));
+    arguments.addAll(List.of("--grpc", "127.0.0.1:" + grpc.getPort()));
     arguments.addAll(List.of(options));
     return Run.of(Athanor.commandLine(), arguments.toArray(String[]::new));
   }
@@ -53,7 +59,10 @@ class LoadCommandTest {
             "put-json 100",
             "get-json 100",
             "op add a=f32[8] b=f32[8]",
-            "pipeline " + pipeline);
+            "pipeline " + pipeline,
+            "put-grpc 600KiB",
+            "get-grpc 600KiB",
+            "op-grpc add a=f32[8] b=f32[8]");
     var options = new ArrayList<>(scenarios);
     options.addAll(List.of("--duration", "0.3", "--warmup", "0"));
     options.addAll(List.of("--json", json.toString(), "--csv", csv.toString()));
@@ -75,14 +84,16 @@ class LoadCommandTest {
           .isPositive()
           .isLessThanOrEqualTo(latency.get("p99").asDouble());
     }
-    var phases = rows.get(4).get("phases");
-    assertThat(phases.propertyNames())
-        .containsExactly("queue", "upload", "kernel", "download", "total", "outside", "above");
-    assertThat(phases.get("kernel").get("p50").asDouble())
-        .isLessThan(phases.get("total").get("max").asDouble());
+    for (int op : new int[] {4, 8}) {
+      var phases = rows.get(op).get("phases");
+      assertThat(phases.propertyNames())
+          .containsExactly("queue", "upload", "kernel", "download", "total", "outside", "above");
+      assertThat(phases.get("kernel").get("p50").asDouble())
+          .isLessThan(phases.get("total").get("max").asDouble());
+    }
 
     var lines = Files.readAllLines(csv);
-    assertThat(lines).hasSize(7);
+    assertThat(lines).hasSize(1 + scenarios.size());
     assertThat(lines.getFirst()).startsWith("Scenario,Concurrency,Request Rate,Inferences/Second,");
     assertThat(lines.get(1)).startsWith("\"put 64KiB\",1,,").endsWith(",0,true");
     noTensorsAreLeft();
@@ -105,11 +116,12 @@ class LoadCommandTest {
     assertThat(tensors()).isEqualTo(tensors);
   }
 
-  @Test
-  void residentOpsAndRangesOfClients() {
+  @ParameterizedTest
+  @ValueSource(strings = {"op", "op-grpc"})
+  void residentOpsAndRangesOfClients(String op) {
     var run =
         load(
-            "op matmul a=f16[16,16] b=f16[16,16] transposeB=true",
+            op + " matmul a=f16[16,16] b=f16[16,16] transposeB=true",
             "--resident",
             "--concurrency",
             "1:3:2",

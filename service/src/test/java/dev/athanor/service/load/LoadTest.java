@@ -3,9 +3,22 @@ package dev.athanor.service.load;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.Any;
+import com.google.protobuf.ByteString;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import dev.athanor.api.v1.GetRequest;
+import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.ops.Catalogue;
+import io.grpc.Server;
+import io.grpc.Status;
+import io.grpc.StatusException;
+import io.grpc.netty.NettyServerBuilder;
+import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -19,6 +32,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,22 +48,46 @@ class LoadTest {
 
   private final AtomicInteger gets = new AtomicInteger();
   private HttpServer server;
+  private Server grpc;
+  private volatile @Nullable StatusException grpcFails;
   private Client client;
 
   @BeforeEach
   void start() throws IOException {
     server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 100);
     server.setExecutor(worker);
+    grpc =
+        NettyServerBuilder.forAddress(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))
+            .addService(new Zeros())
+            .build()
+            .start();
     client =
         new Client(
-            URI.create("http://127.0.0.1:" + server.getAddress().getPort()), Map.of("X-Key", "k"));
+            URI.create("http://127.0.0.1:" + server.getAddress().getPort()),
+            "127.0.0.1:" + grpc.getPort(),
+            Map.of("X-Key", "k"));
   }
 
   @AfterEach
   void stop() {
     client.close();
     server.stop(0);
+    grpc.shutdownNow();
     worker.shutdownNow();
+  }
+
+  /** Whatever is asked for, it has 64 zeros, unless it fails. */
+  private final class Zeros extends TensorsGrpc.TensorsImplBase {
+    @Override
+    public void get(GetRequest request, StreamObserver<GetResponse> answer) {
+      gets.incrementAndGet();
+      if (grpcFails != null) {
+        answer.onError(grpcFails);
+        return;
+      }
+      answer.onNext(GetResponse.newBuilder().setChunk(ByteString.copyFrom(new byte[64])).build());
+      answer.onCompleted();
+    }
   }
 
   private interface Answer {
@@ -91,7 +129,11 @@ class LoadTest {
   }
 
   private Measurement load(Course course, Level level) throws InterruptedException {
-    var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse("get 64B");
+    return load("get 64B", course, level);
+  }
+
+  private Measurement load(String text, Course course, Level level) throws InterruptedException {
+    var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse(text);
     return new Load(client, course).run(scenario, level, (_, _) -> {});
   }
 
@@ -106,6 +148,46 @@ class LoadTest {
     assertThat(seen.right()).isFalse();
     assertThat(seen.wrong()).isEqualTo(seen.checked()).isGreaterThan(1);
     assertThat(seen.requests()).isPositive();
+  }
+
+  @Test
+  void wrongBytesInMessagesAreFoundToo() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    // what is left behind is read by REST, which is right here
+    assertThat(seen.wrong()).isEqualTo(seen.checked() - 1).isPositive();
+    assertThat(seen.requests()).isPositive();
+  }
+
+  private static StatusException refusal(com.google.protobuf.Message... details) {
+    var status = com.google.rpc.Status.newBuilder().setCode(Status.Code.UNAVAILABLE.value());
+    for (var detail : details) {
+      status.addDetails(Any.pack(detail));
+    }
+    return StatusProto.toStatusException(status.build());
+  }
+
+  @Test
+  void refusalsOverGrpcAreCountedByTheirCodeAndWaitedFor() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    var delay = com.google.protobuf.Duration.newBuilder().setSeconds(60);
+    grpcFails =
+        refusal(
+            ErrorInfo.newBuilder().setReason("draining").setDomain("athanor").build(),
+            RetryInfo.newBuilder().setRetryDelay(delay).build());
+    var seen = load("get-grpc 64B", once(0.3, true), new Level.Clients(1));
+    assertThat(seen.errors()).isEqualTo(Map.of("draining", 1L));
+    assertThat(seen.right()).isFalse();
+    // one by gRPC, the other looks at what is left
+    assertThat(gets).hasValue(2);
+  }
+
+  @Test
+  void failuresOfGrpcItselfAreNoAnswers() throws InterruptedException {
+    serve((exchange, stored) -> send(exchange, 200, stored));
+    grpcFails = refusal();
+    var seen = load("get-grpc 64B", once(0.2, false), new Level.Clients(1));
+    assertThat(seen.errors()).containsOnlyKeys("no-answer");
   }
 
   /** Every other GET is refused; the one that looks at what is left behind must not be. */
@@ -127,11 +209,10 @@ class LoadTest {
     var scenario = new Scenarios(new Catalogue(List.of()), false, 1).parse("get 64B");
     var ready = scenario.prepare(client, new Resident(client), 1);
     var window = new Window();
-    assertThat(ready.request(0).method()).isEqualTo("GET");
     for (int i = 0; i < 4; i++) {
       try {
-        var answer = client.send(ready.request(0), true);
-        answer.problem().ifPresentOrElse(window::refused, () -> window.add(1000, Optional.empty()));
+        var answer = ready.send(0, true);
+        answer.problem().ifPresentOrElse(window::refused, () -> window.add(1000, Map.of()));
       } catch (IOException e) {
         throw new AssertionError(e);
       }

@@ -1,0 +1,220 @@
+package dev.athanor.service.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.service.failure.Failure;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.charset.Charset;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import tools.jackson.core.JacksonException;
+import tools.jackson.core.ObjectReadContext;
+import tools.jackson.core.json.JsonFactory;
+
+/** Numbers that are read without tokens are those that are read with them. */
+class NumberParserTest {
+
+  private static final long LIMIT = 1 << 24;
+
+  /** Enough text that what stands before it is read ahead of. */
+  private static final String MORE = ",0".repeat(64);
+
+  private static String json(DType dtype, int count, String data) {
+    return "{\"dtype\":\"%s\",\"shape\":[%d],\"data\":%s}".formatted(dtype.text(), count, data);
+  }
+
+  private static HostTensor read(String json, Charset charset) throws IOException {
+    var in = new ByteArrayInputStream(json.getBytes(charset));
+    var source = Json.read(in, parser -> TensorJson.read(parser, "", LIMIT));
+    return ((TensorJson.Source.Inline) source).tensor();
+  }
+
+  private static HostTensor read(DType dtype, List<String> numbers, String separator)
+      throws IOException {
+    var data = "[" + String.join(separator, numbers) + "]";
+    return read(json(dtype, numbers.size(), data), StandardCharsets.UTF_8);
+  }
+
+  private static String randomDigits(Random random, int most) {
+    var text = new StringBuilder();
+    for (int i = 1 + random.nextInt(most); i > 0; i--) {
+      text.append((char) ('0' + random.nextInt(10)));
+    }
+    return text.toString();
+  }
+
+  private static String randomNumber(Random random) {
+    var text = new StringBuilder(random.nextBoolean() ? "-" : "");
+    text.append(random.nextInt(3) == 0 ? "0" : 1 + random.nextInt(9) + randomDigits(random, 12));
+    if (random.nextBoolean()) {
+      text.append('.').append(randomDigits(random, 14));
+    }
+    if (random.nextInt(3) == 0) {
+      text.append(random.nextBoolean() ? "e" : "E")
+          .append(List.of("", "+", "-").get(random.nextInt(3)))
+          .append(random.nextInt(25));
+    }
+    return text.toString();
+  }
+
+  /** Of all forms and sizes, the middles between two floats and their neighbours among them. */
+  private static List<String> numbers(Random random) {
+    var texts = new ArrayList<String>();
+    for (int i = 0; i < 4000; i++) {
+      float next = Float.intBitsToFloat(random.nextInt());
+      double wide = Double.longBitsToDouble(random.nextLong());
+      if (Float.isFinite(next) && Double.isFinite(wide)) {
+        texts.add(Float.toString(next));
+        texts.add(Double.toString(wide));
+      }
+      texts.add(Float.toString((float) random.nextGaussian()));
+      texts.add(Double.toString(random.nextGaussian()));
+      texts.add(randomNumber(random));
+      float near = Math.scalb(1 + random.nextInt(1 << 20) / (float) (1 << 20), random.nextInt(9));
+      var middle =
+          new BigDecimal(near).add(new BigDecimal(Math.nextUp(near))).divide(BigDecimal.TWO);
+      texts.add(middle.toPlainString());
+      texts.add(middle.add(new BigDecimal("1e-25")).toPlainString());
+      texts.add(middle.subtract(new BigDecimal("1e-25")).toPlainString());
+    }
+    Collections.shuffle(texts, random);
+    return texts;
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {",", ", ", " ,", "  ,   ", ",\n  ", "\t,\r\n"})
+  void everyNumberIsRoundedOnce(String separator) throws IOException {
+    var texts = numbers(new Random(separator.hashCode()));
+    var doubles = read(DType.F64, texts, separator);
+    for (int i = 0; i < texts.size(); i++) {
+      assertThat(doubles.get(i)).as(texts.get(i)).isEqualTo(Double.parseDouble(texts.get(i)));
+    }
+    texts.removeIf(text -> Float.isInfinite(Float.parseFloat(text)));
+    var floats = read(DType.F32, texts, separator);
+    for (int i = 0; i < texts.size(); i++) {
+      // Float.equals tells the zeros apart
+      assertThat((float) floats.get(i)).as(texts.get(i)).isEqualTo(Float.parseFloat(texts.get(i)));
+    }
+  }
+
+  @Test
+  void wholeNumbersAreExact() throws IOException {
+    var random = new Random(1);
+    for (var dtype : List.of(DType.I8, DType.I16, DType.I32, DType.I64)) {
+      var values =
+          LongStream.range(0, 3000).map(_ -> random.nextLong() >> (64 - 8 * dtype.bytes()));
+      var texts = values.mapToObj(Long::toString).toList();
+      var read = read(dtype, texts, ",");
+      for (int i = 0; i < texts.size(); i++) {
+        assertThat(dtype.readLong(read.data(), i)).isEqualTo(Long.parseLong(texts.get(i)));
+      }
+    }
+  }
+
+  @Test
+  void rowsAreReadAsListsAre() throws IOException {
+    var row = "[" + "1.5, -2.5,".repeat(499) + "0.25,4]";
+    var data = "[" + (row + ",\n ").repeat(19) + row + "]";
+    var text = "{\"dtype\":\"f16\",\"shape\":[20,1000],\"data\":%s}".formatted(data);
+    var tensor = read(text, StandardCharsets.UTF_8);
+    for (int i = 0; i < 20_000; i++) {
+      var expected = i % 1000 == 999 ? 4 : i % 1000 == 998 ? 0.25 : i % 2 == 0 ? 1.5 : -2.5;
+      assertThat(tensor.get(i)).isEqualTo(expected);
+    }
+    assertThatThrownBy(() -> read(text.replaceFirst("0.25,", ""), StandardCharsets.UTF_8))
+        .hasMessage("data is ragged: its lists of depth 2 have different lengths");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"256", "-1", "1.5", "1e3", "\"NaN\"", "null", "1e-1", "12345678901234567890"})
+  void whatDoesNotFitIsRefusedByItsPlace(String number) {
+    var first = catchThrowable(() -> read(DType.U8, List.of(number), ","));
+    assertThat(first).isInstanceOf(Failure.Refused.class).hasMessageStartingWith("data[0] is ");
+    assertThatThrownBy(() -> read(DType.U8, List.of("0", "7", number + MORE), ","))
+        .hasMessage(String.valueOf(first.getMessage()).replace("data[0]", "data[2]"));
+  }
+
+  @Test
+  void whatRoundsToInfinityIsRefused() {
+    for (var dtype : List.of(DType.F32, DType.F16, DType.BF16, DType.E4M3, DType.E5M2)) {
+      assertThatThrownBy(() -> read(dtype, List.of("0", "-7e38" + MORE), ","))
+          .hasMessage("data[1] is -7e38, which does not fit " + dtype.text());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "01",
+        "-01",
+        "00",
+        "1.",
+        "1.e3",
+        "1e",
+        "1e+",
+        "-",
+        "--1",
+        ".5",
+        "+1",
+        "1_0",
+        "0x1",
+        "1 2",
+        "1.5.5",
+        "1e5e5",
+        "NaN",
+        "Infinity",
+        "1,",
+        "1}",
+        "1;",
+        "tru",
+        "\"a",
+        "1e5.5",
+        "1f",
+        "-.5"
+      })
+  void whatIsNoJsonIsRefusedAsTheParserDoesIt(String number) {
+    for (var end : List.of(MORE + "]", "]", "")) {
+      var text = json(DType.F32, 3, "[0, 7,\n 8,  " + number + end);
+      String expected;
+      try (var parser =
+          new JsonFactory()
+              .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
+        while (parser.nextToken() != null) {
+          // to the error
+        }
+        throw new AssertionError(text);
+      } catch (JacksonException e) {
+        var at = e.getLocation();
+        expected = "at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+      }
+      assertThatThrownBy(() -> read(text, StandardCharsets.UTF_8))
+          .isInstanceOf(Failure.Refused.class)
+          .hasMessageStartingWith("the body is no valid JSON " + expected);
+    }
+  }
+
+  @Test
+  void otherEncodingsOfUnicodeStayReadable() throws IOException {
+    var text = json(DType.F32, 67, "[1, 2.5, -3" + MORE + "]");
+    for (var charset : List.of("UTF-8", "UTF-16BE", "UTF-16LE", "UTF-32BE", "UTF-32LE")) {
+      for (var start : List.of("", "\uFEFF", " ")) {
+        var tensor = read(start + text, Charset.forName(charset));
+        assertThat(tensor.toDoubles()).startsWith(1, 2.5, -3, 0).hasSize(67);
+      }
+    }
+  }
+}
