@@ -19,7 +19,7 @@ public record Places(List<Place> all) implements AutoCloseable {
 
   /** What to do before any device refuses an allocation: whatever gives memory back. */
   public void onShortage(Runnable action) {
-    all.forEach(place -> place.memory().onShortage(action));
+    all.forEach(place -> place.onShortage(action));
   }
 
   @Override
