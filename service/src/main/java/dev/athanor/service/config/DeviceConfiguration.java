@@ -148,7 +148,7 @@ class DeviceConfiguration {
               new Planner(device.capability(), tuned),
               new KernelCache(device, ofDevice::kernelLoad),
               ofDevice,
-              properties.run().plans()));
+              properties.run()));
     }
     return new Places(places);
   }

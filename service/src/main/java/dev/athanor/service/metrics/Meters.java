@@ -42,6 +42,11 @@ public enum Meters {
       Meter.Type.DISTRIBUTION_SUMMARY,
       "Calls that a launch of an op did",
       "op"),
+  GRAPH_LAUNCHES(
+      "athanor.graph.launches",
+      "athanor_graph_launches_total",
+      Meter.Type.COUNTER,
+      "Pipelines that ran as a graph"),
   TENSORS("athanor.tensors", "athanor_tensors", Meter.Type.GAUGE, "Resident tensors"),
   TENSOR_BYTES(
       "athanor.tensor.bytes",

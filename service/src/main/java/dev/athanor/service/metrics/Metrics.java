@@ -140,6 +140,11 @@ public final class Metrics {
     }
   }
 
+  /** A pipeline runs as a graph. */
+  public void graphLaunch() {
+    counter(Meters.GRAPH_LAUNCHES).increment();
+  }
+
   /** An op was asked for, with this outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();

@@ -7,6 +7,7 @@ import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.tensor.Home;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongConsumer;
 import org.slf4j.Logger;
@@ -23,6 +24,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   private final Stream stream;
   private final ReentrantLock oneAtATime = new ReentrantLock();
   private volatile LongConsumer makeRoom = _ -> {};
+  private volatile Consumer<Buffer> onFree = _ -> {};
 
   /**
    * The memory of a device.
@@ -77,6 +79,20 @@ public final class DeviceMemory implements Home, AutoCloseable {
     }
   }
 
+  /** What to do before memory is given back that a tensor may have had. */
+  void onFree(Consumer<Buffer> action) {
+    onFree = action;
+  }
+
+  /**
+   * Allocates memory that can be done without: nothing is given up for it.
+   *
+   * @throws DeviceException.OutOfMemory when there is none
+   */
+  Buffer spare(long bytes) {
+    return device.allocate(bytes);
+  }
+
   /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
   void free(Buffer buffer, Stream after) {
     after.fill(buffer, 0, buffer.bytes(), (byte) 0);
@@ -86,6 +102,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   /** Zeroes memory that no work uses any more and gives it back. */
   @Override
   public void free(Buffer buffer) {
+    onFree.accept(buffer);
     oneAtATime.lock();
     try (buffer) {
       if (!isLost()) {

@@ -276,7 +276,7 @@ public final class OpRunner {
 
   private StepsJob job(Place place, Terms terms) {
     terms.deadline().check();
-    return new StepsJob(place, store.of(terms.tenant()), terms.deadline());
+    return new StepsJob(place, store.of(terms.tenant()), terms);
   }
 
   private Map<String, Value> step(

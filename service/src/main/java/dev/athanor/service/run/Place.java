@@ -14,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** A device, and what is known and kept for it alone: memory, plans, kernels. */
@@ -26,12 +27,13 @@ public final class Place implements AutoCloseable {
   private final Planner planner;
   private final KernelCache kernels;
   private final Metrics metrics;
+  private final Graphs graphs;
   private final Map<PlanKey, Plan> plans;
 
   /**
    * A device.
    *
-   * @param mostPlans how many plans are kept, those used last
+   * @param settings how many plans and graphs are kept, those used last
    */
   public Place(
       Device device,
@@ -39,18 +41,19 @@ public final class Place implements AutoCloseable {
       Planner planner,
       KernelCache kernels,
       Metrics metrics,
-      int mostPlans) {
+      RunSettings settings) {
     this.device = device;
     this.memory = memory;
     this.planner = planner;
     this.kernels = kernels;
     this.metrics = metrics;
+    graphs = new Graphs(device, memory, kernels, settings.graphs(device.capability()));
     plans =
         Collections.synchronizedMap(
             new LinkedHashMap<>(16, 0.75f, true) {
               @Override
               protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
-                return size() > mostPlans;
+                return size() > settings.plans();
               }
             });
   }
@@ -65,6 +68,11 @@ public final class Place implements AutoCloseable {
 
   public KernelCache kernels() {
     return kernels;
+  }
+
+  /** Pipelines that have come before. */
+  Graphs graphs() {
+    return graphs;
   }
 
   public Metrics metrics() {
@@ -117,10 +125,20 @@ public final class Place implements AutoCloseable {
   /** Has all problems planned anew, since there is a winner that was not known. */
   public void forgetPlans() {
     plans.clear();
+    graphs.forget();
+  }
+
+  /** What to do, besides giving up graphs, with a number of bytes before they are refused. */
+  void onShortage(LongConsumer action) {
+    memory.onShortage(bytes -> {
+      graphs.makeRoom();
+      action.accept(bytes);
+    });
   }
 
   @Override
   public void close() {
+    graphs.close();
     memory.close();
     device.close();
   }

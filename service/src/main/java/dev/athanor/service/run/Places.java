@@ -22,7 +22,7 @@ public record Places(List<Place> all) implements AutoCloseable {
   /** What to do before a device refuses an allocation: give as many bytes of its memory back. */
   public void onShortage(ObjLongConsumer<Home> action) {
     for (var place : all) {
-      place.memory().onShortage(bytes -> action.accept(place.memory(), bytes));
+      place.onShortage(bytes -> action.accept(place.memory(), bytes));
     }
   }
 

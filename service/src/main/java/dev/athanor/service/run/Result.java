@@ -20,7 +20,8 @@ public record Result(
    * A run of an op.
    *
    * @param kernel the variant that ran
-   * @param micros how long it took on the device
+   * @param micros how long it took on the device; of a pipeline that ran as one graph its share of
+   *     the whole, which is measured, in the proportion of the last run step by step
    */
   public record Step(String op, String kernel, double micros) {}
 

@@ -1,10 +1,12 @@
 package dev.athanor.service.run;
 
+import dev.athanor.engine.device.Capability;
 import dev.athanor.service.schedule.Policy;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 import org.springframework.util.unit.DataSize;
 
@@ -18,6 +20,9 @@ import org.springframework.util.unit.DataSize;
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept
+ * @param graphs how many repeated pipelines each device keeps as graphs, with memory of their own
+ *     that is given up when it is short; 0 for none; unless it is said, 16 on a GPU and none
+ *     elsewhere, where a graph is no faster than its steps
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
@@ -33,10 +38,21 @@ public record RunSettings(
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
     @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int plans,
+    @Min(0) @Max(1024) @Nullable Integer graphs,
     @NotNull @DefaultValue("0s") Duration drainGrace,
     @NotNull @DefaultValue("50s") Duration drainPatience,
     @NotNull @DefaultValue("30m") Duration longestLaunch,
     @NotNull @DefaultValue("30s") Duration lostGrace) {
+
+  private static final int GRAPHS_OF_A_GPU = 16;
+
+  /** How many graphs a device keeps. */
+  int graphs(Capability device) {
+    if (graphs != null) {
+      return graphs;
+    }
+    return device.id().startsWith("cuda") ? GRAPHS_OF_A_GPU : 0;
+  }
 
   Policy policy() {
     var usual = Policy.DEFAULT;

@@ -1,7 +1,7 @@
 package dev.athanor.service.run;
 
 import dev.athanor.engine.device.Buffer;
-import dev.athanor.engine.device.Event;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
@@ -10,13 +10,11 @@ import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Pin;
+import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TenantTensors;
-import dev.athanor.service.tensor.TenantTensors.Charge;
-import dev.athanor.service.tensor.TensorOptions;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -26,7 +24,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A run of ops one after the other, with all that it holds. A call of an op is a run of one step.
@@ -69,8 +70,26 @@ final class StepsJob implements Job {
       return type;
     }
 
+    /** Whether it was there before the run. */
+    Optional<DeviceTensor> present() {
+      return Optional.ofNullable(tensor);
+    }
+
     DeviceTensor tensor() {
       return Objects.requireNonNull(tensor);
+    }
+
+    /** Says where it lies. */
+    void lieAt(DeviceTensor place) {
+      tensor = place;
+    }
+
+    int lastUse() {
+      return lastUse;
+    }
+
+    boolean isOutput() {
+      return isOutput;
     }
   }
 
@@ -83,28 +102,7 @@ final class StepsJob implements Job {
   record Step(
       String op, Plan plan, String dtype, Map<String, Value> inputs, Map<String, Value> outputs) {}
 
-  /** An output on its way. */
-  private static final class Out {
-    final String name;
-    final Value value;
-    final Destination destination;
-    final @Nullable Pin into;
-    final @Nullable Charge charge;
-    @Nullable HostTensor host;
-
-    Out(
-        String name,
-        Value value,
-        Destination destination,
-        @Nullable Pin into,
-        @Nullable Charge charge) {
-      this.name = name;
-      this.value = value;
-      this.destination = destination;
-      this.into = into;
-      this.charge = charge;
-    }
-  }
+  private static final Logger LOG = LoggerFactory.getLogger(StepsJob.class);
 
   /** What estimates begin with, of any device; how long the kernels take corrects them. */
   private static final double BYTES_PER_MICRO = 1e6;
@@ -114,7 +112,7 @@ final class StepsJob implements Job {
 
   private final Place place;
   private final DeviceMemory memory;
-  private final TenantTensors tensors;
+  private final Tenant tenant;
   private final Deadline deadline;
 
   private final Pins pins;
@@ -124,10 +122,9 @@ final class StepsJob implements Job {
   private final Map<Value, Pin> foreign = new LinkedHashMap<>();
 
   private final List<Step> steps = new ArrayList<>();
-  private final List<Out> outs = new ArrayList<>();
-  private final List<Buffer> temporaries = new ArrayList<>();
-  private final Map<String, Result.Output> outputs = new LinkedHashMap<>();
-  private long inlineBytes;
+  private final Scratch scratch;
+  private final Outputs outputs;
+  private Map<String, Result.Output> results = Map.of();
 
   /** The step whose fault it would be now; -1 where that is not known. */
   private volatile int current = -1;
@@ -141,13 +138,16 @@ final class StepsJob implements Job {
   private boolean committed;
   private @Nullable Ran ran;
   private @Nullable Together together;
+  private @Nullable Replay replay;
 
-  StepsJob(Place place, TenantTensors tensors, Deadline deadline) {
+  StepsJob(Place place, TenantTensors tensors, Terms terms) {
     this.place = place;
     memory = place.memory();
-    this.tensors = tensors;
-    this.deadline = deadline;
+    tenant = terms.tenant();
+    deadline = terms.deadline();
     pins = new Pins(tensors);
+    scratch = new Scratch(memory);
+    outputs = new Outputs(tensors, pins, scratch);
   }
 
   // -- before it is queued
@@ -192,44 +192,8 @@ final class StepsJob implements Job {
 
   /** Says where a value goes. */
   void output(String name, Value value, Destination destination) {
-    var type = value.type;
     value.isOutput = true;
-    var out =
-        switch (destination) {
-          case Destination.Inline(var readable) -> {
-            if (!readable.contains(type.dtype())) {
-              throw new Failure.Refused(
-                  Code.NOT_ACCEPTABLE,
-                  "outputs." + name,
-                  "output \"%s\" is %s, for which the form of the answer has no dtype; ask for another form or keep it as a handle"
-                      .formatted(name, type.dtype().text()));
-            }
-            inlineBytes += type.bytes();
-            if (type.bytes() > OpRunner.MOST_INLINE || inlineBytes > OpRunner.MOST_INLINE) {
-              throw new Failure.Refused(
-                  Code.TOO_LARGE,
-                  "outputs." + name,
-                  "output \"%s\" is %s, too large to be sent inline; keep it as a handle"
-                      .formatted(name, type));
-            }
-            yield new Out(name, value, destination, null, null);
-          }
-          case Destination.Keep _ ->
-              new Out(name, value, destination, null, tensors.charge(type.bytes()));
-          case Destination.Into(var handle) -> {
-            var field = "outputs." + name + ".into";
-            var pin = pins.write(handle, field);
-            if (!pin.type().equals(type)) {
-              throw new Failure.Refused(
-                  Code.SHAPE_MISMATCH,
-                  field,
-                  "%s is %s, but output \"%s\" is %s; they must be equal"
-                      .formatted(field, pin.type(), name, type));
-            }
-            yield new Out(name, value, destination, pin, null);
-          }
-        };
-    outs.add(out);
+    outputs.add(name, value, destination);
   }
 
   void lock() {
@@ -261,7 +225,7 @@ final class StepsJob implements Job {
 
   @Override
   public long hostBytes() {
-    return inlineBytes + bytes(uploads.keySet()) + bytes(foreign.keySet());
+    return outputs.inlineBytes() + bytes(uploads.keySet()) + bytes(foreign.keySet());
   }
 
   private static long bytes(Collection<Value> values) {
@@ -272,9 +236,32 @@ final class StepsJob implements Job {
   public void run(Stream stream) {
     long started = System.nanoTime();
     deadline.check();
+    var graphs = place.graphs();
+    if (!graphs.areKept() || !isRepeatable()) {
+      ran = stepByStep(stream, started);
+      return;
+    }
+    var numbers = Wiring.numbers(steps);
+    var wiring = Wiring.of(tenant, steps, numbers);
+    replay = graphs.take(wiring).orElse(null);
+    if (replay == null || !again(replay, numbers, stream, started)) {
+      ran = stepByStep(stream, started);
+      graphs.seen(wiring, ran.stepMicros());
+    }
+  }
+
+  /**
+   * Whether it may run as a graph: a deadline is looked at between steps, and one step is one
+   * launch or few anyway.
+   */
+  private boolean isRepeatable() {
+    return steps.size() > 1 && !deadline.isSet() && foreign.isEmpty();
+  }
+
+  private Ran stepByStep(Stream stream, long started) {
     try (var marks = new Marks(stream)) {
       uploads.forEach((value, tensor) -> {
-        value.tensor = temporary(value.type);
+        value.tensor = scratch.tensor(value.type);
         stream.upload(tensor.data(), value.tensor().buffer(), 0);
       });
       foreign.forEach((value, pin) -> fetch(value, pin, stream));
@@ -291,7 +278,7 @@ final class StepsJob implements Job {
       if (!deadline.isSet()) {
         current = -1; // a fault that a GPU tells of from here on may be any step's
       }
-      outs.forEach(out -> download(stream, out));
+      outputs.download(stream);
       marks.set();
       stream.synchronize();
       int last = steps.size() + 1;
@@ -299,7 +286,38 @@ final class StepsJob implements Job {
       for (int i = 1; i < last; i++) {
         stepMicros.add(marks.micros(i));
       }
-      ran = new Ran(started, marks.micros(0), stepMicros, marks.micros(last), 1);
+      return new Ran(started, marks.micros(0), stepMicros, marks.micros(last), 1);
+    }
+  }
+
+  /**
+   * Has the device do what it has done before for others like this one.
+   *
+   * @return false when there is no memory for both; then that of the graph is given back
+   */
+  private boolean again(Replay with, Map<Value, Integer> numbers, Stream stream, long started) {
+    Function<Value, DeviceTensor> tensors =
+        value -> with.tensor(Objects.requireNonNull(numbers.get(value)));
+    try (var marks = new Marks(stream)) {
+      uploads.forEach(
+          (value, tensor) -> stream.upload(tensor.data(), tensors.apply(value).buffer(), 0));
+      marks.set();
+      with.launch(stream);
+      marks.set();
+      outputs.takeAll(stream, tensors);
+      marks.set();
+      stream.synchronize();
+      ran =
+          new Ran(started, marks.micros(0), with.shares(marks.micros(1)), marks.micros(2), 1);
+      place.metrics().graphLaunch();
+      return true;
+    } catch (DeviceException.OutOfMemory e) {
+      LOG.debug("no memory for a graph of {} steps and its outputs", steps.size(), e);
+      stream.synchronize(); // what was enqueued uses the memory that is given back
+      scratch.free();
+      place.graphs().refuse(with);
+      replay = null;
+      return false;
     }
   }
 
@@ -308,7 +326,7 @@ final class StepsJob implements Job {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(value.type.bytes(), Long.BYTES);
       pin.home().read(pin.tensor().buffer(), host);
-      value.tensor = temporary(value.type);
+      value.tensor = scratch.tensor(value.type);
       stream.upload(host, value.tensor().buffer(), 0);
       stream.synchronize(); // the copy reads host memory that ends here
     }
@@ -326,42 +344,16 @@ final class StepsJob implements Job {
     });
     var inputs = new HashMap<String, DeviceTensor>();
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
-    var workspace = workspace(step.plan);
+    var workspace = scratch.workspace(step.plan);
     touched = writesDirectly();
     step.plan.enqueue(place.kernels(), stream, new Bindings(inputs, results, workspace));
-    workspace.ifPresent(buffer -> release(buffer, stream));
+    workspace.ifPresent(buffer -> scratch.release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
       for (var value : values) {
         if (value.lastUse == index && !value.isOutput) {
-          release(value.tensor().buffer(), stream);
+          scratch.release(value.tensor().buffer(), stream);
         }
       }
-    }
-  }
-
-  /** What a plan computes on the way. */
-  Optional<Buffer> workspace(Plan plan) {
-    long bytes = plan.workspaceBytes();
-    if (bytes == 0) {
-      return Optional.empty();
-    }
-    var buffer = memory.allocate(bytes);
-    temporaries.add(buffer);
-    return Optional.of(buffer);
-  }
-
-  /** Memory that is given back with all else. */
-  DeviceTensor temporary(TensorType type) {
-    var buffer = memory.allocate(type.bytes());
-    temporaries.add(buffer);
-    return new DeviceTensor(type, buffer);
-  }
-
-  /** Frees memory behind the work that uses it, unless it is another's. */
-  private void release(Buffer buffer, Stream stream) {
-    if (temporaries.contains(buffer)) {
-      memory.free(buffer, stream);
-      temporaries.remove(buffer);
     }
   }
 
@@ -375,21 +367,10 @@ final class StepsJob implements Job {
   }
 
   private DeviceTensor target(Value value) {
-    if (writesDirectly()) {
-      for (var out : outs) {
-        if (out.value == value && out.into != null) {
-          return out.into.tensor();
-        }
-      }
-    }
-    return temporary(value.type);
-  }
-
-  private static void download(Stream stream, Out out) {
-    if (out.destination instanceof Destination.Inline) {
-      out.host = HostTensor.zeros(out.value.type);
-      stream.download(out.value.tensor().buffer(), 0, out.host.data());
-    }
+    return Optional.of(value)
+        .filter(_ -> writesDirectly())
+        .flatMap(outputs::target)
+        .orElseGet(() -> scratch.tensor(value.type));
   }
 
   // -- in company; see Together
@@ -399,6 +380,11 @@ final class StepsJob implements Job {
     if (foreign.isEmpty()) {
       together = with;
     }
+  }
+
+  /** What it takes on the way. */
+  Scratch scratch() {
+    return scratch;
   }
 
   Place place() {
@@ -435,23 +421,12 @@ final class StepsJob implements Job {
   void takeOutput(String name, Stream stream, Buffer source, long offset) {
     inCompany = true;
     var value = Objects.requireNonNull(onlyStep().outputs.get(name));
-    for (var out : outs) {
-      if (out.value == value) {
-        if (out.destination instanceof Destination.Inline) {
-          out.host = HostTensor.zeros(value.type);
-          stream.download(source, offset, out.host.data());
-        } else {
-          value.tensor = temporary(value.type);
-          stream.copy(source, offset, value.tensor().buffer(), 0, value.type.bytes());
-        }
-      }
-    }
+    outputs.take(value, stream, source, offset);
   }
 
   @Override
   public void leave() {
-    temporaries.forEach(memory::free);
-    temporaries.clear();
+    scratch.free();
     inCompany = false;
   }
 
@@ -461,31 +436,13 @@ final class StepsJob implements Job {
 
   @Override
   public void commit(Stream stream) {
-    for (var out : outs) {
-      if (out.into != null && !writesDirectly()) {
-        touched = true;
-        stream.copy(
-            out.value.tensor().buffer(), 0, out.into.tensor().buffer(), 0, out.value.type.bytes());
-      }
+    if (!writesDirectly()) {
+      touched = true;
+      outputs.write(stream);
     }
     stream.synchronize();
-    for (var out : outs) {
-      outputs.put(out.name, commit(out));
-    }
+    results = outputs.commit(memory);
     committed = true;
-  }
-
-  private Result.Output commit(Out out) {
-    if (out.host != null) {
-      return new Result.Output.Inline(out.host);
-    }
-    if (out.into != null) {
-      return new Result.Output.Resident(out.into.written());
-    }
-    var buffer = out.value.tensor().buffer();
-    temporaries.remove(buffer);
-    return new Result.Output.Resident(
-        Objects.requireNonNull(out.charge).add(out.value.type, memory, buffer, TensorOptions.NONE));
   }
 
   // -- after all
@@ -493,17 +450,22 @@ final class StepsJob implements Job {
   @Override
   public void close() {
     if (!committed) {
-      for (var out : outs) {
-        if (out.charge != null) {
-          out.charge.close();
-        }
-        if (out.into != null && touched) {
-          out.into.written(); // nobody knows what a kernel that failed has left there
-        }
-      }
+      outputs.abandon(touched);
     }
-    temporaries.forEach(memory::free);
+    scratch.free();
+    if (replay != null) {
+      giveBack(replay);
+    }
     pins.close();
+  }
+
+  /** After a fault nobody knows what state a graph is in. */
+  private void giveBack(Replay used) {
+    if (ran == null) {
+      place.graphs().drop(used);
+    } else {
+      place.graphs().giveBack(used);
+    }
   }
 
   /** How many steps there are until now. */
@@ -522,31 +484,6 @@ final class StepsJob implements Job {
   }
 
   Map<String, Result.Output> outputs() {
-    return outputs;
-  }
-
-  /** Places in the stream, the first where it is made. */
-  static final class Marks implements AutoCloseable {
-    private final Stream stream;
-    private final List<Event> events = new ArrayList<>();
-
-    Marks(Stream stream) {
-      this.stream = stream;
-      set();
-    }
-
-    void set() {
-      events.add(stream.record());
-    }
-
-    /** The time from a mark to the next. */
-    double micros(int from) {
-      return events.get(from + 1).microsSince(events.get(from));
-    }
-
-    @Override
-    public void close() {
-      events.forEach(Event::close);
-    }
+    return results;
   }
 }

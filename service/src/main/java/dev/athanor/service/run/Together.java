@@ -9,7 +9,6 @@ import dev.athanor.ops.Problem;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
-import dev.athanor.service.run.StepsJob.Marks;
 import dev.athanor.service.run.StepsJob.Ran;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.schedule.Ticket;
@@ -147,8 +146,8 @@ final class Together {
       var inputs = inputs(stream, jobs, types);
       marks.set();
       var outputs = new HashMap<String, DeviceTensor>();
-      plan.outputs().forEach((name, type) -> outputs.put(name, head.temporary(type)));
-      plan.enqueue(place.kernels(), stream, new Bindings(inputs, outputs, head.workspace(plan)));
+      plan.outputs().forEach((name, type) -> outputs.put(name, head.scratch().tensor(type)));
+      plan.enqueue(place.kernels(), stream, new Bindings(inputs, outputs, head.scratch().workspace(plan)));
       marks.set();
       outputs.forEach((name, all) -> {
         long at = 0;
@@ -181,7 +180,7 @@ final class Together {
         inputs.put(name, input(head, name).tensor());
         return;
       }
-      var all = head.temporary(type);
+      var all = head.scratch().tensor(type);
       long at = 0;
       for (var job : jobs) {
         job.copyInput(name, stream, all.buffer(), at);

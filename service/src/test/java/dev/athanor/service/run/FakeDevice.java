@@ -2,9 +2,11 @@ package dev.athanor.service.run;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.CaptureStream;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Event;
+import dev.athanor.engine.device.Graph;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
@@ -12,6 +14,8 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
@@ -19,6 +23,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -40,6 +45,7 @@ public final class FakeDevice implements Device {
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger openGraphs = new AtomicInteger();
   private final AtomicLong downloaded = new AtomicLong();
   private final Map<Long, Queue<MemorySegment>> pool = new ConcurrentHashMap<>();
   private final AtomicInteger allocationsLeft = new AtomicInteger(Integer.MAX_VALUE);
@@ -99,6 +105,50 @@ public final class FakeDevice implements Device {
 
   public int openBuffers() {
     return open.size();
+  }
+
+  public int openGraphs() {
+    return openGraphs.get();
+  }
+
+  /** The graph operates as often as the work that it is. */
+  @Override
+  public Graph capture(Consumer<Stream> work) {
+    var captured = new FakeCapture();
+    work.accept(captured);
+    captured.end();
+    openGraphs.incrementAndGet();
+    return new Graph() {
+      @Override
+      public void launch(Stream stream) {
+        captured.work.forEach(each -> each.accept(stream));
+      }
+
+      @Override
+      public void close() {
+        openGraphs.decrementAndGet();
+      }
+    };
+  }
+
+  private static final class FakeCapture extends CaptureStream {
+    final List<Consumer<Stream>> work = new ArrayList<>();
+
+    @Override
+    public void copy(
+        Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
+      work.add(stream -> stream.copy(source, sourceOffset, target, targetOffset, bytes));
+    }
+
+    @Override
+    public void fill(Buffer target, long offset, long bytes, byte value) {
+      work.add(stream -> stream.fill(target, offset, bytes, value));
+    }
+
+    @Override
+    public void launch(Launch launch) {
+      throw new UnsupportedOperationException("no kernels here");
+    }
   }
 
   private final class FakeBuffer implements Buffer {

@@ -17,6 +17,7 @@ import io.opentelemetry.api.trace.TracerProvider;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.springframework.util.unit.DataSize;
 
 /** Devices and all that is needed to run ops on them, put together without Spring. */
@@ -43,7 +44,7 @@ final class Rig implements AutoCloseable {
   }
 
   /**
-   * A service with several devices, of which all have one planner.
+   * A service with several devices, of which all have one planner, that keeps no graphs.
    *
    * @param queue how many jobs may wait
    */
@@ -53,7 +54,24 @@ final class Rig implements AutoCloseable {
       int streams,
       int queue,
       TensorSettings tensors) {
+    this(devices, planner, streams, queue, tensors, 0);
+  }
+
+  /**
+   * The same.
+   *
+   * @param queue how many jobs may wait
+   * @param graphs how many each device keeps
+   */
+  Rig(
+      List<? extends Device> devices,
+      Planner planner,
+      int streams,
+      int queue,
+      TensorSettings tensors,
+      int graphs) {
     health = new DeviceHealth(devices.stream().map(one -> one.capability().id()).toList());
+    var settings = settings(streams, queue, true, graphs);
     var all = new ArrayList<Place>();
     for (var device : devices) {
       all.add(
@@ -67,19 +85,20 @@ final class Rig implements AutoCloseable {
                   TracerProvider.noop().get("test"),
                   device.capability().id(),
                   new MetricsSettings(false)),
-              100));
+              settings));
     }
     places = new Places(all);
     memory = places.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
     places.onShortage(store::makeRoom);
-    pool = new StreamPool(List.copyOf(devices), health, settings(streams, queue, true));
+    pool = new StreamPool(List.copyOf(devices), health, settings);
     placement = new Placement(places, store, pool);
     runner = runner(true);
     transfers = new Transfers(placement, store, pool);
   }
 
-  private static RunSettings settings(int streams, int queue, boolean batchInvariant) {
+  static RunSettings settings(
+      int streams, int queue, boolean batchInvariant, @Nullable Integer graphs) {
     return new RunSettings(
         streams,
         queue,
@@ -87,6 +106,7 @@ final class Rig implements AutoCloseable {
         DataSize.ofMegabytes(64),
         batchInvariant,
         100,
+        graphs,
         Duration.ZERO,
         Duration.ofSeconds(30),
         Duration.ofHours(1),
@@ -96,7 +116,7 @@ final class Rig implements AutoCloseable {
   /** Another runner on the same streams. */
   OpRunner runner(boolean batchInvariant) {
     return new OpRunner(
-        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant));
+        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, 0));
   }
 
   /** Makes a tensor resident. */
@@ -108,6 +128,9 @@ final class Rig implements AutoCloseable {
   @Override
   public void close() {
     pool.close();
-    places.all().forEach(place -> place.memory().close());
+    places.all().forEach(place -> {
+      place.graphs().close();
+      place.memory().close();
+    });
   }
 }

@@ -45,6 +45,7 @@ class StreamPoolTest {
             DataSize.ofKilobytes(1),
             true,
             1,
+            0,
             grace,
             Duration.ofSeconds(30),
             Duration.ofHours(1),
