@@ -157,7 +157,7 @@ final class GrpcClient implements AutoCloseable {
   private static Client.Answer refusal(StatusException e) throws IOException {
     Optional<String> problem = Optional.empty();
     Optional<String> retryAfter = Optional.empty();
-    for (var detail : StatusProto.fromThrowable(e).getDetailsList()) {
+    for (var detail : Objects.requireNonNull(StatusProto.fromThrowable(e)).getDetailsList()) {
       if (detail.is(ErrorInfo.class)) {
         problem = Optional.of(detail.unpack(ErrorInfo.class).getReason());
       } else if (detail.is(RetryInfo.class)) {

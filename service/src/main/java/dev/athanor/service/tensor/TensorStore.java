@@ -215,7 +215,7 @@ public final class TensorStore {
       long room = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
       var idle =
           entries.values().stream()
-              .filter(entry -> entry.home == home && entry.pins == 0 && entry.buffer != null)
+              .filter(entry -> entry.home.equals(home) && entry.pins == 0 && entry.buffer != null)
               .sorted(Comparator.comparing(entry -> entry.lastUse))
               .toList();
       var chosen = new ArrayList<Entry>();

@@ -20,8 +20,13 @@ import org.springframework.test.context.TestPropertySource;
 class WireTest extends RestTest {
 
   private static final String POST =
-      "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: x\r\n"
-          + "Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\n";
+      """
+      POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r
+      Host: x\r
+      Content-Type: application/octet-stream\r
+      Content-Length: 1000000\r
+      \r
+      """;
 
   private static final Pattern STATUS = Pattern.compile("HTTP/1\\.1 (\\d{3}) ");
 
@@ -114,10 +119,11 @@ class WireTest extends RestTest {
 
   @Test
   void requestsThatComeTooEarlyAreAnsweredInTheirOrder() throws IOException {
-    var body = "{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [%d]}}}";
     var requests = new StringBuilder();
     for (int i = 0; i < 40; i++) {
-      var each = body.formatted(i + 100);
+      var each =
+          "{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [%d]}}}"
+              .formatted(i + 100);
       requests.append(
           "POST /ops/identity HTTP/1.1\r\nHost: x\r\n%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
               .formatted(i == 39 ? "Connection: close\r\n" : "", each.length(), each));
@@ -139,8 +145,9 @@ class WireTest extends RestTest {
   @ValueSource(strings = {"-1", "1e3", "9223372036854775808", "0x10", ""})
   void lengthsThatAreNoneAreRefused(String length) throws IOException {
     var request =
-        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}";
-    try (var socket = connect(request.formatted(length))) {
+        "POST /tensors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n{}"
+            .formatted(length);
+    try (var socket = connect(request)) {
       assertThat(rest(socket)).matches("(?s)HTTP/1\\.1 4\\d\\d .*").containsOnlyOnce("HTTP/1.1 ");
     }
   }

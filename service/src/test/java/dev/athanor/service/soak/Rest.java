@@ -7,6 +7,7 @@ import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.Executors;
@@ -75,7 +76,7 @@ final class Rest implements AutoCloseable {
     if (!answer.headers.firstValue("Content-Type").orElse("").contains("problem+json")) {
       throw new AssertionError(
           "%s was answered with %d and no problem: %s"
-              .formatted(what, answer.status, new String(answer.body)));
+              .formatted(what, answer.status, new String(answer.body, StandardCharsets.UTF_8)));
     }
     var problem = answer.json();
     var code = problem.path("type").asString().replace("urn:athanor:problem:", "");
