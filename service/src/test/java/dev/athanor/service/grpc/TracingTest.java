@@ -66,7 +66,7 @@ class TracingTest extends GrpcTest {
     tracing.forceFlush().join(10, TimeUnit.SECONDS);
     return exported.getFinishedSpanItems().stream()
         .filter(span -> span.getTraceId().equals(trace))
-        .sorted(Comparator.comparing(SpanData::getStartEpochNanos))
+        .sorted(Comparator.comparingLong(SpanData::getStartEpochNanos))
         .toList();
   }
 
@@ -148,14 +148,12 @@ class TracingTest extends GrpcTest {
 
   @Test
   void anUploadThatFailsSaysItsTrace() {
-    var missing = new CompletableFuture<Refusal>();
     var putting = new Putting();
     dev.athanor.api.v1.TensorsGrpc.newStub(channel())
         .withInterceptors(traced())
         .put(putting)
         .onNext(header("f99", 1));
-    putting.answer.whenComplete((_, thrown) -> missing.complete(refusal(thrown)));
-    assertThat(missing.join().metadata()).containsEntry("traceId", trace);
+    assertThat(refusal(putting::tensor).metadata()).containsEntry("traceId", trace);
   }
 
   @ParameterizedTest

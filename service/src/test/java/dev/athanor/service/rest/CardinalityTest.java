@@ -18,6 +18,7 @@ import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -147,7 +148,7 @@ class CardinalityTest extends RestTest {
   }
 
   /** Names and labels of all that the page has, without values. */
-  private TreeSet<String> series() {
+  private Set<String> series() {
     var page = given().get("/actuator/prometheus").then().statusCode(200).extract().asString();
     var series = new TreeSet<String>();
     page.lines()

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.SpringBootTest;
@@ -108,11 +109,11 @@ class ExamplesTest {
 
   /** The example of a query parameter. */
   private static Object parameter(String operation, String name) {
-    for (var parameter :
-        (List<?>) OpenApi.map(DOCUMENT.operations().get(operation)).get("parameters")) {
+    var parameters = OpenApi.map(DOCUMENT.operations().get(operation)).get("parameters");
+    for (var parameter : (List<?>) Objects.requireNonNull(parameters)) {
       var resolved = DOCUMENT.resolve(parameter);
       if (name.equals(resolved.get("name"))) {
-        return java.util.Objects.requireNonNull(resolved.get("example"));
+        return Objects.requireNonNull(resolved.get("example"));
       }
     }
     throw new AssertionError(operation + " has no parameter " + name);

@@ -61,7 +61,7 @@ class TracingTest extends RestTest {
     tracing.forceFlush().join(10, TimeUnit.SECONDS);
     return exported.getFinishedSpanItems().stream()
         .filter(span -> span.getTraceId().equals(trace))
-        .sorted(Comparator.comparing(SpanData::getStartEpochNanos))
+        .sorted(Comparator.comparingLong(SpanData::getStartEpochNanos))
         .toList();
   }
 
