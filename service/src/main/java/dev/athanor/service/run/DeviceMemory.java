@@ -6,8 +6,8 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.tensor.Home;
 import java.lang.foreign.MemorySegment;
-import java.util.function.Consumer;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -307,8 +307,7 @@ final class StepsJob implements Job {
       outputs.takeAll(stream, tensors);
       marks.set();
       stream.synchronize();
-      ran =
-          new Ran(started, marks.micros(0), with.shares(marks.micros(1)), marks.micros(2), 1);
+      ran = new Ran(started, marks.micros(0), with.shares(marks.micros(1)), marks.micros(2), 1);
       place.metrics().graphLaunch();
       return true;
     } catch (DeviceException.OutOfMemory e) {

@@ -147,7 +147,8 @@ final class Together {
       marks.set();
       var outputs = new HashMap<String, DeviceTensor>();
       plan.outputs().forEach((name, type) -> outputs.put(name, head.scratch().tensor(type)));
-      plan.enqueue(place.kernels(), stream, new Bindings(inputs, outputs, head.scratch().workspace(plan)));
+      plan.enqueue(
+          place.kernels(), stream, new Bindings(inputs, outputs, head.scratch().workspace(plan)));
       marks.set();
       outputs.forEach((name, all) -> {
         long at = 0;

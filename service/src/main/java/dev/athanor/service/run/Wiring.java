@@ -62,9 +62,7 @@ record Wiring(Tenant tenant, List<Stage> stages, List<Node> values) {
     var numbers = new LinkedHashMap<Value, Integer>();
     for (var step : steps) {
       for (var values : List.of(step.inputs(), step.outputs())) {
-        new TreeMap<>(values)
-            .values()
-            .forEach(value -> numbers.putIfAbsent(value, numbers.size()));
+        new TreeMap<>(values).values().forEach(value -> numbers.putIfAbsent(value, numbers.size()));
       }
     }
     return numbers;

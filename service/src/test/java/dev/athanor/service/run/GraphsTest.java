@@ -132,8 +132,7 @@ class GraphsTest {
 
   @Test
   void graphsOfKernelsGiveTheSameBitsWithOtherInputs() {
-    try (var emulator =
-            new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
+    try (var emulator = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(64L << 20));
         var rig = open(emulator, 1, 4)) {
       var catalogue = Catalogue.load();
       var matmul = catalogue.find("matmul").orElseThrow();
@@ -141,8 +140,7 @@ class GraphsTest {
       var product = "a=f32[1,4096] b=f32[4096,8]";
       assertThat(rig.runner.plan(matmul, product).workspaceBytes()).isPositive();
       var random = new SplittableRandom(5);
-      var b =
-          Objects.requireNonNull(Problem.parse(matmul, product).draw(random).get("b"));
+      var b = Objects.requireNonNull(Problem.parse(matmul, product).draw(random).get("b"));
       var weights = resident(rig, b, terms());
       var x = Problem.parse(norm, "x=f32[1,4096] gamma=f32[4096]");
       var gamma = resident(rig, Objects.requireNonNull(x.draw(random).get("gamma")), terms());
@@ -158,9 +156,12 @@ class GraphsTest {
               step(silu, Map.of("x", "h"), Map.of("y", "unread")));
       var outputs =
           Map.of(
-              "z", new Call.Target(new Destination.Into(place), null),
-              "s", KEEP,
-              "p", Call.Target.INLINE);
+              "z",
+              new Call.Target(new Destination.Into(place), null),
+              "s",
+              KEEP,
+              "p",
+              Call.Target.INLINE);
       for (int i = 0; i < 4; i++) {
         Map<String, Input> inputs =
             Map.of("in", new Input.Inline(Objects.requireNonNull(x.draw(random).get("x"))));
@@ -407,8 +408,7 @@ class GraphsTest {
     for (int i = 0; i < 2; i++) {
       double[] x = {i, i};
       int arrived = before + i;
-      results.add(
-          CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, terms()))));
+      results.add(CompletableFuture.supplyAsync(() -> rig.runner.run(join(x, b, gated, terms()))));
       await().until(() -> TestOps.Identity.AT_GATE.get() > arrived);
     }
     TestOps.Identity.GATE.release(2); // the first is captured there, the second runs

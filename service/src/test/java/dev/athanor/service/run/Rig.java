@@ -122,9 +122,11 @@ final class Rig implements AutoCloseable {
   @Override
   public void close() {
     pool.close();
-    places.all().forEach(place -> {
-      place.graphs().close();
-      place.memory().close();
-    });
+    places
+        .all()
+        .forEach(place -> {
+          place.graphs().close();
+          place.memory().close();
+        });
   }
 }
