@@ -132,7 +132,12 @@ public final class MatmulInt4 implements Op {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    return Tolerance.relative(2e-3);
+    return tolerance(dtype);
+  }
+
+  /** Of a result, which is rounded to its dtype at the end: to bf16 by up to 2^-9 of itself. */
+  static Tolerance tolerance(DType out) {
+    return Tolerance.relative(out == DType.BF16 ? 4e-3 : 2e-3);
   }
 
   @Override

@@ -106,7 +106,7 @@ final class ProjectionCases {
                   "packed", quants.words(n, k / 8),
                   "scales", quants.scales(DType.F16, 1, n)),
               Attributes.of(new MatmulInt4().description(), Map.of("outDtype", "f32")),
-              Map.of("c", Tolerance.relative(2e-3))));
+              Map.of("c", MatmulInt4.tolerance(DType.F32))));
     }
 
     void add(int turn, Int4Layout layout, int[] size, String zeroFormat) {
@@ -114,6 +114,7 @@ final class ProjectionCases {
       int k = size[2];
       int groups = size[3] == -1 ? 1 : Math.ceilDiv(k, size[3]);
       var in = turn % 3 == 1 ? DType.BF16 : DType.F16;
+      var out = turn % 2 == 0 ? DType.F32 : in;
       var inputs = new HashMap<String, HostTensor>();
       inputs.put("a", draw.normal(in, size[0], k));
       inputs.put(
@@ -136,12 +137,12 @@ final class ProjectionCases {
               "zeroFormat",
               zeroFormat,
               "outDtype",
-              turn % 2 == 0 ? "f32" : "");
+              out == DType.F32 ? "f32" : "");
       cases.add(
           new Case(
               inputs,
               Attributes.of(new MatmulInt4().description(), attributes),
-              Map.of("c", Tolerance.relative(2e-3))));
+              Map.of("c", MatmulInt4.tolerance(out))));
     }
   }
 

@@ -96,23 +96,24 @@ final class Graphs implements AutoCloseable {
    * @return empty when the pipeline is new, another run has its graph, or it cannot be captured
    */
   Optional<Replay> take(Wiring wiring) {
-    var fresh = new ArrayList<Replay>();
     var evicted = new ArrayList<Replay>();
-    var found = guarded(() -> find(wiring, fresh, evicted));
+    var found = guarded(() -> find(wiring, evicted));
     evicted.forEach(Replay::close);
-    for (var replay : fresh) {
-      try {
-        replay.capture(device, kernels);
-      } catch (RuntimeException | Error e) {
-        LOG.debug("a pipeline of {} steps stays one", wiring.stages().size(), e);
-        refuse(replay);
-        return Optional.empty();
-      }
-    }
-    return found;
+    return found.filter(replay -> replay.isCaptured() || capture(replay));
   }
 
-  private Optional<Replay> find(Wiring wiring, List<Replay> fresh, List<Replay> evicted) {
+  private boolean capture(Replay replay) {
+    try {
+      replay.capture(device, kernels);
+      return true;
+    } catch (RuntimeException | Error e) {
+      LOG.debug("a pipeline of {} steps stays one", replay.wiring().stages().size(), e);
+      refuse(replay);
+      return false;
+    }
+  }
+
+  private Optional<Replay> find(Wiring wiring, List<Replay> evicted) {
     var present = kept.get(wiring);
     if (present != null) {
       return busy.add(present) ? Optional.of(present) : Optional.empty();
@@ -133,7 +134,6 @@ final class Graphs implements AutoCloseable {
     seen.remove(wiring);
     kept.put(wiring, replay);
     busy.add(replay);
-    fresh.add(replay);
     return Optional.of(replay);
   }
 

@@ -62,6 +62,10 @@ final class Replay implements AutoCloseable {
     return residents.contains(buffer);
   }
 
+  boolean isCaptured() {
+    return graph != null;
+  }
+
   /**
    * Takes memory and has the device keep the work; nothing runs.
    *

@@ -35,6 +35,7 @@ record Wiring(Tenant tenant, List<Stage> stages, List<Node> values) {
    */
   record Stage(Plan plan, Map<String, Integer> inputs, Map<String, Integer> outputs) {
     @Override
+    @SuppressWarnings("ReferenceEquality") // see above
     public boolean equals(@Nullable Object other) {
       return other instanceof Stage stage
           && stage.plan == plan

@@ -62,7 +62,9 @@ class GraphsTest {
   private @Nullable Rig rig;
 
   private Rig open(int streams, int graphs) {
-    return rig = open(device, streams, graphs);
+    var opened = open(device, streams, graphs);
+    rig = opened;
+    return opened;
   }
 
   private Rig open(Device on, int streams, int graphs) {
