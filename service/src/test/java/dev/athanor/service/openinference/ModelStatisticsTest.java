@@ -12,6 +12,7 @@ class ModelStatisticsTest {
 
   private static Result result(int company, double kernelMicros) {
     return new Result(
+        "fake:0",
         List.of(new Result.Step("silu", "silu_f32", kernelMicros)),
         Map.of(),
         new Result.Timing(1, 2, kernelMicros, 3, 10 + kernelMicros),

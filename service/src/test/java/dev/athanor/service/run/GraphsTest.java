@@ -73,7 +73,7 @@ class GraphsTest {
         new Planner(on.capability(), TuningCache.open(folder.resolve("tuning.json"))),
         streams,
         16,
-        new TensorSettings(1 << 28, 100, Duration.ofHours(1), Duration.ofMinutes(1)),
+        new TensorSettings(1 << 28, 100, Duration.ofHours(1), 0, Duration.ofMinutes(1)),
         graphs);
   }
 
