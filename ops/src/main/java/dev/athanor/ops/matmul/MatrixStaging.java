@@ -33,7 +33,7 @@ public record MatrixStaging(
     int threads)
     implements Staging {
 
-  private static final int LEAST_COPY = 4;
+  static final int LEAST_COPY = 4;
 
   /**
    * What one thread moves at once.

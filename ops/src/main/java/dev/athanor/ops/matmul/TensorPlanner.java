@@ -101,11 +101,13 @@ final class TensorPlanner {
             + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
     int sums = tile.warpM() * tile.warpN() / 32;
     int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
-    int bytes = isFp8(problem) ? fragments : 0; // on their way into fragments
-    if (sums + fragments + bytes + 2 * pieces > REGISTERS) {
+    int access = Math.min(variant.a().access(), variant.b().access());
+    // single bytes that no asynchronous copy can bring
+    int loose = isFp8(problem) && access < MatrixStaging.LEAST_COPY ? fragments : 0;
+    if (sums + fragments + loose + 2 * pieces > REGISTERS) {
       return Optional.of(
           "rows aligned to %d bytes come in so many pieces that its registers would not suffice"
-              .formatted(Math.min(variant.a().access(), variant.b().access())));
+              .formatted(access));
     }
     if (blocks(problem, tile) > Integer.MAX_VALUE) {
       return Optional.of(
