@@ -21,6 +21,8 @@ import java.net.URLConnection;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.TreeSet;
+import javax.net.ssl.X509ExtendedKeyManager;
+import javax.net.ssl.X509ExtendedTrustManager;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
 
@@ -102,13 +104,17 @@ class ArchitectureTest {
 
   /**
    * No request makes the service connect to anything. Tokens have an issuer, whose keys are
-   * Spring's to fetch, and the load generator is a client.
+   * Spring's to fetch, and the load generator is a client. Java's key managers are shown sockets.
    */
   @Test
   void onlyTheLoadGeneratorConnects() {
     noClasses()
         .that()
         .resideOutsideOfPackage("dev.athanor.service.load..")
+        .and()
+        .areNotAssignableTo(X509ExtendedKeyManager.class)
+        .and()
+        .areNotAssignableTo(X509ExtendedTrustManager.class)
         .should()
         .dependOnClassesThat(
             resideInAnyPackage("java.net.http", "org.springframework.web.client")
