@@ -122,7 +122,7 @@ class ResidentTensorsTest {
 
   @Test
   void soItDoesWhereTensorsMoveToTheHostAndBack() throws Exception {
-    var small = new FakeDevice(0, TYPE.bytes() * SLOTS / 2);
+    var small = new FakeDevice(0, TYPE.bytes() * SLOTS);
     everyReadSeesOneVersionWhole(small, TYPE.bytes() * SLOTS);
     assertThat(small.hostMemoriesEver()).as("tensors that were moved").isPositive();
     assertThat(small.openHostMemories()).isZero();

@@ -104,7 +104,7 @@ record Resources(
         && tensorBytes == before.tensorBytes
         && device == before.device
         && heap <= before.heap + (16L << 20)
-        && direct <= before.direct + (8L << 20)
+        && direct <= before.direct + (24L << 20) // 128 KiB of each connection, kept for the next
         && files <= before.files + 8
         && threads <= before.threads + 16
         && mappings <= before.mappings + 200;
