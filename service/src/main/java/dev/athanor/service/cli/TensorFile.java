@@ -2,6 +2,7 @@ package dev.athanor.service.cli;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Npy;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
@@ -25,7 +26,7 @@ final class TensorFile {
    */
   static HostTensor read(Path file) throws IOException {
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
-      return Npy.read(in, Integer.MAX_VALUE, file.toString());
+      return Npy.open(ByteSource.of(in), Integer.MAX_VALUE, file.toString()).toTensor();
     }
   }
 

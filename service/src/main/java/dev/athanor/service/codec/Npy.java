@@ -17,7 +17,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
-import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -44,19 +43,13 @@ public final class Npy {
   private Npy() {}
 
   /**
-   * Reads a file.
+   * Reads the header of a file, after whose elements nothing may follow.
    *
    * @param limit how many bytes of data there may be
    * @param field what the errors call the tensor
-   * @throws Failure with {@code invalid-tensor} or {@code unsupported-dtype}
+   * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype} or {@code too-large}
    */
-  public static HostTensor read(InputStream in, long limit, String field) throws IOException {
-    return read(in, limit, field, _ -> {});
-  }
-
-  /** Reads a file; {@code announced} is given the type before any data is read. */
-  public static HostTensor read(
-      InputStream in, long limit, String field, Consumer<TensorType> announced) throws IOException {
+  public static Elements open(ByteSource in, long limit, String field) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
       throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
@@ -79,13 +72,11 @@ public final class Npy {
       throw invalid(field, "the npy file ends within its header");
     }
     var header = Header.parse(new String(text, StandardCharsets.UTF_8), field);
-    announced.accept(header.stored());
-    // Raw bytes first: bool is checked after, and byte order does not concern single bytes.
-    var tensor = Tensors.read(header.stored(), in, limit, field);
-    if (header.bigEndian) {
-      swap(tensor.data(), header.dtype.bytes());
-    }
-    return header.fortranOrder ? transposed(tensor) : tensor;
+    var type = header.type();
+    Tensors.checkSize(type, limit, field);
+    return header.fortranOrder
+        ? Elements.of(type, () -> transposed(header, in, limit, field))
+        : Elements.of(type, in, header.bigEndian, limit, field);
   }
 
   /**
@@ -138,10 +129,8 @@ public final class Npy {
 
   private record Header(DType dtype, boolean bigEndian, boolean fortranOrder, List<Long> shape) {
 
-    /** The type of the elements as they lie in the file. */
-    TensorType stored() {
-      var type = new TensorType(dtype, new Shape(shape));
-      return fortranOrder ? new TensorType(dtype, new Shape(shape.reversed())) : type;
+    TensorType type() {
+      return new TensorType(dtype, new Shape(shape));
     }
 
     /** Reads the literal of a Python dictionary with just the three keys of the format. */
@@ -218,21 +207,16 @@ public final class Npy {
     }
   }
 
-  private static void swap(MemorySegment data, int width) {
-    var bytes = (byte[]) data.heapBase().orElseThrow();
-    for (int at = 0; at < bytes.length; at += width) {
-      for (int i = 0, j = width - 1; i < j; i++, j--) {
-        byte swapped = bytes[at + i];
-        bytes[at + i] = bytes[at + j];
-        bytes[at + j] = swapped;
-      }
+  /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
+  private static HostTensor transposed(Header header, InputStream in, long limit, String field)
+      throws IOException {
+    var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
+    var stored = Tensors.read(reversed, in, limit, field);
+    if (header.bigEndian) {
+      Elements.swap(stored.data(), header.dtype.bytes());
     }
-  }
-
-  /** The tensor with its dimensions in reverse, row-major again. */
-  private static HostTensor transposed(HostTensor stored) {
-    var extents = stored.type().shape().extents().reversed();
-    var type = new TensorType(stored.type().dtype(), new Shape(extents));
+    var type = header.type();
+    var extents = header.shape;
     var result = HostTensor.zeros(type);
     int width = type.dtype().bytes();
     int rank = extents.size();

@@ -24,7 +24,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
@@ -118,22 +117,19 @@ public final class Safetensors {
   }
 
   /**
-   * Reads a file of one tensor, whose name does not matter.
+   * Reads the header of a file of one tensor, whose name does not matter.
    *
-   * @param announced is given the type before any data is read
-   * @throws Failure as {@link #open} and {@link #read()} do, or when there is not one tensor
+   * @throws Failure as {@link #open} does, or with {@code invalid-tensor} when there is not one
+   *     tensor
    */
-  public static HostTensor readOne(
-      InputStream in, long limit, String field, Consumer<TensorType> announced) throws IOException {
-    var file = open(in, limit, field);
-    if (file.types.size() != 1) {
+  public static Elements openOne(ByteSource in, long limit, String field) throws IOException {
+    var types = open(in, limit, field).types;
+    if (types.size() != 1) {
       throw invalid(
           field,
-          "the safetensors file has %d tensors; here it must have one"
-              .formatted(file.types.size()));
+          "the safetensors file has %d tensors; here it must have one".formatted(types.size()));
     }
-    file.types.values().forEach(announced);
-    return file.read().values().iterator().next();
+    return Elements.of(types.values().iterator().next(), in, limit, field);
   }
 
   /** A tensor in the header, whose data are the bytes from {@code begin} to before {@code end}. */

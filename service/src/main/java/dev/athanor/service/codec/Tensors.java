@@ -102,7 +102,7 @@ public final class Tensors {
       throws IOException {
     var tensor = readNext(type, in, limit, field);
     if (in.read() >= 0) {
-      throw invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
+      throw tooMany(type, field);
     }
     return tensor;
   }
@@ -114,18 +114,12 @@ public final class Tensors {
    */
   public static HostTensor readNext(TensorType type, InputStream in, long limit, String field)
       throws IOException {
+    checkSize(type, limit, field);
     long bytes = type.bytes();
-    if (bytes > limit) {
-      throw new Failure.Refused(
-          Code.TOO_LARGE,
-          field,
-          "%s takes %d bytes; %d are the most".formatted(type, bytes, limit));
-    }
     var sink = new ByteSink(bytes, bytes, () -> {});
     while (sink.size() < bytes) {
       if (sink.read(in) < 0) {
-        throw invalid(
-            field, "%s takes %d bytes of data, got %d".formatted(type, bytes, sink.size()));
+        throw wrongSize(type, sink.size(), field);
       }
     }
     return checked(type, sink.toSegment(), field);
@@ -139,21 +133,53 @@ public final class Tensors {
    */
   public static HostTensor checked(TensorType type, MemorySegment data, String field) {
     if (data.byteSize() != type.bytes()) {
-      throw invalid(
-          field,
-          "%s takes %d bytes of data, got %d".formatted(type, type.bytes(), data.byteSize()));
+      throw wrongSize(type, data.byteSize(), field);
     }
+    checkElements(type, data, 0, field);
+    return new HostTensor(type, data);
+  }
+
+  /**
+   * Checks the elements in a part of a tensor.
+   *
+   * @param from which byte of the tensor the part begins with
+   * @throws Failure with {@code invalid-tensor} when a bool is neither 0 nor 1
+   */
+  static void checkElements(TensorType type, MemorySegment part, long from, String field) {
     if (type.dtype() == DType.BOOL) {
-      for (long i = 0; i < data.byteSize(); i++) {
-        byte value = data.get(ValueLayout.JAVA_BYTE, i);
+      for (long i = 0; i < part.byteSize(); i++) {
+        byte value = part.get(ValueLayout.JAVA_BYTE, i);
         if (value != 0 && value != 1) {
           throw invalid(
               field,
-              "byte %d of a bool tensor is %d; it must be 0 or 1".formatted(i, value & 0xFF));
+              "byte %d of a bool tensor is %d; it must be 0 or 1"
+                  .formatted(from + i, value & 0xFF));
         }
       }
     }
-    return new HostTensor(type, data);
+  }
+
+  /**
+   * Checks that a tensor is not too large.
+   *
+   * @throws Failure with {@code too-large}
+   */
+  static void checkSize(TensorType type, long limit, String field) {
+    if (type.bytes() > limit) {
+      throw new Failure.Refused(
+          Code.TOO_LARGE,
+          field,
+          "%s takes %d bytes; %d are the most".formatted(type, type.bytes(), limit));
+    }
+  }
+
+  /** The refusal of data that are too few, or of which it is known how many there are. */
+  public static Failure wrongSize(TensorType type, long got, String field) {
+    return invalid(field, "%s takes %d bytes of data, got %d".formatted(type, type.bytes(), got));
+  }
+
+  static Failure tooMany(TensorType type, String field) {
+    return invalid(field, "%s takes %d bytes of data, got more".formatted(type, type.bytes()));
   }
 
   /**

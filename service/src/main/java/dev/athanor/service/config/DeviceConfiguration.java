@@ -144,7 +144,7 @@ class DeviceConfiguration {
       places.add(
           new Place(
               device,
-              new DeviceMemory(places.size(), device, health),
+              new DeviceMemory(places.size(), device, health, properties.run()),
               new Planner(device.capability(), tuned),
               new KernelCache(device, ofDevice::kernelLoad),
               ofDevice,

@@ -21,6 +21,9 @@ import dev.athanor.api.v1.Replacement;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorsGrpc;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.Digested;
+import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -36,13 +39,7 @@ import dev.athanor.service.tensor.TensorStore;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.security.DigestInputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 import org.springframework.grpc.server.service.GrpcService;
 
 /** Resident tensors. */
@@ -101,7 +98,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     }
   }
 
-  private TensorInfo replace(Replacement replaced, TensorType type, InputStream upload, Terms terms)
+  private TensorInfo replace(Replacement replaced, TensorType type, ByteSource upload, Terms terms)
       throws IOException {
     var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
     if (!present.equals(type)) {
@@ -110,23 +107,21 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
           "header",
           "the tensor is %s, the header says %s; they must be equal".formatted(present, type));
     }
-    var contents = Tensors.read(type, upload, settings.maxTensorBytes(), "chunk");
     return transfers.replace(
         replaced.getHandle(),
-        contents,
+        Elements.of(type, upload, settings.maxTensorBytes(), "chunk"),
         version -> !replaced.hasVersion() || replaced.getVersion() == version,
         terms);
   }
 
-  private TensorInfo create(PutHeader header, TensorType type, InputStream upload, Terms terms)
+  private TensorInfo create(PutHeader header, TensorType type, ByteSource upload, Terms terms)
       throws IOException {
     var asked = header.getCreate();
     var options = options(asked);
     if (!asked.hasIdempotencyKey()) {
       return create(type, options, upload, terms);
     }
-    var digest = sha256();
-    var digested = new DigestInputStream(upload, digest);
+    var digested = new Digested(upload);
     var handle =
         keys.once(
             terms.tenant(),
@@ -135,15 +130,15 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
             () -> {
               try {
                 var created = create(type, options, digested, terms);
-                return new Creation(created.handle(), fingerprint(header, digest));
+                return new Creation(created.handle(), fingerprint(header, digested));
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }
             },
             () -> {
               try {
-                digested.transferTo(OutputStream.nullOutputStream());
-                return fingerprint(header, digest);
+                digested.drain();
+                return fingerprint(header, digested);
               } catch (IOException e) {
                 throw new UncheckedIOException(e);
               }
@@ -152,17 +147,11 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   /** The share of the quota is taken before the elements are read. */
-  private TensorInfo create(TensorType type, TensorOptions options, InputStream upload, Terms terms)
+  private TensorInfo create(TensorType type, TensorOptions options, ByteSource upload, Terms terms)
       throws IOException {
-    // not a resource of a try: it belongs to the tensor in the end
-    var charge = store.of(terms.tenant()).charge(type.bytes());
-    try {
-      var contents = Tensors.read(type, upload, settings.maxTensorBytes(), "chunk");
-      return transfers.create(contents, charge, options, terms);
-    } catch (IOException | RuntimeException | Error e) {
-      charge.close();
-      throw e;
-    }
+    var elements = Elements.of(type, upload, settings.maxTensorBytes(), "chunk");
+    return transfers.create(
+        elements, store.of(terms.tenant()).charge(type.bytes()), options, terms);
   }
 
   private static TensorOptions options(NewTensor asked) {
@@ -191,16 +180,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return java.time.Duration.ofSeconds(lease.getSeconds());
   }
 
-  private static String fingerprint(PutHeader header, MessageDigest digest) {
-    return header + "#" + HexFormat.of().formatHex(digest.digest());
-  }
-
-  private static MessageDigest sha256() {
-    try {
-      return MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
-    }
+  private static String fingerprint(PutHeader header, Digested upload) {
+    return header + "#" + upload.sha256();
   }
 
   // -- Get

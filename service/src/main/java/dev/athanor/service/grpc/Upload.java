@@ -3,13 +3,14 @@ package dev.athanor.service.grpc;
 import com.google.protobuf.ByteString;
 import dev.athanor.api.v1.PutHeader;
 import dev.athanor.api.v1.PutRequest;
+import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.failure.Pace;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
-import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * A header and then bytes that a client streams. The next message is asked for once the one before
  * was read, so that the client can be no faster than its reader.
  */
-final class Upload extends InputStream implements StreamObserver<PutRequest> {
+final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
@@ -79,13 +80,12 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
   }
 
   @Override
-  public int read() {
-    var one = new byte[1];
-    return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
+  public int read(byte[] target, int offset, int length) {
+    return read(ByteBuffer.wrap(target, offset, length));
   }
 
   @Override
-  public int read(byte[] target, int offset, int length) {
+  public int read(ByteBuffer target) {
     if (at == chunk.size()) {
       var message = ended ? null : next();
       if (message == null) {
@@ -95,8 +95,8 @@ final class Upload extends InputStream implements StreamObserver<PutRequest> {
       chunk = checked(message);
       at = 0;
     }
-    int count = Math.min(length, chunk.size() - at);
-    chunk.substring(at, at + count).copyTo(target, offset);
+    int count = Math.min(target.remaining(), chunk.size() - at);
+    chunk.substring(at, at + count).copyTo(target);
     at += count;
     return count;
   }

@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
@@ -8,12 +9,13 @@ import dev.athanor.service.failure.Pace;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
+import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.EOFException;
-import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
@@ -179,7 +181,7 @@ final class Requests {
    *
    * @throws Failure.Refused with {@code too-large} or {@code unsupported-media-type}
    */
-  static InputStream body(HttpServletRequest request, long limit) throws IOException {
+  static ByteSource body(HttpServletRequest request, long limit) throws IOException {
     var encoding = encoding(request);
     if (!encoding.equals("identity")) {
       throw new Failure.Refused(
@@ -223,7 +225,7 @@ final class Requests {
     return given.isBlank() ? "identity" : given.toLowerCase(Locale.ROOT);
   }
 
-  private static InputStream packed(HttpServletRequest request, long limit) throws IOException {
+  private static ByteSource packed(HttpServletRequest request, long limit) throws IOException {
     if (request.getContentLengthLong() > limit) {
       throw tooLarge(limit, request.getContentLengthLong() + " bytes");
     }
@@ -235,29 +237,37 @@ final class Requests {
         Code.TOO_LARGE, "the body has %s; %d bytes are the most".formatted(got, limit));
   }
 
-  private static class Limited extends FilterInputStream {
+  private static class Limited extends ByteSource {
+    private final InputStream in;
     private final long limit;
     private final Pace pace = new Pace(Connections.silence());
     private long left;
 
     Limited(InputStream in, long limit) {
-      super(in);
+      this.in = in;
       this.limit = limit;
       left = limit;
     }
 
     @Override
-    public int read() throws IOException {
+    public int read(byte[] target, int offset, int length) throws IOException {
       long began = System.nanoTime();
-      int b = super.read();
-      count(b < 0 ? 0 : 1, began);
-      return b;
+      int n = in.read(target, offset, length);
+      count(Math.max(n, 0), began);
+      return n;
     }
 
     @Override
-    public int read(byte[] target, int offset, int length) throws IOException {
+    public int read(ByteBuffer target) throws IOException {
+      if (!(in instanceof ServletInputStream container)) {
+        return super.read(target);
+      }
       long began = System.nanoTime();
-      int n = super.read(target, offset, length);
+      int start = target.position();
+      int end = target.limit();
+      int n = container.read(target);
+      // which leaves what was read between position and limit
+      target.limit(end).position(start + Math.max(n, 0));
       count(Math.max(n, 0), began);
       return n;
     }
@@ -275,6 +285,16 @@ final class Requests {
       }
     }
 
+    /** Which the unpacking asks, to find out whether another part follows. */
+    @Override
+    public int available() throws IOException {
+      return in.available();
+    }
+
+    InputStream in() {
+      return in;
+    }
+
     @Override
     public void close() {
       // The container owns the stream; what is left of it is the container's to discard.
@@ -285,12 +305,6 @@ final class Requests {
 
     Unpacked(InflaterInputStream in, long limit) {
       super(in, limit);
-    }
-
-    @Override
-    public int read() throws IOException {
-      var one = new byte[1];
-      return read(one, 0, 1) < 0 ? -1 : one[0] & 0xFF;
     }
 
     @Override
@@ -306,7 +320,7 @@ final class Requests {
     @Override
     public void close() {
       try {
-        in.close();
+        in().close();
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }

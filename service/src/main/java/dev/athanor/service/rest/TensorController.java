@@ -2,6 +2,9 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.Digested;
+import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.codec.Safetensors;
@@ -22,14 +25,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.OutputStream;
 import java.io.UncheckedIOException;
-import java.security.DigestInputStream;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
-import java.util.HexFormat;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpStatus;
 import org.springframework.web.bind.annotation.DeleteMapping;
@@ -48,11 +47,6 @@ import tools.jackson.core.JsonToken;
 /** Resident tensors but for reading their contents, which is {@link TensorDataController}'s. */
 @RestController
 class TensorController {
-
-  /** What a npy file has at most besides the elements. */
-  private static final long NPY_HEADER = (1 << 16) + 12;
-
-  private static final long SAFETENSORS_HEADER = Long.BYTES + (long) Safetensors.MAX_HEADER;
 
   private static final Media[] CONTENTS = {
     Media.JSON, Media.NPY, Media.SAFETENSORS, Media.OCTET_STREAM
@@ -113,50 +107,47 @@ class TensorController {
     return store.of(Requests.tenant(request));
   }
 
+  /** The share of the quota is taken once the size is known, before the elements are read. */
   private TensorInfo create(
-      HttpServletRequest request, Media media, InputStream body, TensorOptions options, Terms terms)
+      HttpServletRequest request, Media media, ByteSource body, TensorOptions options, Terms terms)
       throws IOException {
-    long announced = request.getContentLengthLong();
     var declared = media == Media.OCTET_STREAM ? declared(request) : null;
-    if (declared != null && announced >= 0 && announced != declared.bytes()) {
-      throw new Failure.Refused(
-          Code.INVALID_TENSOR,
-          "body",
-          "%s takes %d bytes of data, got %d".formatted(declared, declared.bytes(), announced));
-    }
-    long atLeast =
-        switch (media) {
-          case OCTET_STREAM -> declared == null ? 0 : declared.bytes();
-          case NPY -> Math.max(announced - NPY_HEADER, 0);
-          case SAFETENSORS -> Math.max(announced - SAFETENSORS_HEADER, 0);
-          case JSON -> 0; // its length says little of the tensor's
-        };
     // not a resource of a try: it belongs to the tensor in the end
-    var charge = store.of(terms.tenant()).charge(atLeast);
-    long limit = settings.maxBodyBytes();
-    HostTensor tensor;
+    var charge = store.of(terms.tenant()).charge(0);
+    Elements elements;
     try {
-      tensor =
-          switch (media) {
-            case JSON -> json(body);
-            case NPY -> Npy.read(body, limit, "body", type -> charge.resize(type.bytes()));
-            case SAFETENSORS ->
-                Safetensors.readOne(body, limit, "body", type -> charge.resize(type.bytes()));
-            case OCTET_STREAM -> octets(declared, body);
-          };
-      charge.resize(tensor.type().bytes());
+      elements = elements(request, media, declared, body);
+      charge.resize(elements.type().bytes());
     } catch (IOException | RuntimeException | Error e) {
       charge.close();
       throw e;
     }
-    return transfers.create(tensor, charge, options, terms);
+    return transfers.create(elements, charge, options, terms);
   }
 
-  private HostTensor octets(@Nullable TensorType declared, InputStream body) throws IOException {
-    if (declared == null) {
-      throw new IllegalArgumentException("a type is needed");
+  /**
+   * The elements in a body.
+   *
+   * @param type what a body has that does not say it itself
+   */
+  private Elements elements(
+      HttpServletRequest request, Media media, @Nullable TensorType type, ByteSource body)
+      throws IOException {
+    long limit = settings.maxBodyBytes();
+    return switch (media) {
+      case JSON -> Elements.of(json(body));
+      case NPY -> Npy.open(body, limit, "body");
+      case SAFETENSORS -> Safetensors.openOne(body, limit, "body");
+      case OCTET_STREAM -> octets(Objects.requireNonNull(type), request, body);
+    };
+  }
+
+  private Elements octets(TensorType type, HttpServletRequest request, ByteSource body) {
+    long announced = request.getContentLengthLong();
+    if (announced >= 0 && announced != type.bytes()) {
+      throw Tensors.wrongSize(type, announced, "body");
     }
-    return Tensors.read(declared, body, settings.maxBodyBytes(), "body");
+    return Elements.of(type, body, settings.maxBodyBytes(), "body");
   }
 
   private static TensorType declared(HttpServletRequest request) {
@@ -186,8 +177,7 @@ class TensorController {
   private TensorInfo createOnce(
       String key, HttpServletRequest request, Media media, TensorOptions options, Terms terms)
       throws IOException {
-    var digest = sha256();
-    var body = new DigestInputStream(Requests.body(request, settings.maxBodyBytes()), digest);
+    var body = new Digested(Requests.body(request, settings.maxBodyBytes()));
     var created = new TensorInfo[1];
     try {
       var handle =
@@ -201,15 +191,15 @@ class TensorController {
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
-                return new Creation(created[0].handle(), fingerprint(request, media, digest));
+                return new Creation(created[0].handle(), fingerprint(request, media, body));
               },
               () -> {
                 try {
-                  body.transferTo(OutputStream.nullOutputStream());
+                  body.drain();
                 } catch (IOException e) {
                   throw new UncheckedIOException(e);
                 }
-                return fingerprint(request, media, digest);
+                return fingerprint(request, media, body);
               });
       return created[0] == null ? store.of(terms.tenant()).describe(handle) : created[0];
     } catch (UncheckedIOException e) {
@@ -217,16 +207,8 @@ class TensorController {
     }
   }
 
-  private static String fingerprint(HttpServletRequest request, Media media, MessageDigest digest) {
-    return media + "?" + request.getQueryString() + "#" + HexFormat.of().formatHex(digest.digest());
-  }
-
-  private static MessageDigest sha256() {
-    try {
-      return MessageDigest.getInstance("SHA-256");
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
-    }
+  private static String fingerprint(HttpServletRequest request, Media media, Digested body) {
+    return media + "?" + request.getQueryString() + "#" + body.sha256();
   }
 
   @GetMapping("/tensors")
@@ -329,15 +311,8 @@ class TensorController {
     var terms = Requests.terms(request);
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
-    long limit = settings.maxBodyBytes();
-    var body = Requests.body(request, limit);
-    var contents =
-        switch (media) {
-          case JSON -> json(body);
-          case NPY -> Npy.read(body, limit, "body");
-          case SAFETENSORS -> Safetensors.readOne(body, limit, "body", _ -> {});
-          case OCTET_STREAM -> octets(type, body);
-        };
+    var body = Requests.body(request, settings.maxBodyBytes());
+    var contents = elements(request, media, type, body);
     var ifMatch = request.getHeader("If-Match");
     var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);

@@ -26,12 +26,6 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class TensorDataController {
 
-  /**
-   * How much is copied from the device at a time; a multiple of every element's size. More would
-   * not stay in the processor's cache until it is sent.
-   */
-  private static final int PIECE = 1 << 20;
-
   /** What a tensor is called in a file of its own. */
   private static final String IN_SAFETENSORS = "tensor";
 
@@ -102,16 +96,16 @@ class TensorDataController {
     try {
       var range = ByteRange.of(whole ? null : request.getHeader("Range"), size);
       var part = range.orElse(new ByteRange(0, size - 1));
-      var pieces = new Pieces(reader, part.first(), part.length());
-      var first = pieces.next();
-      headers(response, info, Media.OCTET_STREAM);
-      response.setContentLengthLong(part.length());
-      if (range.isPresent()) {
-        response.setStatus(HttpServletResponse.SC_PARTIAL_CONTENT);
-        response.setHeader(
-            "Content-Range", "bytes %d-%d/%d".formatted(part.first(), part.last(), size));
+      try (var pieces = new Pieces(reader, part.first(), part.length())) {
+        headers(response, info, Media.OCTET_STREAM);
+        response.setContentLengthLong(part.length());
+        if (range.isPresent()) {
+          response.setStatus(HttpServletResponse.SC_PARTIAL_CONTENT);
+          response.setHeader(
+              "Content-Range", "bytes %d-%d/%d".formatted(part.first(), part.last(), size));
+        }
+        pieces.write(response);
       }
-      pieces.writeAll(first, response);
     } catch (Failure.Refused e) {
       if (e.code() == Code.RANGE_NOT_SATISFIABLE) {
         response.setHeader("Content-Range", "bytes */" + size);
@@ -124,12 +118,12 @@ class TensorDataController {
       Transfers.Reader reader, TensorInfo info, Media media, HttpServletResponse response)
       throws IOException {
     var header = header(info.type(), media);
-    var pieces = new Pieces(reader, 0, info.type().bytes());
-    var first = pieces.next();
-    headers(response, info, media);
-    response.setContentLengthLong(header.length + info.type().bytes());
-    response.getOutputStream().write(header);
-    pieces.writeAll(first, response);
+    try (var pieces = new Pieces(reader, 0, info.type().bytes())) {
+      headers(response, info, media);
+      response.setContentLengthLong(header.length + info.type().bytes());
+      response.getOutputStream().write(header);
+      pieces.write(response);
+    }
   }
 
   private static void json(Transfers.Reader reader, TensorInfo info, HttpServletResponse response)
@@ -141,28 +135,27 @@ class TensorDataController {
           "%s is stored in blocks, which no list of numbers can say; application/octet-stream has it"
               .formatted(info.type().dtype().text()));
     }
-    var pieces = new Pieces(reader, 0, info.type().bytes());
-    var piece = pieces.next();
-    headers(response, info, Media.JSON);
-    // closed at the end only: an answer that breaks off must not look complete
-    var out = Json.write(response.getOutputStream());
-    out.writeStartObject();
-    TensorWriter.writeType(out, info.type());
-    out.writeName("data");
-    out.writeStartArray();
-    while (piece.byteSize() > 0) {
-      TensorWriter.writeElements(out, info.type().dtype(), piece);
-      piece = pieces.next();
+    try (var pieces = new Pieces(reader, 0, info.type().bytes())) {
+      headers(response, info, Media.JSON);
+      // closed at the end only: an answer that breaks off must not look complete
+      var out = Json.write(response.getOutputStream());
+      out.writeStartObject();
+      TensorWriter.writeType(out, info.type());
+      out.writeName("data");
+      out.writeStartArray();
+      do {
+        TensorWriter.writeElements(out, info.type().dtype(), pieces.current());
+      } while (pieces.next());
+      out.writeEndArray();
+      out.writeEndObject();
+      out.close();
     }
-    out.writeEndArray();
-    out.writeEndObject();
-    out.close();
   }
 
-  /** A part of a tensor, piece by piece, all of them through one array. */
-  private static final class Pieces {
+  /** A part of a tensor, piece by piece, of which the first is there from the beginning. */
+  private static final class Pieces implements AutoCloseable {
     private final Transfers.Reader reader;
-    private final byte[] array;
+    private Transfers.Piece piece;
     private long at;
     private long left;
 
@@ -170,27 +163,43 @@ class TensorDataController {
       this.reader = reader;
       this.at = at;
       left = length;
-      array = new byte[(int) Math.min(length, PIECE)];
+      piece = read();
     }
 
-    /** The next piece, which the one after it overwrites; empty at the end. */
-    MemorySegment next() {
-      var piece = MemorySegment.ofArray(array).asSlice(0, Math.min(left, PIECE));
-      if (piece.byteSize() > 0) {
-        reader.read(at, piece);
-        at += piece.byteSize();
-        left -= piece.byteSize();
-        if (left == 0) {
-          reader.close(); // a client that is slow to take the rest holds nothing
-        }
+    private Transfers.Piece read() {
+      var got = reader.readPiece(at, left);
+      at += got.bytes().byteSize();
+      left -= got.bytes().byteSize();
+      if (left == 0) {
+        reader.close(); // a client that is slow to take the rest holds nothing
       }
-      return piece;
+      return got;
     }
 
-    void writeAll(MemorySegment first, HttpServletResponse response) throws IOException {
-      for (var piece = first; piece.byteSize() > 0; piece = next()) {
-        response.getOutputStream().write(array, 0, (int) piece.byteSize());
+    /** The bytes of this piece, until the next is there. */
+    MemorySegment current() {
+      return piece.bytes();
+    }
+
+    /** Goes on to the next piece; false at the end. */
+    boolean next() {
+      if (left == 0) {
+        return false;
       }
+      piece.close();
+      piece = read();
+      return true;
+    }
+
+    void write(HttpServletResponse response) throws IOException {
+      do {
+        response.getOutputStream().write(current().asByteBuffer());
+      } while (next());
+    }
+
+    @Override
+    public void close() {
+      piece.close();
     }
   }
 

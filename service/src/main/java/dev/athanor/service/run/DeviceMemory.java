@@ -21,6 +21,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   private final int number;
   private final Device device;
   private final DeviceHealth health;
+  private final Staging staging;
   private final Stream stream;
   private final ReentrantLock oneAtATime = new ReentrantLock();
   private volatile LongConsumer makeRoom = _ -> {};
@@ -30,11 +31,13 @@ public final class DeviceMemory implements Home, AutoCloseable {
    * The memory of a device.
    *
    * @param number of the device in {@code health}
+   * @param settings how much host memory is kept for tensors on their way
    */
-  public DeviceMemory(int number, Device device, DeviceHealth health) {
+  public DeviceMemory(int number, Device device, DeviceHealth health, RunSettings settings) {
     this.number = number;
     this.device = device;
     this.health = health;
+    staging = new Staging(device, settings.stagingBytes().toBytes());
     stream = device.openStream();
   }
 
@@ -91,6 +94,28 @@ public final class DeviceMemory implements Home, AutoCloseable {
    */
   Buffer spare(long bytes) {
     return device.allocate(bytes);
+  }
+
+  /**
+   * Allocates memory of the host that the device reaches itself.
+   *
+   * @throws DeviceException.OutOfMemory when there is none
+   */
+  HostMemory allocateHost(long bytes) {
+    return device.allocateHost(bytes);
+  }
+
+  /**
+   * A piece of host memory for the next of some bytes that go to the device or come from it.
+   *
+   * @throws dev.athanor.service.failure.Failure when there is no host memory, or the device is lost
+   */
+  Staging.Piece stage(long bytes) {
+    try {
+      return staging.take(bytes);
+    } catch (DeviceException e) {
+      throw health.explain(number, e);
+    }
   }
 
   /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
@@ -172,6 +197,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
 
   @Override
   public void close() {
+    staging.close();
     stream.close();
   }
 }

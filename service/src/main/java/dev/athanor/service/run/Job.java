@@ -23,6 +23,11 @@ interface Job extends AutoCloseable {
   /** The host memory that it holds while it waits, in bytes. */
   long hostBytes();
 
+  /** Whether it goes on with something of which a part is done. */
+  default boolean goesOn() {
+    return false;
+  }
+
   /** With which others it can share a launch. */
   default Optional<Ticket.Batch> batch() {
     return Optional.empty();

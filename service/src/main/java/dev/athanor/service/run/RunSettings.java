@@ -17,6 +17,8 @@ import org.springframework.util.unit.DataSize;
  * @param queue how many jobs may wait for a stream
  * @param queueTime how much work may wait for a stream, in estimated time on the device
  * @param queueBytes how much host memory the jobs that wait may hold
+ * @param stagingBytes how much host memory each device keeps for tensors on their way to it and
+ *     from it; what is under way beyond that goes in smaller pieces
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept
@@ -36,6 +38,7 @@ public record RunSettings(
     @Min(1) @Max(10_000) @DefaultValue("256") int queue,
     @NotNull @DefaultValue("10s") Duration queueTime,
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
+    @NotNull @DefaultValue("64MB") DataSize stagingBytes,
     @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int plans,
     @Min(0) @Max(1024) @Nullable Integer graphs,

@@ -176,6 +176,7 @@ public final class StreamPool implements AutoCloseable {
         Math.max(job.cost(), 1),
         job.hostBytes(),
         job.device(),
+        job.goesOn(),
         job.batch().orElse(null));
   }
 

@@ -1,8 +1,7 @@
 package dev.athanor.service.run;
 
-import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
-import dev.athanor.ops.HostTensor;
+import dev.athanor.service.codec.Elements;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
@@ -11,10 +10,9 @@ import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import java.util.function.LongPredicate;
-import org.jspecify.annotations.Nullable;
 
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
@@ -41,131 +39,96 @@ public final class Transfers {
   }
 
   /**
-   * Makes a tensor resident.
+   * Makes a tensor resident. Its elements go up as they come.
    *
    * @param charge its share of the quota, of the right size; given back when this fails
+   * @throws IOException when they cannot be read
    */
-  public TensorInfo create(HostTensor tensor, Charge charge, TensorOptions options, Terms terms) {
+  public TensorInfo create(Elements elements, Charge charge, TensorOptions options, Terms terms)
+      throws IOException {
+    var type = elements.type();
     Place place;
     try {
-      place = placement.ofTensor(terms.tenant(), tensor.type().bytes(), options.device());
+      place = placement.ofTensor(terms.tenant(), type.bytes(), options.device());
     } catch (RuntimeException e) {
       charge.close();
       throw e;
     }
-    var job = new Create(tensor, charge, options, place.memory());
-    streams.run(job, terms);
-    return Objects.requireNonNull(job.info);
-  }
-
-  private static final class Create implements Job {
-    private final HostTensor tensor;
-    private final Charge charge;
-    private final TensorOptions options;
-    private final DeviceMemory memory;
-    private @Nullable Buffer buffer;
-    private @Nullable TensorInfo info;
-
-    Create(HostTensor tensor, Charge charge, TensorOptions options, DeviceMemory memory) {
-      this.tensor = tensor;
-      this.charge = charge;
-      this.options = options;
-      this.memory = memory;
-    }
-
-    @Override
-    public int device() {
-      return memory.number();
-    }
-
-    @Override
-    public Object kind() {
-      return Direction.UPLOAD;
-    }
-
-    @Override
-    public long cost() {
-      return Transfers.cost(hostBytes());
-    }
-
-    @Override
-    public long hostBytes() {
-      return tensor.type().bytes();
-    }
-
-    @Override
-    public void run(Stream stream) {
-      var allocated = memory.allocate(tensor.type().bytes());
-      buffer = allocated;
-      stream.upload(tensor.data(), allocated, 0);
-      stream.synchronize();
-    }
-
-    @Override
-    public void commit(Stream stream) {
-      info = charge.add(tensor.type(), memory, Objects.requireNonNull(buffer), options);
-    }
-
-    @Override
-    public void close() {
-      if (info == null) {
-        charge.close();
-        if (buffer != null) {
-          memory.free(buffer);
-        }
-      }
-    }
+    return bring(
+        elements, new Incoming.New(place.memory(), type, charge, options), () -> {}, terms);
   }
 
   /**
-   * Replaces the contents of a tensor.
+   * Replaces the contents of a tensor, once all of them have come.
    *
    * @param matches whether the version is one that may be replaced
    * @throws Failure.Refused with {@code version-mismatch} when it may not, or {@code
    *     shape-mismatch} when the new contents have another type
+   * @throws IOException when they cannot be read
    */
-  public TensorInfo replace(
-      String handle, HostTensor contents, LongPredicate matches, Terms terms) {
+  public TensorInfo replace(String handle, Elements contents, LongPredicate matches, Terms terms)
+      throws IOException {
     var pin = store.of(terms.tenant()).pin(handle, "handle");
-    var job = new Replace(pin, contents);
-    try {
-      if (!pin.type().equals(contents.type())) {
-        throw new Failure.Refused(
-            Code.SHAPE_MISMATCH,
-            "the tensor is %s, the new contents are %s; they must be equal"
-                .formatted(pin.type(), contents.type()));
-      }
-      pin.lock(Access.WRITE, terms.deadline());
-      if (!matches.test(pin.version())) {
-        throw new Failure.Refused(
-            Code.VERSION_MISMATCH,
-            "If-Match",
-            "the tensor is at version %d, which If-Match does not name; read it again"
-                .formatted(pin.version()));
-      }
-    } catch (RuntimeException e) {
-      job.close();
-      throw e;
+    if (!pin.type().equals(contents.type())) {
+      pin.close();
+      throw new Failure.Refused(
+          Code.SHAPE_MISMATCH,
+          "the tensor is %s, the new contents are %s; they must be equal"
+              .formatted(pin.type(), contents.type()));
     }
-    streams.run(job, terms);
-    return Objects.requireNonNull(job.info);
+    var memory = placement.at(pin.home()).memory();
+    return bring(
+        contents,
+        new Incoming.Replacing(memory, pin),
+        () -> {
+          pin.lock(Access.WRITE, terms.deadline());
+          if (!matches.test(pin.version())) {
+            throw new Failure.Refused(
+                Code.VERSION_MISMATCH,
+                "If-Match",
+                "the tensor is at version %d, which If-Match does not name; read it again"
+                    .formatted(pin.version()));
+          }
+        },
+        terms);
   }
 
-  /** Writes in the commit, so that a call that is too late changes nothing. */
-  private static final class Replace implements Job {
-    private final Pin pin;
-    private final HostTensor contents;
-    private boolean touched;
-    private @Nullable TensorInfo info;
-
-    Replace(Pin pin, HostTensor contents) {
-      this.pin = pin;
-      this.contents = contents;
+  /** Has the elements go up; {@code beforeLast} is done when the last have come. */
+  private TensorInfo bring(Elements elements, Incoming incoming, Runnable beforeLast, Terms terms)
+      throws IOException {
+    try (incoming) {
+      while (elements.left() > 0) {
+        long at = elements.at();
+        var piece = incoming.memory().stage(elements.left());
+        MemorySegment filled;
+        try {
+          filled = elements.read(piece.segment());
+          if (elements.left() == 0) {
+            beforeLast.run();
+          }
+        } catch (IOException | RuntimeException | Error e) {
+          piece.close();
+          throw e;
+        }
+        var job = new Bring(incoming.hold(), piece, filled, at, elements.left() == 0);
+        streams.run(job, terms);
+      }
+      return incoming.info();
     }
+  }
 
+  /**
+   * Brings a piece to the device.
+   *
+   * @param filled what the client has sent
+   * @param at where in the tensor it begins, in bytes
+   */
+  private record Bring(
+      Incoming incoming, Staging.Piece piece, MemorySegment filled, long at, boolean isLast)
+      implements Job {
     @Override
     public int device() {
-      return pin.home().number();
+      return incoming.memory().number();
     }
 
     @Override
@@ -180,28 +143,31 @@ public final class Transfers {
 
     @Override
     public long hostBytes() {
-      return contents.type().bytes();
+      return filled.byteSize();
+    }
+
+    @Override
+    public boolean goesOn() {
+      return at > 0;
     }
 
     @Override
     public void run(Stream stream) {
-      // nothing that could be taken back
+      incoming.take(stream, filled, at, isLast);
+      stream.synchronize();
     }
 
     @Override
     public void commit(Stream stream) {
-      touched = true;
-      stream.upload(contents.data(), pin.tensor().buffer(), 0);
-      stream.synchronize();
-      info = pin.written();
+      if (isLast) {
+        incoming.finish(stream, filled, at);
+      }
     }
 
     @Override
     public void close() {
-      if (touched && info == null) {
-        pin.written(); // nobody knows what a copy that failed has left there
-      }
-      pin.close();
+      piece.close();
+      incoming.close();
     }
   }
 
@@ -215,6 +181,7 @@ public final class Transfers {
     private final Pin pin;
     private final TensorInfo info;
     private final Terms terms;
+    private boolean begun;
 
     private Reader(Pin pin, Terms terms) {
       this.pin = pin;
@@ -234,22 +201,38 @@ public final class Transfers {
      *     reader was opened
      */
     public MemorySegment read(long offset, int length) {
-      return read(offset, MemorySegment.ofArray(new byte[length]));
+      return read(offset, MemorySegment.ofArray(new byte[length]), () -> {});
     }
 
     /**
-     * Reads as many bytes as {@code target} has, which belongs to the read until this returns, and
-     * for good when it fails.
+     * Reads as many bytes as there are, up to a length, and as it suits the device to hand over at
+     * once. They are the caller's until it closes them.
      *
-     * @return the target
      * @throws Failure.Refused as for {@link #read(long, int)}
      */
-    public MemorySegment read(long offset, MemorySegment target) {
-      // a pin of its own: the read may outlive its client
-      var job = new Read(pin.again(), offset, target);
+    public Piece readPiece(long offset, long length) {
+      var staged = placement.at(pin.home()).memory().stage(length);
+      var target = staged.segment().asSlice(0, Math.min(length, staged.segment().byteSize()));
+      return new Piece(read(offset, target, staged::close), staged);
+    }
+
+    /**
+     * Reads as many bytes as {@code target} has.
+     *
+     * @param giveUp what to do with the target when this fails, once no work uses it any more
+     */
+    private MemorySegment read(long offset, MemorySegment target, Runnable giveUp) {
+      Pin held;
       try {
-        job.pin.lock(Access.READ, terms.deadline());
-        if (job.pin.version() != info.version()) {
+        held = pin.again(); // a pin of its own: the read may outlive its client
+      } catch (RuntimeException e) {
+        giveUp.run();
+        throw e;
+      }
+      var job = new Read(held, offset, target, begun, giveUp);
+      try {
+        held.lock(Access.READ, terms.deadline());
+        if (held.version() != info.version()) {
           throw new Failure.Refused(
               Code.VERSION_MISMATCH,
               "the tensor was written while it was being read; read it again");
@@ -259,7 +242,8 @@ public final class Transfers {
         throw e;
       }
       streams.run(job, terms);
-      return job.target;
+      begun = true;
+      return target;
     }
 
     @Override
@@ -268,7 +252,42 @@ public final class Transfers {
     }
   }
 
-  private record Read(Pin pin, long offset, MemorySegment target) implements Job {
+  /** Some bytes of a tensor, in memory that goes to others when this is closed. */
+  public static final class Piece implements AutoCloseable {
+    private final MemorySegment bytes;
+    private final Staging.Piece staged;
+
+    private Piece(MemorySegment bytes, Staging.Piece staged) {
+      this.bytes = bytes;
+      this.staged = staged;
+    }
+
+    public MemorySegment bytes() {
+      return bytes;
+    }
+
+    @Override
+    public void close() {
+      staged.close();
+    }
+  }
+
+  private static final class Read implements Job {
+    private final Pin pin;
+    private final long offset;
+    private final MemorySegment target;
+    private final boolean goesOn;
+    private final Runnable giveUp;
+    private boolean isRead;
+
+    Read(Pin pin, long offset, MemorySegment target, boolean goesOn, Runnable giveUp) {
+      this.pin = pin;
+      this.offset = offset;
+      this.target = target;
+      this.goesOn = goesOn;
+      this.giveUp = giveUp;
+    }
+
     @Override
     public int device() {
       return pin.home().number();
@@ -290,14 +309,28 @@ public final class Transfers {
     }
 
     @Override
+    public boolean goesOn() {
+      return goesOn;
+    }
+
+    @Override
     public void run(Stream stream) {
       stream.download(pin.tensor().buffer(), offset, target);
       stream.synchronize();
     }
 
+    /** Somebody waits for it, who has the target now. */
+    @Override
+    public void commit(Stream stream) {
+      isRead = true;
+    }
+
     @Override
     public void close() {
       pin.close();
+      if (!isRead) {
+        giveUp.run();
+      }
     }
   }
 }

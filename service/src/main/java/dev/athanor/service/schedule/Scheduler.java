@@ -25,7 +25,8 @@ import java.util.TreeSet;
  * <ul>
  *   <li><b>Admission.</b> A ticket is refused when the service is draining, its device is gone, its
  *       deadline would pass first by the estimate, or the queue is full. A ticket that finds a
- *       stream idle is started at once and needs no room.
+ *       stream idle is started at once and needs no room, and one that goes on with what was begun
+ *       is refused neither for want of room nor when the service is draining.
  *   <li><b>Order.</b> A lower band first; every ticket rises by one band per {@link Policy#age}. In
  *       a band, deficit round robin between tenants; among a tenant's own, earliest deadline first,
  *       where a ticket without one is due when it has aged through all bands.
@@ -49,7 +50,7 @@ public final class Scheduler {
     SERVING,
     /** Serves as before, but says that it is not ready, until the grace is over. */
     LEAVING,
-    /** Takes nothing in; finishes what is there until patience ends, then fails it. */
+    /** Takes nothing new in; finishes what is there until patience ends, then fails it. */
     REFUSING,
     /** Nothing is left. */
     DRAINED
@@ -254,7 +255,7 @@ public final class Scheduler {
   }
 
   private void submit(Ticket ticket) {
-    if (phase.compareTo(Phase.REFUSING) >= 0) {
+    if (phase == Phase.DRAINED || (phase == Phase.REFUSING && !ticket.goesOn())) {
       refuse(ticket, Reason.DRAINING, seconds(untilDrained()));
       return;
     }
@@ -270,7 +271,7 @@ public final class Scheduler {
       return;
     }
     var idle = devices.idle(ticket.device(), now);
-    if (idle.isEmpty() && !waiting.fits(entry)) {
+    if (idle.isEmpty() && !ticket.goesOn() && !waiting.fits(entry)) {
       long room = devices.delay(waiting.excess(entry), now);
       refuse(ticket, Reason.QUEUE_FULL, seconds(room));
       return;

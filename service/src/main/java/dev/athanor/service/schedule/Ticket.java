@@ -17,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param hostBytes the host memory that it holds while it waits
  * @param device the only device on which it can run, since its tensors lie there; {@link #ANY}
  *     where all will do
+ * @param goesOn whether it goes on with something of which a part is done, and so is refused
+ *     neither for want of room nor because the service is about to end
  * @param batch with whom it can be run as one launch; null if only alone
  */
 public record Ticket(
@@ -28,6 +30,7 @@ public record Ticket(
     long cost,
     long hostBytes,
     int device,
+    boolean goesOn,
     @Nullable Batch batch) {
 
   /** The band in the middle. */

@@ -7,6 +7,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
+import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Npy;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
@@ -70,7 +71,7 @@ class EmulateCommandTest {
 
   private HostTensor read(String name) throws IOException {
     try (var in = Files.newInputStream(folder.resolve(name))) {
-      return Npy.read(in, 1 << 20, name);
+      return Npy.open(ByteSource.of(in), 1 << 20, name).toTensor();
     }
   }
 

@@ -83,7 +83,10 @@ class TensorJsonTest {
     var file = new ByteArrayOutputStream();
     file.write(Npy.header(tensor.type()).orElseThrow());
     file.write((byte[]) tensor.data().heapBase().orElseThrow());
-    assertSame(Npy.read(new ByteArrayInputStream(file.toByteArray()), LIMIT, "body"), tensor);
+    assertSame(
+        Npy.open(ByteSource.of(new ByteArrayInputStream(file.toByteArray())), LIMIT, "body")
+            .toTensor(),
+        tensor);
   }
 
   @Test

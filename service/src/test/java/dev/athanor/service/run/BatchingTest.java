@@ -85,8 +85,7 @@ class BatchingTest {
   }
 
   private String resident(HostTensor tensor) {
-    var charge = rig.store.of(Tenant.LOCAL).charge(tensor.type().bytes());
-    return transfers.create(tensor, charge, TensorOptions.NONE, terms()).handle();
+    return rig.create(tensor, TensorOptions.NONE, terms()).handle();
   }
 
   /** Runs all at once behind a stream that is busy. */

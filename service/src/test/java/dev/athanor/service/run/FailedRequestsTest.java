@@ -312,15 +312,15 @@ class FailedRequestsTest {
         new Wrong(
             "replacement's type",
             Code.SHAPE_MISMATCH,
-            (s, terms) -> s.rig.transfers.replace(s.square, one, _ -> true, terms)),
+            (s, terms) -> s.rig.replace(s.square, one, _ -> true, terms)),
         new Wrong(
             "replacement's version",
             Code.VERSION_MISMATCH,
-            (s, terms) -> s.rig.transfers.replace(s.y, one, _ -> false, terms)),
+            (s, terms) -> s.rig.replace(s.y, one, _ -> false, terms)),
         new Wrong(
             "replacement of another tenant's",
             Code.UNKNOWN_HANDLE,
-            (s, terms) -> s.rig.transfers.replace(s.foreign, one, _ -> true, terms)),
+            (s, terms) -> s.rig.replace(s.foreign, one, _ -> true, terms)),
         new Wrong(
             "reading what expired",
             Code.EXPIRED_HANDLE,
@@ -363,7 +363,7 @@ class FailedRequestsTest {
             t)),
     PIPELINE((s, t) -> s.rig.runner.run(pipeline(s, Map.of("c", KEEP, "zeros", into(s.y)), t))),
     CREATION((s, t) -> s.rig.create(others(), TensorOptions.NONE, t)),
-    REPLACEMENT((s, t) -> s.rig.transfers.replace(s.y, others(), _ -> true, t)),
+    REPLACEMENT((s, t) -> s.rig.replace(s.y, others(), _ -> true, t)),
     READING((s, t) -> {
       try (var reader = s.rig.transfers.open(s.y, t)) {
         reader.read(0, 8);

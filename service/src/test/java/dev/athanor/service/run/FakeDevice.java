@@ -15,6 +15,8 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -40,8 +42,8 @@ public final class FakeDevice implements Device {
 
   private final String id;
   private final long memory;
-  private final AtomicInteger hostMemories = new AtomicInteger();
-  private final AtomicInteger everSaved = new AtomicInteger();
+  private final Collection<Long> openHostMemories = new ConcurrentLinkedQueue<>();
+  private final Collection<Long> hostMemoriesEver = new ConcurrentLinkedQueue<>();
   private final AtomicLong used = new AtomicLong();
   private final AtomicLong nextAddress = new AtomicLong(256);
   private final Set<FakeBuffer> open = ConcurrentHashMap.newKeySet();
@@ -215,19 +217,24 @@ public final class FakeDevice implements Device {
 
   @Override
   public HostMemory allocateHost(long bytes) {
-    hostMemories.incrementAndGet();
-    everSaved.incrementAndGet();
-    return HostMemory.pageable(bytes, _ -> hostMemories.decrementAndGet());
+    hostMemoriesEver.add(bytes);
+    openHostMemories.add(bytes);
+    return HostMemory.pageable(bytes, _ -> openHostMemories.remove(bytes));
   }
 
   /** How many allocations of host memory are open. */
   public int openHostMemories() {
-    return hostMemories.get();
+    return openHostMemories.size();
   }
 
-  /** How many there ever were. */
-  public int hostMemoriesEver() {
-    return everSaved.get();
+  /** How many of them have a size. */
+  public int openHostMemories(long bytes) {
+    return Collections.frequency(openHostMemories, bytes);
+  }
+
+  /** How many of a size there ever were. */
+  public int hostMemoriesEver(long bytes) {
+    return Collections.frequency(hostMemoriesEver, bytes);
   }
 
   @Override

@@ -117,14 +117,14 @@ class ResidentTensorsTest {
   @Test
   void everyReadSeesOneVersionWhole() throws Exception {
     everyReadSeesOneVersionWhole(device, 0);
-    assertThat(device.hostMemoriesEver()).isZero();
+    assertThat(device.hostMemoriesEver(TYPE.bytes())).isZero();
   }
 
   @Test
   void soItDoesWhereTensorsMoveToTheHostAndBack() throws Exception {
     var small = new FakeDevice(0, TYPE.bytes() * SLOTS);
     everyReadSeesOneVersionWhole(small, TYPE.bytes() * SLOTS);
-    assertThat(small.hostMemoriesEver()).as("tensors that were moved").isPositive();
+    assertThat(small.hostMemoriesEver(TYPE.bytes())).as("tensors that were moved").isPositive();
     assertThat(small.openHostMemories()).isZero();
     assertThat(small.wasFreedDirty()).isFalse();
   }
@@ -269,8 +269,7 @@ class ResidentTensorsTest {
       long before = known(slot);
       long stamp = stamps.incrementAndGet();
       var info =
-          rig.transfers.replace(
-              slot.handle, all(stamp), version -> !guarded || version == before, terms);
+          rig.replace(slot.handle, all(stamp), version -> !guarded || version == before, terms);
       if (guarded) {
         assertThat(info.version()).isEqualTo(before + 1);
       }

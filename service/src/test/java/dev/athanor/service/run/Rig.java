@@ -5,6 +5,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.TestClock;
+import dev.athanor.service.codec.Elements;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
 import dev.athanor.service.tensor.Handles;
@@ -14,9 +15,12 @@ import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.trace.TracerProvider;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.springframework.util.unit.DataSize;
 
@@ -77,7 +81,7 @@ final class Rig implements AutoCloseable {
       all.add(
           new Place(
               device,
-              new DeviceMemory(all.size(), device, health),
+              new DeviceMemory(all.size(), device, health, settings),
               planner,
               new KernelCache(device),
               new Metrics(
@@ -104,6 +108,7 @@ final class Rig implements AutoCloseable {
         queue,
         Duration.ofMinutes(10),
         DataSize.ofMegabytes(64),
+        DataSize.ofMegabytes(2),
         batchInvariant,
         100,
         graphs,
@@ -122,7 +127,20 @@ final class Rig implements AutoCloseable {
   /** Makes a tensor resident. */
   TensorInfo create(HostTensor tensor, TensorOptions options, Terms terms) {
     var charge = store.of(terms.tenant()).charge(tensor.type().bytes());
-    return transfers.create(tensor, charge, options, terms);
+    try {
+      return transfers.create(Elements.of(tensor), charge, options, terms);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Replaces the contents of a tensor. */
+  TensorInfo replace(String handle, HostTensor contents, LongPredicate matches, Terms terms) {
+    try {
+      return transfers.replace(handle, Elements.of(contents), matches, terms);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   @Override

@@ -91,9 +91,9 @@ class SpillTest {
       assertThat(rig.store.bytes(rig.memory)).isEqualTo(2 * TYPE.bytes());
       assertThat(rig.store.count(rig.memory)).isEqualTo(3);
       assertThat(read(rig, one)).isEqualTo(1);
-      assertThat(device.hostMemoriesEver()).as("the first is still there").isEqualTo(1);
+      assertThat(device.hostMemoriesEver(TYPE.bytes())).as("the first is still there").isEqualTo(1);
       assertThat(read(rig, two)).isEqualTo(2);
-      assertThat(device.hostMemoriesEver()).as("the third made room").isEqualTo(2);
+      assertThat(device.hostMemoriesEver(TYPE.bytes())).as("the third made room").isEqualTo(2);
       assertThat(tensors(rig).describe(two).version()).isEqualTo(1);
       deleteAll(rig);
       assertThat(device.openBuffers()).isZero();
@@ -160,9 +160,9 @@ class SpillTest {
       var two = create(rig, 2);
       create(rig, 3);
       create(rig, 4);
-      assertThat(device.openHostMemories()).isEqualTo(2);
+      assertThat(device.openHostMemories(TYPE.bytes())).isEqualTo(2);
       tensors(rig).delete(one);
-      assertThat(device.openHostMemories()).isEqualTo(1);
+      assertThat(device.openHostMemories(TYPE.bytes())).isEqualTo(1);
       var expires = tensors(rig).describe(two).expiresAt();
       assertThat(expires)
           .as("to be moved is no use")
@@ -181,7 +181,7 @@ class SpillTest {
       var two = create(rig, 2);
       device.failWith(new DeviceException.KernelFault("copy", List.of("by the test")));
       assertThatThrownBy(() -> create(rig, 3)).isInstanceOf(Failure.OutOfDeviceMemory.class);
-      assertThat(device.openHostMemories()).isZero();
+      assertThat(device.openHostMemories(TYPE.bytes())).isZero();
       assertThat(read(rig, one) + read(rig, two)).isEqualTo(3);
       create(rig, 3);
       device.failWith(new DeviceException.KernelFault("copy", List.of("by the test")));

@@ -43,6 +43,7 @@ class StreamPoolTest {
             4,
             Duration.ofMinutes(1),
             DataSize.ofKilobytes(1),
+            DataSize.ofMegabytes(1),
             true,
             1,
             0,

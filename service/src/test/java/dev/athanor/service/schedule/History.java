@@ -141,6 +141,7 @@ final class History {
         number(named.getOrDefault("cost", "100")),
         number(named.getOrDefault("bytes", "0")),
         Integer.parseInt(named.getOrDefault("device", "-1")),
+        named.containsKey("goes"),
         batch.length < 2 ? null : new Ticket.Batch(batch[0], number(batch[1])));
   }
 

@@ -113,7 +113,7 @@ final class Model {
     if (event instanceof Event.StreamReady(int device, int stream) && !lost[device]) {
       stream(device, stream).idle = true;
     }
-    boolean hardEnd = !wasDrained && (endNow || now >= plus(refuseAt(), policy.patience()));
+    boolean hardEnd = !wasDrained && (endNow || now >= endAt());
 
     var decisions = scheduler.on(nanos, event);
     for (var decision : decisions) {
@@ -297,7 +297,8 @@ final class Model {
 
   /** Why a ticket that comes now must be refused; null if it must not. */
   private @Nullable Reason refusal(Ticket ticket) {
-    if (drained || now >= refuseAt()) {
+    long refused = ticket.goesOn() ? endAt() : refuseAt();
+    if (drained || now >= refused) {
       return Reason.DRAINING;
     }
     if (unreachable(ticket)) {
@@ -311,7 +312,7 @@ final class Model {
         queue.size() < policy.queue().tickets()
             && cost(queue) + ticket.cost() <= policy.queue().cost().toNanos()
             && bytes(queue) + ticket.hostBytes() <= policy.queue().hostBytes();
-    return fits || idle(ticket) ? null : Reason.QUEUE_FULL;
+    return fits || ticket.goesOn() || idle(ticket) ? null : Reason.QUEUE_FULL;
   }
 
   /** Those whose deadline has just passed are out of a newcomer's way. */
@@ -387,9 +388,10 @@ final class Model {
     var queue = queued().toList();
     var load = scheduler.load();
     assertThat(load).isEqualTo(new Scheduler.Load(queue.size(), cost(queue), bytes(queue), busy()));
-    assertThat(load.tickets()).isLessThanOrEqualTo(policy.queue().tickets());
-    assertThat(load.cost()).isLessThanOrEqualTo(policy.queue().cost().toNanos());
-    assertThat(load.hostBytes()).isLessThanOrEqualTo(policy.queue().hostBytes());
+    var fresh = queue.stream().filter(item -> !item.ticket.goesOn()).toList();
+    assertThat(fresh.size()).isLessThanOrEqualTo(policy.queue().tickets());
+    assertThat(cost(fresh)).isLessThanOrEqualTo(policy.queue().cost().toNanos());
+    assertThat(bytes(fresh)).isLessThanOrEqualTo(policy.queue().hostBytes());
     assertThat(open).as("past its deadline").allMatch(item -> item.ticket.deadline() >= now);
     assertThat(queued()).as("without a device").noneMatch(item -> unreachable(item.ticket));
     present()
@@ -403,7 +405,7 @@ final class Model {
     long change =
         switch (phase()) {
           case LEAVING -> refuseAt();
-          case REFUSING -> plus(refuseAt(), policy.patience());
+          case REFUSING -> endAt();
           case SERVING, DRAINED -> Ticket.NEVER;
         };
     assertThat(scheduler.wake())
@@ -421,6 +423,10 @@ final class Model {
 
   private long refuseAt() {
     return plus(leftAt, policy.grace());
+  }
+
+  private long endAt() {
+    return plus(refuseAt(), policy.patience());
   }
 
   private static long plus(long moment, Duration more) {

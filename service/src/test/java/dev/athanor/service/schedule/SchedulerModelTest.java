@@ -164,6 +164,7 @@ class SchedulerModelTest {
           cost,
           between(0, 40),
           random.nextBoolean() ? Ticket.ANY : random.nextInt(streams.length),
+          random.nextInt(6) == 0,
           random.nextInt(3) == 0 ? null : new Ticket.Batch(between(1, 2), between(1, 6)));
     }
 
@@ -272,7 +273,7 @@ class SchedulerModelTest {
   private static Ticket ticketOf(int tenant, long id, int mostCost, Random random) {
     int cost = tenant % 2 == 1 ? mostCost : 1 + random.nextInt(mostCost);
     var batch = tenant % 2 == 1 ? new Ticket.Batch("k", 1) : null;
-    return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, Ticket.ANY, batch);
+    return new Ticket(id, "" + tenant, 1, Ticket.NEVER, id, cost, 0, Ticket.ANY, false, batch);
   }
 
   /**
@@ -330,6 +331,7 @@ class SchedulerModelTest {
                         1 + random.nextInt(100),
                         0,
                         Ticket.ANY,
+                        false,
                         null))));
         for (var decision : decisions) {
           switch (decision) {

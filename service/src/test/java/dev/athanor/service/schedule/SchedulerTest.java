@@ -110,6 +110,16 @@ class SchedulerTest {
             0   submit 5 bytes=30           | refuse queue-full retry=5
             """),
         arguments(
+            "what goes on with something that was begun needs no room, but takes it",
+            """
+            policy tickets=1 bytes=100
+            0   submit 1 bytes=60          | admit
+            0   submit 2 bytes=60 goes=on  | admit delay=100
+            0   submit 3 bytes=1           | refuse queue-full retry=1
+            0   submit 4 deadline=99 goes=on  | refuse deadline-exceeded
+            is  tickets=2 bytes=120
+            """),
+        arguments(
             "what cannot be done in time is refused, what just can is not",
             """
             policy
@@ -585,9 +595,13 @@ class SchedulerTest {
             7s   finished 0/0 7s             | done 1
             7s   ready 0/0                   | start 0/0: 2
             8s   submit 4                    | refuse draining retry=2
-            10s  finished 0/0 3s             | done 2; drained
+            8s   submit 5 cost=1s work=up goes=on | admit delay=2000000000
+            10s  finished 0/0 3s             | done 2
+            10s  ready 0/0                   | start 0/0: 5
+            11s  finished 0/0 1s             | done 5; drained
             is   ready=false phase=DRAINED wake=never
-            11s  submit 5                    | refuse draining retry=1
+            11s  submit 6 goes=on            | refuse draining retry=1
+            11s  submit 7                    | refuse draining retry=1
             11s  tick                        |
             11s  drain                       |
             11s  ready 0/0                   |
@@ -690,7 +704,7 @@ class SchedulerTest {
   @Test
   void impossibleEventsLeaveNoTrace() {
     var scheduler = new Scheduler(Policy.DEFAULT, 1, 1);
-    var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, Ticket.ANY, null);
+    var ticket = new Ticket(1, "a", Ticket.MIDDLE, 1000, "op", 10, 0, Ticket.ANY, false, null);
     scheduler.on(0, new Event.Submit(ticket));
     assertThatThrownBy(() -> scheduler.on(2000, new Event.Faulted(0, 0)))
         .isInstanceOf(IllegalStateException.class);
