@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.ptx.Modifier.Space;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 final class Allocation implements Buffer, Memory {
 
   private final GlobalMemory memory;
-  private final Arena arena;
+  private final HostBlocks.Block block;
   private final MemorySegment segment;
   private final long address;
   private final String name;
@@ -19,22 +18,23 @@ final class Allocation implements Buffer, Memory {
   private volatile boolean closed;
 
   /**
+   * @param block its first bytes are the buffer's
    * @param name what messages call it
    * @param sanitized whether it is kept in mind which bytes somebody has written
    */
   Allocation(
       GlobalMemory memory,
-      Arena arena,
-      MemorySegment segment,
+      HostBlocks.Block block,
+      long bytes,
       long address,
       String name,
       boolean sanitized) {
     this.name = name;
     this.memory = memory;
-    this.arena = arena;
-    this.segment = segment;
+    this.block = block;
+    this.segment = block.segment().asSlice(0, bytes);
     this.address = address;
-    this.bytes = segment.byteSize();
+    this.bytes = bytes;
     this.defined = sanitized ? new DefinedBytes(bytes) : null;
   }
 
@@ -74,9 +74,9 @@ final class Allocation implements Buffer, Memory {
     return closed;
   }
 
-  /** Gives the bytes back to the host. */
-  void free() {
-    arena.close();
+  /** Where its bytes lie. */
+  HostBlocks.Block block() {
+    return block;
   }
 
   @Override

@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Report;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
@@ -30,11 +29,15 @@ final class GlobalMemory {
   /** How many closed buffers are remembered for the sake of messages. */
   private static final int REMEMBERED = 4096;
 
+  /** How many bytes of closed buffers are kept for new ones. */
+  private static final long KEPT = 64 << 20;
+
   private final long limit;
   private final boolean sanitized;
   private final TreeMap<Long, Allocation> open = new TreeMap<>();
   private final ArrayDeque<Allocation> closed = new ArrayDeque<>();
   private final List<Allocation> unfreed = new ArrayList<>();
+  private final HostBlocks blocks;
   private long used;
   private long nextAddress = FIRST_ADDRESS;
   private int users;
@@ -46,6 +49,8 @@ final class GlobalMemory {
   GlobalMemory(long limit, boolean sanitized) {
     this.limit = limit;
     this.sanitized = sanitized;
+    // the sanitizer had better meet memory that is gone than memory that is another's
+    blocks = new HostBlocks(sanitized ? 0 : KEPT);
   }
 
   /** A new buffer, filled with values that show when they are used. */
@@ -59,23 +64,20 @@ final class GlobalMemory {
    * @param name what messages call it
    */
   Allocation allocate(long bytes, String name) {
-    var arena = Arena.ofShared();
     Allocation allocation;
     synchronized (this) {
       if (bytes > limit - used) {
-        arena.close();
         throw new DeviceException.OutOfMemory(bytes, limit - used);
       }
-      MemorySegment segment;
+      HostBlocks.Block block;
       try {
-        segment = arena.allocate(bytes, ALIGNMENT);
+        block = blocks.take(bytes);
       } catch (OutOfMemoryError e) {
-        arena.close();
         var refused = new DeviceException.OutOfMemory(bytes, limit - used);
         refused.initCause(e);
         throw refused;
       }
-      allocation = new Allocation(this, arena, segment, nextAddress, name, sanitized);
+      allocation = new Allocation(this, block, bytes, nextAddress, name, sanitized);
       nextAddress += Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT + GAP;
       used += bytes;
       open.put(allocation.address(), allocation);
@@ -122,7 +124,7 @@ final class GlobalMemory {
   private void freeUnused() {
     if (users == 0) {
       for (var allocation : unfreed) {
-        allocation.free();
+        blocks.giveBack(allocation.block());
         used -= allocation.bytes();
       }
       unfreed.clear();
@@ -140,6 +142,7 @@ final class GlobalMemory {
   /** Closes all buffers; the memory goes back to the host as soon as nobody uses it. */
   synchronized void close() {
     List.copyOf(open.values()).forEach(Allocation::close);
+    blocks.close();
   }
 
   /** The buffers as they are now. */
