@@ -10,6 +10,9 @@ import java.util.concurrent.TimeUnit;
 /** Messages to a client, sent as fast as it takes them. */
 final class Outflow<T> {
 
+  /** With fewer bytes waiting for the client the next message is made, lest it waits for us. */
+  private static final int AHEAD = 1 << 19;
+
   private final ServerCallStreamObserver<T> call;
   private final Duration idle;
   private final Deadline deadline;
@@ -21,6 +24,7 @@ final class Outflow<T> {
     this.call = call;
     this.idle = idle;
     this.deadline = deadline;
+    call.setOnReadyThreshold(AHEAD);
     call.setOnReadyHandler(this::ready);
   }
 

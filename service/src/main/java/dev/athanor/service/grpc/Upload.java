@@ -19,17 +19,20 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A header and then bytes that a client streams. The next message is asked for once the one before
- * was read, so that the client can be no faster than its reader.
+ * A header and then bytes that a client streams. While a message is read the next may come, and no
+ * more, so that the client can be no faster than its reader, and need not wait for it either.
  */
 final class Upload extends ByteSource implements StreamObserver<PutRequest> {
+
+  /** How many messages are asked for beyond what was read. */
+  private static final int AHEAD = 2;
 
   private final ServerCallStreamObserver<?> call;
   private final Duration idle;
   private final Pace pace;
 
-  /** What has come and was not read: one message, and the end of them. */
-  private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(2);
+  /** What has come and was not read: messages, and the end of them. */
+  private final BlockingQueue<Optional<PutRequest>> arrived = new ArrayBlockingQueue<>(AHEAD + 1);
 
   private Deadline deadline = Deadline.none();
   private ByteString chunk = ByteString.EMPTY;
@@ -71,6 +74,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
    */
   PutHeader header(Deadline within) {
     deadline = within;
+    call.request(AHEAD);
     var first = next();
     if (first == null || !first.hasHeader()) {
       throw new Failure.Refused(
@@ -118,7 +122,6 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
 
   /** The next message; null at the end. */
   private @Nullable PutRequest next() {
-    call.request(1);
     long began = System.nanoTime();
     try {
       long left = deadline.remainingNanos();
@@ -127,6 +130,7 @@ final class Upload extends ByteSource implements StreamObserver<PutRequest> {
         deadline.check();
         throw Outflow.idle("no message came", idle);
       }
+      call.request(1);
       pace.came(message.map(each -> each.getChunk().size()).orElse(0), System.nanoTime() - began);
       return message.orElse(null);
     } catch (InterruptedException e) {

@@ -86,7 +86,7 @@ final class GrpcClient implements AutoCloseable {
 
   Client.Answer put(List<PutRequest> messages) throws IOException, InterruptedException {
     return answer(() -> {
-      var call = TensorsGrpc.newBlockingV2Stub(channel()).put();
+      var call = TensorsGrpc.newBlockingV2Stub(channel()).withOnReadyThreshold(CHUNK).put();
       for (var message : messages) {
         if (!call.write(message)) {
           break; // it was refused, which the read says
