@@ -5,7 +5,6 @@ import static org.hamcrest.Matchers.equalTo;
 
 import dev.athanor.service.TestService;
 import io.restassured.RestAssured;
-import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -34,13 +33,7 @@ class ExamplesTest {
   @LocalServerPort int port;
 
   private RequestSpecification given() {
-    return RestAssured.given()
-        .spec(
-            new RequestSpecBuilder()
-                .setBaseUri("http://127.0.0.1")
-                .setPort(port)
-                .addFilter(new OpenApiFilter())
-                .build());
+    return RestAssured.given().spec(OpenApiFilter.client(port));
   }
 
   private static void collect(@Nullable Object node, String at, Map<String, Map<?, ?>> found) {

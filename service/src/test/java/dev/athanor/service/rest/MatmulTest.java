@@ -10,7 +10,6 @@ import static org.hamcrest.Matchers.startsWith;
 
 import dev.athanor.service.TestService;
 import io.restassured.RestAssured;
-import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -30,13 +29,7 @@ class MatmulTest {
   @LocalServerPort int port;
 
   private RequestSpecification given() {
-    return RestAssured.given()
-        .spec(
-            new RequestSpecBuilder()
-                .setBaseUri("http://127.0.0.1")
-                .setPort(port)
-                .addFilter(new OpenApiFilter())
-                .build());
+    return RestAssured.given().spec(OpenApiFilter.client(port));
   }
 
   private RequestSpecification json(String body) {

@@ -2,11 +2,15 @@ package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.config.EncoderConfig;
+import io.restassured.config.RestAssuredConfig;
 import io.restassured.filter.Filter;
 import io.restassured.filter.FilterContext;
 import io.restassured.response.Response;
 import io.restassured.specification.FilterableRequestSpecification;
 import io.restassured.specification.FilterableResponseSpecification;
+import io.restassured.specification.RequestSpecification;
 import java.net.URI;
 import java.util.Map;
 import java.util.Set;
@@ -19,6 +23,18 @@ final class OpenApiFilter implements Filter {
 
   /** What tests have seen: operation and status. */
   static final Set<String> SEEN = ConcurrentHashMap.newKeySet();
+
+  /** What a client of a service on this machine sends, every answer to which is checked. */
+  static RequestSpecification client(int port) {
+    var encoding =
+        EncoderConfig.encoderConfig().appendDefaultContentCharsetToContentTypeIfUndefined(false);
+    return new RequestSpecBuilder()
+        .setBaseUri("http://127.0.0.1")
+        .setPort(port)
+        .addFilter(new OpenApiFilter())
+        .setConfig(RestAssuredConfig.config().encoderConfig(encoding))
+        .build();
+  }
 
   @Override
   public Response filter(

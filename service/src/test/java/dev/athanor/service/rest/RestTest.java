@@ -8,8 +8,6 @@ import dev.athanor.service.TestService;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
 import io.restassured.builder.RequestSpecBuilder;
-import io.restassured.config.EncoderConfig;
-import io.restassured.config.RestAssuredConfig;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
@@ -44,17 +42,7 @@ abstract class RestTest {
 
   @BeforeEach
   void connect() {
-    spec =
-        new RequestSpecBuilder()
-            .setBaseUri("http://127.0.0.1")
-            .setPort(port)
-            .addFilter(new OpenApiFilter())
-            .setConfig(
-                RestAssuredConfig.config()
-                    .encoderConfig(
-                        EncoderConfig.encoderConfig()
-                            .appendDefaultContentCharsetToContentTypeIfUndefined(false)))
-            .build();
+    spec = OpenApiFilter.client(port);
   }
 
   RequestSpecification given() {

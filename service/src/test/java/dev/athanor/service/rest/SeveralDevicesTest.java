@@ -6,7 +6,6 @@ import static org.hamcrest.Matchers.equalTo;
 
 import dev.athanor.service.TestService;
 import io.restassured.RestAssured;
-import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.specification.RequestSpecification;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.test.context.SpringBootTest;
@@ -22,13 +21,7 @@ class SeveralDevicesTest {
   @LocalServerPort int port;
 
   private RequestSpecification given() {
-    return RestAssured.given()
-        .spec(
-            new RequestSpecBuilder()
-                .setBaseUri("http://127.0.0.1")
-                .setPort(port)
-                .addFilter(new OpenApiFilter())
-                .build());
+    return RestAssured.given().spec(OpenApiFilter.client(port));
   }
 
   private RequestSpecification json(String body) {
