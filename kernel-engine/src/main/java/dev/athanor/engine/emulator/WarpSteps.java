@@ -165,9 +165,7 @@ final class WarpSteps {
         int thread = 32 * warp + lane;
         int other =
             shuffle.source(
-                lane,
-                (int) sources.get(1).bits(thread),
-                (int) sources.get(2).bits(thread));
+                lane, (int) sources.get(1).bits(thread), (int) sources.get(2).bits(thread));
         if (other != Shuffle.NONE && ((together >>> other) & 1) == 0) {
           observer.complain(
               Kind.INACTIVE_LANE,
