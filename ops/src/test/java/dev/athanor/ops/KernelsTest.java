@@ -49,15 +49,23 @@ class KernelsTest {
    */
   private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
 
-  private static final Map<String, Map<String, Kernel>> KERNELS = new ConcurrentHashMap<>();
+  private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
+
+  /** A kernel, the module of it alone, and how that is written. */
+  private record Text(Kernel kernel, Module module, String ptx) {
+    static Text of(Kernel kernel) {
+      var module = Module.of(kernel);
+      return new Text(kernel, module, module.toString());
+    }
+  }
 
   static List<String> ops() {
     return OpsTest.ops();
   }
 
-  /** The kernels of an op by name. */
-  private static Map<String, Kernel> kernels(String op) {
-    return KERNELS.computeIfAbsent(
+  /** The kernels of an op in the order of their names. */
+  private static List<Text> texts(String op) {
+    return TEXTS.computeIfAbsent(
         op,
         _ -> {
           var found = Catalogue.load().find(op).orElseThrow();
@@ -68,20 +76,19 @@ class KernelsTest {
               plan.kernels().forEach(kernel -> kernels.put(kernel.name(), kernel));
             }
           }
-          return kernels;
+          return kernels.values().stream().map(Text::of).toList();
         });
   }
 
   @ParameterizedTest
   @MethodSource("ops")
   void everyKernelKeepsTheRulesAndReadsBackAsItIs(String op) {
-    assertThat(kernels(op)).isNotEmpty();
-    for (var kernel : kernels(op).values()) {
-      var module = Module.of(kernel);
-      assertThat(Verifier.faults(module)).as(kernel.name()).isEmpty();
-      var text = module.toString();
-      assertThat(Parser.parse(text, kernel.name()).toString()).isEqualTo(text);
-      assertThat(module.target()).as("one text for all GPUs").isIn(Target.SM_80, Target.SM_89);
+    assertThat(texts(op)).isNotEmpty();
+    for (var text : texts(op)) {
+      var name = text.kernel.name();
+      assertThat(Verifier.faults(text.module)).as(name).isEmpty();
+      assertThat(Parser.parse(text.ptx, name).toString()).isEqualTo(text.ptx);
+      assertThat(text.module.target()).as("one text for all GPUs").isIn(Target.SM_80, Target.SM_89);
     }
   }
 
@@ -94,27 +101,28 @@ class KernelsTest {
   @ParameterizedTest
   @MethodSource("opsAndAssemblers")
   void everyKernelAssemblesWithoutSpills(String op, Assembler assembler) {
-    var all = List.copyOf(kernels(op).values());
+    var all = texts(op);
     IntStream.range(0, all.size())
         .parallel()
         .forEach(turn -> {
-          var kernel = all.get(turn);
-          var module = Module.of(kernel);
-          boolean known = assembler instanceof Ptxas || module.version().compareTo(OF_JCUDA) <= 0;
+          var text = all.get(turn);
+          boolean known =
+              assembler instanceof Ptxas || text.module.version().compareTo(OF_JCUDA) <= 0;
           // the two assemblers take different kernels for a target, so that together they see more
           if (known
               && (SWEEP || assembler instanceof JCudaAssembler || turn % TARGETS.size() == 0)) {
-            var able = TARGETS.stream().filter(target -> target.runs(module.target())).toList();
+            var able =
+                TARGETS.stream().filter(target -> target.runs(text.module.target())).toList();
             var chosen =
                 SWEEP ? able : List.of(able.get((turn + turn / able.size()) % able.size()));
-            chosen.forEach(target -> assemblesWithoutSpills(assembler, module, kernel, target));
+            chosen.forEach(target -> assemblesWithoutSpills(assembler, text, target));
           }
         });
   }
 
-  private static void assemblesWithoutSpills(
-      Assembler assembler, Module module, Kernel kernel, Target target) {
-    var usage = assembler.assemble(module.toString(), target).of(kernel.name());
+  private static void assemblesWithoutSpills(Assembler assembler, Text text, Target target) {
+    var kernel = text.kernel;
+    var usage = assembler.assemble(text.ptx, target).of(kernel.name());
     assertThat(usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes())
         .as("bytes spilled by %s for %s", kernel.name(), target)
         .isZero();
@@ -138,8 +146,8 @@ class KernelsTest {
   @MethodSource("ops")
   void textsAreWhatTheyWere(String op) throws IOException {
     var lines = new ArrayList<String>();
-    for (var kernel : kernels(op).values()) {
-      lines.add(hash(Module.of(kernel).toString()) + "  " + kernel.name());
+    for (var text : texts(op)) {
+      lines.add(hash(text.ptx) + "  " + text.kernel.name());
     }
     var now = lines.stream().collect(Collectors.joining("\n", "", "\n"));
     var file = HASHES.resolve(op + ".sha256");

@@ -85,6 +85,9 @@ final class CopyClocks {
 
   /** Whether somebody knows of the arrival of copies at an mbarrier. */
   boolean hasArrived(int thread, int run, Clocks clocks, int warp, int lane) {
+    if (arrivals.isEmpty()) { // spares most kernels the look-up, once for each byte
+      return false;
+    }
     for (var arrival : arrivals.getOrDefault(thread, List.of())) {
       if (run - base < arrival.runs && arrival.flight.isOver(clocks, warp, lane, true)) {
         return true;

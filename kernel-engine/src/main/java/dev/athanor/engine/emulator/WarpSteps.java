@@ -159,15 +159,13 @@ final class WarpSteps {
 
     /** Tells of lanes that ask for the value of one that takes no part. */
     private void checkSources(Observer observer, int warp, int together) {
+      var shuffle = Shuffle.of(instruction.modifiers());
       for (int left = together; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
         int thread = 32 * warp + lane;
         int other =
-            Shuffle.source(
-                instruction.modifiers(),
-                lane,
-                (int) sources.get(1).bits(thread),
-                (int) sources.get(2).bits(thread));
+            shuffle.source(
+                lane, (int) sources.get(1).bits(thread), (int) sources.get(2).bits(thread));
         if (other != Shuffle.NONE && ((together >>> other) & 1) == 0) {
           observer.complain(
               Kind.INACTIVE_LANE,

@@ -16,11 +16,12 @@ final class Collectives {
    */
   static void shuffle(WarpFunction.Call call, int[][] sources, int[][] results) {
     var value = sources[0].clone();
+    var shuffle = Shuffle.of(call.modifiers());
     for (int lane = 0; lane < 32; lane++) {
       if (((call.activeLanes() >>> lane) & 1) == 0) {
         continue;
       }
-      int other = Shuffle.source(call.modifiers(), lane, sources[1][lane], sources[2][lane]);
+      int other = shuffle.source(lane, sources[1][lane], sources[2][lane]);
       boolean inRange = other != Shuffle.NONE;
       results[0][lane] = value[inRange ? other & 31 : lane];
       if (results.length > 1) {

@@ -31,6 +31,8 @@ public sealed interface Modifier
     /** To nearest, ties away from zero. */
     RNA;
 
+    private final String word = name().toLowerCase(Locale.ROOT);
+
     /** Whether digits are rounded, and not to an integer. */
     public boolean isOfDigits() {
       return switch (this) {
@@ -41,7 +43,7 @@ public sealed interface Modifier
 
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT);
+      return word;
     }
   }
 
@@ -69,9 +71,11 @@ public sealed interface Modifier
     NUM,
     NAN;
 
+    private final String word = name().toLowerCase(Locale.ROOT);
+
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT);
+      return word;
     }
   }
 
@@ -81,9 +85,11 @@ public sealed interface Modifier
     OR,
     XOR;
 
+    private final String word = name().toLowerCase(Locale.ROOT);
+
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT);
+      return word;
     }
   }
 
@@ -94,9 +100,11 @@ public sealed interface Modifier
     ROW,
     COL;
 
+    private final String word = name().toLowerCase(Locale.ROOT);
+
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT);
+      return word;
     }
   }
 
@@ -112,9 +120,11 @@ public sealed interface Modifier
     LOCAL,
     CONST;
 
+    private final String word = name().toLowerCase(Locale.ROOT).replace("_", "::");
+
     @Override
     public String word() {
-      return name().toLowerCase(Locale.ROOT).replace("_", "::");
+      return word;
     }
 
     public boolean isShared() {

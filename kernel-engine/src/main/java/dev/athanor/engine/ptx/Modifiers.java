@@ -13,7 +13,12 @@ public record Modifiers(List<Modifier> list) {
 
   /** The first modifier of a kind, for instance its {@link Modifier.Rounding}. */
   public <M extends Modifier> Optional<M> find(Class<M> kind) {
-    return list.stream().filter(kind::isInstance).map(kind::cast).findFirst();
+    for (var modifier : list) {
+      if (kind.isInstance(modifier)) {
+        return Optional.of(kind.cast(modifier));
+      }
+    }
+    return Optional.empty();
   }
 
   /** The state space that the instruction names. */
@@ -23,7 +28,12 @@ public record Modifiers(List<Modifier> list) {
   }
 
   public boolean has(String word) {
-    return list.stream().anyMatch(m -> m.word().equals(word));
+    for (var modifier : list) {
+      if (modifier.word().equals(word)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The types as written, outermost first: {@code cvt.rn.f16.f32} answers f16, f32. */
@@ -33,8 +43,12 @@ public record Modifiers(List<Modifier> list) {
 
   /** The operation type, which is the last type written. */
   public Optional<Type> type() {
-    var types = types();
-    return types.isEmpty() ? Optional.empty() : Optional.of(types.getLast());
+    for (int i = list.size() - 1; i >= 0; i--) {
+      if (list.get(i) instanceof Type type) {
+        return Optional.of(type);
+      }
+    }
+    return Optional.empty();
   }
 
   /**

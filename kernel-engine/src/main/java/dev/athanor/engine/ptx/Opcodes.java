@@ -99,10 +99,15 @@ public final class Opcodes {
   public static Match find(String opcode, List<Operand> operands) {
     var words = opcode.split("\\.");
     var rows = BY_MNEMONIC.get(words[0]);
-    if (UNSUPPORTED.matcher(words[0]).matches()) {
+    if (rows == null) {
       throw new IllegalArgumentException(
-          words[0]
-              + " is not supported: textures, surfaces, video instructions and tcgen05 are not");
+          UNSUPPORTED.matcher(words[0]).matches()
+              ? words[0]
+                  + " is not supported: textures, surfaces, video instructions and tcgen05 are not"
+              : "no instruction \"%s\"; the table has %s"
+                  .formatted(
+                      words[0],
+                      BY_MNEMONIC.keySet().stream().sorted().collect(Collectors.joining(", "))));
     }
     var mode = COPY_MODE.matcher(opcode);
     if (mode.find()) {
@@ -117,13 +122,6 @@ public final class Opcodes {
     if (sparse.matches()) {
       throw new IllegalArgumentException(
           sparse.group(1) + ".sp is not supported: no product of a sparse matrix is");
-    }
-    if (rows == null) {
-      throw new IllegalArgumentException(
-          "no instruction \"%s\"; the table has %s"
-              .formatted(
-                  words[0],
-                  BY_MNEMONIC.keySet().stream().sorted().collect(Collectors.joining(", "))));
     }
     var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
     var fitting = new ArrayList<Match>();

@@ -1,9 +1,10 @@
 package dev.athanor.engine.ptx;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** One line of a kernel's body. */
@@ -144,21 +145,31 @@ public sealed interface Statement {
 
     /** The registers that the instruction writes. */
     public List<Operand.Register> writes() {
-      return registers(true).toList();
+      var found = new ArrayList<Operand.Register>();
+      collect(true, found);
+      return Collections.unmodifiableList(found);
     }
 
     /** The registers that the instruction reads, those of addresses and of the guard among them. */
     public List<Operand.Register> reads() {
-      var sources = registers(false);
-      return (guard == null ? sources : Stream.concat(Stream.of(guard.predicate()), sources))
-          .toList();
+      var found = new ArrayList<Operand.Register>();
+      if (guard != null) {
+        found.add(guard.predicate());
+      }
+      collect(false, found);
+      return Collections.unmodifiableList(found);
     }
 
-    private Stream<Operand.Register> registers(boolean results) {
-      return java.util.stream.IntStream.range(0, operands.size())
-          .filter(i -> form.operands().get(i).isResult() == results)
-          .mapToObj(operands::get)
-          .flatMap(Operand::registers);
+    private void collect(boolean results, List<Operand.Register> found) {
+      for (int i = 0; i < operands.size(); i++) {
+        if (form.operands().get(i).isResult() == results) {
+          if (operands.get(i) instanceof Operand.Register register) {
+            found.add(register);
+          } else {
+            operands.get(i).registers().forEach(found::add);
+          }
+        }
+      }
     }
 
     @Override

@@ -53,6 +53,7 @@ public enum Type implements Modifier {
   private final RegisterClass registerClass;
   private final Kind kind;
   private final int bits;
+  private final String word = name().toLowerCase(Locale.ROOT);
 
   Type(RegisterClass registerClass, Kind kind, int bits) {
     this.registerClass = registerClass;
@@ -62,7 +63,7 @@ public enum Type implements Modifier {
 
   @Override
   public String word() {
-    return name().toLowerCase(Locale.ROOT);
+    return word;
   }
 
   /** The class of register that holds a value of this type. */

@@ -27,12 +27,29 @@ class VerifyCommandTest {
   @TempDir Path folder;
 
   private static Run verify(Op op, String... more) {
+    return verify(new Catalogue(List.of(op)), more);
+  }
+
+  private static Run verify(Catalogue catalogue, String... more) {
     var arguments = new String[more.length + 3];
     arguments[0] = "--device";
     arguments[1] = "emulator";
     arguments[2] = "--quick";
     System.arraycopy(more, 0, arguments, 3, more.length);
-    return Run.of(new CommandLine(new VerifyCommand(new Catalogue(List.of(op)))), arguments);
+    return Run.of(new CommandLine(new VerifyCommand(catalogue)), arguments);
+  }
+
+  @Test
+  void whereNoneIsNamedAllOpsAreChecked() {
+    var names = List.of("gelu", "mul", "softmax");
+    var all = Catalogue.load();
+    var json = folder.resolve("x.json");
+    var catalogue =
+        new Catalogue(names.stream().map(name -> all.find(name).orElseThrow()).toList());
+    assertThat(verify(catalogue, "--json", json.toString()).status()).isZero();
+    var variants = new JsonMapper().readTree(json.toFile()).get("variants");
+    assertThat(variants.valueStream().map(v -> v.get("op").stringValue()).distinct())
+        .containsExactlyInAnyOrderElementsOf(names);
   }
 
   @Test
