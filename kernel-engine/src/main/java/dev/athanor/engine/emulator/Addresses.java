@@ -40,6 +40,10 @@ final class Addresses {
   private final int @Nullable [] narrow;
   private final long displacement;
   private @Nullable Allocation last;
+
+  /** The buffers of which the last was one. */
+  private GlobalMemory.@Nullable Snapshot snapshot;
+
   private Memory memory;
 
   /**
@@ -108,7 +112,17 @@ final class Addresses {
     return offsets(lo, hi, bytes, start, small.segment().byteSize() - bytes);
   }
 
+  /** The buffer that was touched last, if it is there still. */
+  private @Nullable Allocation last() {
+    if (snapshot != block.memory) { // of another launch
+      snapshot = block.memory;
+      last = null;
+    }
+    return last;
+  }
+
   private Pattern global(int lo, int hi, int bytes) {
+    var last = last();
     if (last != null) {
       var pattern = offsets(lo, hi, bytes, last.address(), last.bytes() - bytes);
       if (pattern != Pattern.UNSURE) {
@@ -120,7 +134,7 @@ final class Addresses {
     if (found == null || found.equals(last)) {
       return Pattern.UNSURE;
     }
-    last = found;
+    this.last = found;
     memory = found;
     return offsets(lo, hi, bytes, found.address(), found.bytes() - bytes);
   }
@@ -236,7 +250,7 @@ final class Addresses {
   }
 
   private long inBuffer(long address, long bytes) {
-    var allocation = last;
+    var allocation = last();
     if (allocation == null
         || address < allocation.address()
         || address - allocation.address() > allocation.bytes() - bytes) {

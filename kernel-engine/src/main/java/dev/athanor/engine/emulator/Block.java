@@ -40,14 +40,11 @@ final class Block {
 
   final MemorySegment shared;
   final Memory sharedMemory;
-  final Memory parameterMemory;
   final Memory constants;
   final Memory localMemory;
 
   /** The local memory of one thread. */
   final int localBytes;
-
-  final GlobalMemory.Snapshot memory;
 
   /** The blocks that are resident together with this one. */
   final Cluster cluster;
@@ -69,6 +66,11 @@ final class Block {
 
   /** Each four warps. */
   final List<WarpGroup> warpGroups = new ArrayList<>();
+
+  /** What the current launch has. */
+  Memory parameterMemory;
+
+  GlobalMemory.Snapshot memory;
 
   private final Places places;
   private final Dim3 grid;
@@ -179,6 +181,12 @@ final class Block {
                 throw new IllegalStateException(register + " has no 32 bits");
           }
         });
+  }
+
+  /** Goes over to another launch of the same shape. */
+  void launch(LaunchedKernel launch) {
+    parameterMemory = launch.parameters();
+    memory = launch.memory();
   }
 
   /** The bytes of local memory that each thread of a kernel has. */

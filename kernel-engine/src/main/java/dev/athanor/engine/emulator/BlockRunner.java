@@ -87,6 +87,12 @@ final class BlockRunner {
     return block;
   }
 
+  /** Goes over to another launch of the same shape. */
+  void launch(LaunchedKernel launch) {
+    block.launch(launch);
+    compiled = null; // it keeps where memory was found
+  }
+
   /**
    * Starts a block of the grid.
    *

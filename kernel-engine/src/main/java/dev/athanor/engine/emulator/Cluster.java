@@ -18,21 +18,25 @@ final class Cluster {
   private static final int LIVES = 64;
 
   private final Dim3 grid;
+  private final Dim3 block;
   private final Dim3 shape;
+  private final int sharedBytes;
   private final long patience;
-  private final LongPredicate cancelled;
   private final Execution execution;
   private final List<BlockRunner> runners = new ArrayList<>();
   private final AsyncWork work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
   private final @Nullable Watch sanitized;
+  private LongPredicate cancelled;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
    */
   Cluster(LaunchedKernel launch, LongPredicate cancelled) {
     this.grid = launch.grid();
+    this.block = launch.block();
     this.shape = launch.cluster();
+    this.sharedBytes = launch.sharedBytes();
     this.patience = launch.options().patience();
     this.cancelled = cancelled;
     this.work = new AsyncWork(launch.options().asyncTiming(), launch.options().seed());
@@ -47,6 +51,28 @@ final class Cluster {
             && launch.options().schedule() == Schedule.CONVERGING
             && launch.sharedBytes() % Integer.BYTES == 0; // it is touched by words
     this.execution = compilable ? launch.options().execution() : Execution.INTERPRETED;
+  }
+
+  /** Whether one like this could be another's, if that is of the same program and device. */
+  static boolean isReusable(LaunchedKernel launch) {
+    return launch.sanitizer() == null && launch.options().observers().isEmpty();
+  }
+
+  /**
+   * Goes over to another launch of the same program.
+   *
+   * @return whether it is of the same shape; if not, nothing has changed
+   */
+  boolean launch(LaunchedKernel launch, LongPredicate isCancelled) {
+    if (!grid.equals(launch.grid())
+        || !block.equals(launch.block())
+        || !shape.equals(launch.cluster())
+        || sharedBytes != launch.sharedBytes()) {
+      return false;
+    }
+    cancelled = isCancelled;
+    runners.forEach(runner -> runner.launch(launch));
+    return true;
   }
 
   /** How many clusters of a launch are run. */

@@ -124,7 +124,7 @@ public final class EmulatedDevice implements Device {
     var ofModule = programs.computeIfAbsent(module, _ -> new ConcurrentHashMap<>());
     var known = ofModule.get(kernel);
     if (known != null) {
-      return new Loaded(known, Origin.HIT);
+      return new Loaded(this, known, Origin.HIT);
     }
     try {
       Verifier.verify(module);
@@ -134,7 +134,9 @@ public final class EmulatedDevice implements Device {
               inliner.kernel(kernel),
               variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
       var other = ofModule.putIfAbsent(kernel, program);
-      return other == null ? new Loaded(program, Origin.COMPILED) : new Loaded(other, Origin.HIT);
+      return other == null
+          ? new Loaded(this, program, Origin.COMPILED)
+          : new Loaded(this, other, Origin.HIT);
     } catch (IllegalArgumentException e) {
       var failed = new DeviceException.LoadFailed(kernel, String.valueOf(e.getMessage()));
       failed.initCause(e);
@@ -142,7 +144,8 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  private record Loaded(Program program, Origin origin) implements LoadedKernel {
+  private record Loaded(EmulatedDevice device, Program program, Origin origin)
+      implements LoadedKernel {
     @Override
     public Kernel kernel() {
       return program.written();
@@ -198,9 +201,7 @@ public final class EmulatedDevice implements Device {
 
   /** A run of a kernel to its end, checked and with its parameters read. */
   Runnable prepare(Launch launch) {
-    if (!(launch.kernel() instanceof Loaded loaded)
-        || programs.values().stream()
-            .noneMatch(ofModule -> ofModule.get(loaded.kernel().name()) == loaded.program)) {
+    if (!(launch.kernel() instanceof Loaded loaded) || loaded.device != this) {
       throw new IllegalArgumentException(
           "kernel " + launch.kernel().kernel().name() + " was loaded on another device");
     }

@@ -109,7 +109,7 @@ final class Workers implements AutoCloseable {
 
     @Override
     public void run() {
-      var cluster = new Cluster(launch, this::isCancelled);
+      var cluster = launch.program().cluster(launch, this::isCancelled);
       long clusters = Cluster.count(launch);
       for (long number = next.getAndIncrement();
           number < clusters && !isCancelled(number);
@@ -120,6 +120,9 @@ final class Workers implements AutoCloseable {
           var own = new Failure(number, fault);
           failure.accumulateAndGet(own, Work::lower);
         }
+      }
+      if (failure.get() == null && Cluster.isReusable(launch)) {
+        launch.program().keep(cluster);
       }
     }
 

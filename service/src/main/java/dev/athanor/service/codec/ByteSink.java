@@ -5,12 +5,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /** Bytes that grow as they arrive, so that memory follows what was sent and not what was said. */
 final class ByteSink extends OutputStream {
 
   private static final int FIRST = 4096;
+
+  private static final VarHandle FLOAT =
+      MethodHandles.byteArrayViewVarHandle(float[].class, ByteOrder.LITTLE_ENDIAN);
 
   private final long limit;
   private final long expected;
@@ -41,6 +47,13 @@ final class ByteSink extends OutputStream {
   /** Says that the element was written. */
   void advance(DType dtype) {
     size += dtype.bytes();
+  }
+
+  /** Appends a float, little-endian. */
+  void putFloat(float value) {
+    reserve(Float.BYTES);
+    FLOAT.set(bytes, size, value);
+    size += Float.BYTES;
   }
 
   int size() {

@@ -177,6 +177,9 @@ public final class JsonElements {
               throw tooDeep();
             }
             index[depth++] = 0;
+            if (leafDepth == depth) {
+              plain();
+            }
           }
           case END_ARRAY -> {
             depth--;
@@ -195,8 +198,8 @@ public final class JsonElements {
             }
             element(token);
             next();
-            if (depth > 0 && in instanceof NumberParser numbers) {
-              plain(numbers);
+            if (depth > 0) {
+              plain();
             }
           }
         }
@@ -265,37 +268,40 @@ public final class JsonElements {
     }
 
     /** The numbers that follow, as far as they take no tokens. */
-    private void plain(NumberParser numbers) {
-      for (long at = count(); numbers.nextPlain(); at++) {
-        if (!plain(numbers, sink.room(type), at)) {
-          numbers.back();
-          return;
-        }
-        sink.advance(type);
-        next();
+    private void plain() {
+      if (in instanceof NumberParser numbers) {
+        index[depth - 1] += numbers.plainNumbers(type == DType.F32 ? this::takeFloat : this::take);
       }
     }
 
-    /** Whether the number is one that fits. */
-    private boolean plain(NumberParser numbers, MemorySegment room, long at) {
-      if (type == DType.F32) {
-        float value = numbers.plainFloat();
-        setFloat(room, at, value);
-        return !Float.isNaN(value);
+    private boolean takeFloat(boolean negative, long digits, int exponent, boolean whole) {
+      float value = Decimals.toFloat(digits, exponent);
+      if (Float.isNaN(value)) {
+        return false;
       }
+      sink.putFloat(negative ? -value : value);
+      return true;
+    }
+
+    /** Takes a number that fits. */
+    private boolean take(boolean negative, long digits, int exponent, boolean whole) {
       try {
         if (type.isFloat()) {
-          double value = numbers.plainDouble();
-          type.write(room, at, value);
-          return !Double.isNaN(value);
+          double value = Decimals.toDouble(digits, exponent);
+          if (Double.isNaN(value)) {
+            return false;
+          }
+          type.write(sink.room(type), count(), negative ? -value : value);
+        } else if (whole && digits >= 0) {
+          type.writeLong(sink.room(type), count(), negative ? -digits : digits);
+        } else {
+          return false;
         }
-        if (numbers.isWhole()) {
-          type.writeLong(room, at, numbers.plainLong());
-        }
-        return numbers.isWhole();
       } catch (IllegalArgumentException e) {
         return false;
       }
+      sink.advance(type);
+      return true;
     }
 
     private void integer(MemorySegment room, long at) {

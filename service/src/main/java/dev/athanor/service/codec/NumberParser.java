@@ -4,8 +4,12 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import tools.jackson.core.JsonEncoding;
 import tools.jackson.core.JsonParser;
+import tools.jackson.core.JsonToken;
 import tools.jackson.core.ObjectReadContext;
 import tools.jackson.core.exc.JacksonIOException;
 import tools.jackson.core.io.IOContext;
@@ -21,31 +25,26 @@ import tools.jackson.core.sym.ByteQuadsCanonicalizer;
  */
 final class NumberParser extends UTF8StreamJsonParser {
 
+  /** Enough for a tensor to be read with few system calls. */
+  private static final int BUFFER = 1 << 15;
+
   /** So many bytes must be buffered, so that no step of the way needs to look for their end. */
   private static final int AHEAD = 64;
 
-  /** Enough for an exponent after the last digit, and for what follows it. */
-  private static final int SLACK = 8;
+  /** Enough for eight digits, an exponent after the last of them, and for what follows it. */
+  private static final int SLACK = 24;
 
-  /** Below 10^18, so that a long holds them. */
-  private static final int MOST_DIGITS = 18;
+  /** Below 10^19, so that a long without a sign holds them. */
+  private static final int MOST_DIGITS = 19;
 
-  private static final long EXACT = 1L << 53;
+  private static final VarHandle EIGHT =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  /** The powers of ten that are doubles. */
-  private static final double[] POWERS = new double[23];
+  /** The powers of ten by which digits go up when so many follow. */
+  private static final long[] UP = {
+    1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000
+  };
 
-  static {
-    // 5^22 is below 2^53: each product is exact
-    POWERS[0] = 1;
-    for (int i = 1; i < POWERS.length; i++) {
-      POWERS[i] = POWERS[i - 1] * 10;
-    }
-  }
-
-  private int before;
-  private boolean negative;
-  private boolean whole;
   private long digits;
   private int exponent;
 
@@ -85,7 +84,7 @@ final class NumberParser extends UTF8StreamJsonParser {
             readContext, context, new SequenceInputStream(new ByteArrayInputStream(start), in));
       }
       context.setEncoding(JsonEncoding.UTF8);
-      var buffer = context.allocReadIOBuffer();
+      var buffer = context.allocReadIOBuffer(BUFFER);
       System.arraycopy(start, 0, buffer, 0, start.length);
       return new NumberParser(
           readContext,
@@ -99,82 +98,176 @@ final class NumberParser extends UTF8StreamJsonParser {
     }
   }
 
+  /** Takes numbers. */
+  @FunctionalInterface
+  interface Taker {
+    /**
+     * Takes one number.
+     *
+     * @param digits without a sign
+     * @param exponent of the power of ten by which they are to be multiplied
+     * @return whether it was taken; if not, the parser stays before it
+     */
+    boolean take(boolean negative, long digits, int exponent, boolean whole);
+  }
+
   /**
-   * Goes on to the next number of the list whose member was read last, if it is plain.
+   * Goes on to the numbers that follow in the list whose start or member was read last, as far as
+   * they are plain. After that {@link #nextToken()} says what there is.
    *
-   * @return whether it did; if not, {@link #nextToken()} says what there is
+   * @return how many were taken
    */
-  boolean nextPlain() {
-    if (_inputEnd - _inputPtr < AHEAD) {
-      return false;
-    }
+  long plainNumbers(Taker taker) {
     var text = _inputBuffer;
-    int last = _inputPtr + AHEAD - SLACK;
-    int at = skipSpace(text, _inputPtr, last);
-    if (text[at] != ',') {
-      return false;
+    boolean first = currentToken() == JsonToken.START_ARRAY;
+    for (long taken = 0; ; taken++) {
+      if (_inputEnd - _inputPtr < AHEAD && !readAhead()) {
+        return taken;
+      }
+      int last = _inputPtr + AHEAD - SLACK;
+      int at = skipSpace(text, _inputPtr, last);
+      if (!first) {
+        if (text[at] != ',') {
+          return taken;
+        }
+        at = skipSpace(text, at + 1, last);
+      }
+      boolean negative = text[at] == '-';
+      int start = negative ? at + 1 : at;
+      digits = 0;
+      int end = readDigits(text, start, last);
+      int count = end - start;
+      if (count == 0 || (count > 1 && text[start] == '0')) {
+        return taken;
+      }
+      int power = 0;
+      if (text[end] == '.') {
+        int point = end + 1;
+        end = readDigits(text, point, last);
+        power = point - end;
+        if (power == 0) {
+          return taken;
+        }
+        count -= power;
+      }
+      boolean whole = power == 0;
+      if ((text[end] | 0x20) == 'e') {
+        end = readExponent(text, end + 1);
+        if (end < 0) {
+          return taken;
+        }
+        power += exponent;
+        whole = false;
+      }
+      if ((count > MOST_DIGITS && count - zeros(text, start) > MOST_DIGITS)
+          || !endsMember(text, end, last)
+          || !taker.take(negative, digits, power, whole)) {
+        return taken;
+      }
+      _inputPtr = end;
+      if (first) {
+        _streamReadContext.expectComma(); // so that the parser counts this one too
+        first = false;
+      }
     }
-    at = skipSpace(text, at + 1, last);
-    negative = text[at] == '-';
-    int first = negative ? at + 1 : at;
-    at = first;
-    long value = 0;
+  }
+
+  /**
+   * Reads an exponent.
+   *
+   * @return where it ends; -1 if there is none
+   */
+  private int readExponent(byte[] text, int from) {
+    boolean small = text[from] == '-';
+    int start = small || text[from] == '+' ? from + 1 : from;
+    int at = start;
+    int given = 0;
     for (int digit = text[at] - '0';
-        digit >= 0 && digit <= 9 && at < last;
+        digit >= 0 && digit <= 9 && at < start + 3;
         digit = text[at] - '0') {
-      value = 10 * value + digit;
+      given = 10 * given + digit;
       at++;
     }
-    int count = at - first;
-    if (count == 0 || (count > 1 && text[first] == '0')) {
-      return false;
+    exponent = small ? -given : given;
+    return at == start ? -1 : at;
+  }
+
+  /**
+   * Moves what is left to the start of the buffer, and reads more.
+   *
+   * @return whether there is enough now
+   */
+  private boolean readAhead() {
+    int left = _inputEnd - _inputPtr;
+    System.arraycopy(_inputBuffer, _inputPtr, _inputBuffer, 0, left);
+    _currInputProcessed += _inputPtr;
+    _currInputRowStart -= _inputPtr;
+    _inputPtr = 0;
+    _inputEnd = left;
+    try {
+      int got = 0;
+      while (got >= 0 && _inputEnd < AHEAD) {
+        got = _inputStream.read(_inputBuffer, _inputEnd, _inputBuffer.length - _inputEnd);
+        _inputEnd += Math.max(got, 0);
+      }
+    } catch (IOException e) {
+      throw JacksonIOException.construct(e, this);
     }
-    int power = 0;
-    whole = true;
-    if (text[at] == '.') {
-      int point = at++;
-      for (int digit = text[at] - '0';
-          digit >= 0 && digit <= 9 && at < last;
-          digit = text[at] - '0') {
-        value = 10 * value + digit;
-        at++;
+    return _inputEnd >= AHEAD;
+  }
+
+  /** The values of eight digits, the first in the lowest byte; 10 and more where there is none. */
+  private static long eight(byte[] text, int at) {
+    return (long) EIGHT.get(text, at) ^ 0x3030_3030_3030_3030L;
+  }
+
+  /** How many of them are digits before the first that is none. */
+  private static int count(long eight) {
+    // a carry out of what is no digit does not reach those before it
+    long none = ((eight + 0x7676_7676_7676_7676L) | eight) & 0x8080_8080_8080_8080L;
+    return Long.numberOfTrailingZeros(none) >>> 3;
+  }
+
+  /**
+   * Appends the digits that follow to those that there are. Sixteen at a time, without asking
+   * whether there are more than eight: numbers of a list differ in length, and no processor guesses
+   * by how much.
+   *
+   * @return where they end
+   */
+  private int readDigits(byte[] text, int from, int last) {
+    if (text[from + 1] < '0') { // one digit
+      int digit = text[from] - '0';
+      if (digit >= 0 && digit <= 9) {
+        digits = 10 * digits + digit;
+        return from + 1;
       }
-      power = point + 1 - at;
-      if (power == 0) {
-        return false;
-      }
-      count -= power;
-      whole = false;
+      return from;
     }
-    if ((text[at] | 0x20) == 'e') {
-      at++;
-      boolean small = text[at] == '-';
-      if (small || text[at] == '+') {
-        at++;
-      }
-      int start = at;
-      int given = 0;
-      for (int digit = text[at] - '0';
-          digit >= 0 && digit <= 9 && at < start + 3;
-          digit = text[at] - '0') {
-        given = 10 * given + digit;
-        at++;
-      }
-      if (at == start) {
-        return false;
-      }
-      power += small ? -given : given;
-      whole = false;
+    int at = from;
+    for (int more = 8; more == 8 && at < last; ) {
+      long high = eight(text, at);
+      long low = eight(text, at + 8);
+      int some = count(high);
+      more = count(low) & -(some >>> 3);
+      digits =
+          (digits * UP[some] + number(first(high, some))) * UP[more] + number(first(low, more));
+      at += some + more;
     }
-    // leading zeros of 0.001 count too; whoever writes many of them is read more slowly
-    if (count > MOST_DIGITS || !endsMember(text, at, last)) {
-      return false;
-    }
-    digits = value;
-    exponent = power;
-    before = _inputPtr;
-    _inputPtr = at;
-    return true;
+    return at;
+  }
+
+  /** The first of eight digits, with zeros before them instead of the others after them. */
+  private static long first(long eight, int count) {
+    int half = 4 * (8 - count); // 64 at once would be none
+    return eight << half << half;
+  }
+
+  /** The number of eight digits: pairs, then pairs of pairs, then all. */
+  private static long number(long eight) {
+    long all = (eight * (1 + (10 << 8))) >>> 8;
+    all = ((all & 0x00FF_00FF_00FF_00FFL) * (1 + (100 << 16))) >>> 16;
+    return ((all & 0x0000_FFFF_0000_FFFFL) * (1 + (10_000L << 32))) >>> 32;
   }
 
   private static int skipSpace(byte[] text, int from, int last) {
@@ -191,44 +284,12 @@ final class NumberParser extends UTF8StreamJsonParser {
     return next == ',' || next == ']';
   }
 
-  /** Goes back to before the number, so that the next token is it. */
-  void back() {
-    _inputPtr = before;
-  }
-
-  /** Whether the number was written without a fraction and an exponent. */
-  boolean isWhole() {
-    return whole;
-  }
-
-  /** The number, if it is whole. */
-  long plainLong() {
-    return negative ? -digits : digits;
-  }
-
-  /**
-   * The number, correctly rounded; NaN where that takes more work. A quotient or a product of two
-   * numbers that are doubles is rounded once (Clinger, How to read floating point numbers
-   * accurately, 1990).
-   */
-  double plainDouble() {
-    if (digits > EXACT || exponent < 1 - POWERS.length || exponent >= POWERS.length) {
-      return Double.NaN;
+  /** How many zeros come before the first other digit. */
+  private static int zeros(byte[] text, int first) {
+    int at = first;
+    while (text[at] == '0' || text[at] == '.') {
+      at++;
     }
-    double value =
-        exponent < 0 ? (double) digits / POWERS[-exponent] : (double) digits * POWERS[exponent];
-    return negative ? -value : value;
-  }
-
-  /**
-   * The number, correctly rounded; NaN where that takes more work. The nearest double lies on the
-   * same side of the middle between two floats as the number, unless it is that middle.
-   */
-  float plainFloat() {
-    double value = plainDouble();
-    double size = Math.abs(value);
-    boolean normal = size >= Float.MIN_NORMAL && size <= Float.MAX_VALUE;
-    boolean middle = (Double.doubleToRawLongBits(value) & 0x1FFF_FFFF) == 0x1000_0000;
-    return (normal && !middle) || size == 0 ? (float) value : Float.NaN;
+    return at > first + 1 ? at - first - 1 : at - first;
   }
 }

@@ -9,6 +9,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.service.failure.Failure;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.math.BigDecimal;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -37,7 +38,10 @@ class NumberParserTest {
   }
 
   private static HostTensor read(String json, Charset charset) throws IOException {
-    var in = new ByteArrayInputStream(json.getBytes(charset));
+    return read(new ByteArrayInputStream(json.getBytes(charset)));
+  }
+
+  private static HostTensor read(InputStream in) throws IOException {
     var source = Json.read(in, parser -> TensorJson.read(parser, "", LIMIT));
     return ((TensorJson.Source.Inline) source).tensor();
   }
@@ -65,7 +69,8 @@ class NumberParserTest {
     if (random.nextInt(3) == 0) {
       text.append(random.nextBoolean() ? "e" : "E")
           .append(List.of("", "+", "-").get(random.nextInt(3)))
-          .append(random.nextInt(25));
+          .append(random.nextInt(4) == 0 ? "0" : "")
+          .append(random.nextInt(random.nextBoolean() ? 25 : 400));
     }
     return text.toString();
   }
@@ -90,6 +95,7 @@ class NumberParserTest {
       texts.add(middle.add(new BigDecimal("1e-25")).toPlainString());
       texts.add(middle.subtract(new BigDecimal("1e-25")).toPlainString());
     }
+    texts.removeIf(text -> Double.isInfinite(Double.parseDouble(text)));
     Collections.shuffle(texts, random);
     return texts;
   }
@@ -121,6 +127,52 @@ class NumberParserTest {
       for (int i = 0; i < texts.size(); i++) {
         assertThat(dtype.readLong(read.data(), i)).isEqualTo(Long.parseLong(texts.get(i)));
       }
+    }
+  }
+
+  /** However the text comes, and wherever numbers are cut. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 7, 63, 64, 65, 1000, 40_000})
+  void piecesOfAnySizeAreReadAsOne(int most) throws IOException {
+    var random = new Random(most);
+    var texts = numbers(random).subList(0, 5000);
+    var text = json(DType.F64, 5000, "[" + String.join(", ", texts) + "]");
+    var pieces =
+        new ByteArrayInputStream(text.getBytes(StandardCharsets.UTF_8)) {
+          @Override
+          public int read(byte[] target, int offset, int length) {
+            return super.read(target, offset, Math.min(length, 1 + random.nextInt(most)));
+          }
+        };
+    var read = read(pieces);
+    for (int i = 0; i < texts.size(); i++) {
+      assertThat(read.get(i)).as(texts.get(i)).isEqualTo(Double.parseDouble(texts.get(i)));
+    }
+  }
+
+  @Test
+  void zerosTakeNoDigits() throws IOException {
+    var texts =
+        List.of(
+            "0",
+            "-0",
+            "0.0",
+            "-0.00000000000000000000000000",
+            "0e5",
+            "-0E-400",
+            "0.00000000000000000000001234567890123456789",
+            "0.0123456789012345678",
+            "-1000000000000000000",
+            "9223372036854775808",
+            "18446744073709551615",
+            "18446744073709551616",
+            "99999999999999999999",
+            "1.0000000000000000000000000000000",
+            "1000000000000000000000000000000.5");
+    for (var text : texts) {
+      var read =
+          read(json(DType.F64, 67, "[1,%s,2%s]".formatted(text, MORE)), StandardCharsets.UTF_8);
+      assertThat(read.get(1)).as(text).isEqualTo(Double.parseDouble(text));
     }
   }
 
@@ -187,24 +239,29 @@ class NumberParserTest {
         "-.5"
       })
   void whatIsNoJsonIsRefusedAsTheParserDoesIt(String number) {
-    for (var end : List.of(MORE + "]", "]", "")) {
-      var text = json(DType.F32, 3, "[0, 7,\n 8,  " + number + end);
-      String expected;
-      try (var parser =
-          new JsonFactory()
-              .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
-        while (parser.nextToken() != null) {
-          // to the error
-        }
-        throw new AssertionError(text);
-      } catch (JacksonException e) {
-        var at = e.getLocation();
-        expected = "at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+    for (var start : List.of("[0, 7,\n 8,  ", "[[0, 7],\n [")) {
+      for (var end : List.of(MORE + "]", "]", "")) {
+        checkRefusedAsTheParserDoesIt(json(DType.F32, 3, start + number + end));
       }
-      assertThatThrownBy(() -> read(text, StandardCharsets.UTF_8))
-          .isInstanceOf(Failure.Refused.class)
-          .hasMessageStartingWith("the body is no valid JSON " + expected);
     }
+  }
+
+  private static void checkRefusedAsTheParserDoesIt(String text) {
+    String expected;
+    try (var parser =
+        new JsonFactory()
+            .createParser(ObjectReadContext.empty(), text.getBytes(StandardCharsets.UTF_8))) {
+      while (parser.nextToken() != null) {
+        // to the error
+      }
+      throw new AssertionError(text);
+    } catch (JacksonException e) {
+      var at = e.getLocation();
+      expected = "at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
+    }
+    assertThatThrownBy(() -> read(text, StandardCharsets.UTF_8))
+        .isInstanceOf(Failure.Refused.class)
+        .hasMessageStartingWith("the body is no valid JSON " + expected);
   }
 
   @Test

@@ -1,0 +1,110 @@
+package dev.athanor.service.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.util.Random;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Decimals are rounded as Java's own parsers round them. */
+class DecimalsTest {
+
+  private static final BigInteger MOST = BigInteger.ONE.shiftLeft(64).subtract(BigInteger.ONE);
+
+  /** NaN is right where the number is not normal, and for floats in the middle of two. */
+  private static void check(long digits, int exponent) {
+    var text = Long.toUnsignedString(digits) + "e" + exponent;
+    double expected = Double.parseDouble(text);
+    double got = Decimals.toDouble(digits, exponent);
+    boolean normal = expected >= Double.MIN_NORMAL && expected <= Double.MAX_VALUE / 2;
+    if (normal || digits == 0 || !Double.isNaN(got)) {
+      assertThat(got).as(text).isEqualTo(expected);
+    }
+    float rounded = Float.parseFloat(text);
+    float small = Decimals.toFloat(digits, exponent);
+    boolean middle = (Double.doubleToRawLongBits(expected) & 0x1FFF_FFFF) == 0x1000_0000;
+    boolean plain = rounded > Float.MIN_NORMAL && rounded < Float.MAX_VALUE && !middle;
+    if (plain || digits == 0 || !Float.isNaN(small)) {
+      assertThat(small).as(text).isEqualTo(rounded);
+    }
+  }
+
+  @Test
+  void randomDigitsAreRoundedOnce() {
+    var random = new Random(1);
+    for (int i = 0; i < 200_000; i++) {
+      long digits = random.nextLong() >>> random.nextInt(64);
+      check(digits, random.nextInt(700) - 360);
+      check(digits, random.nextInt(60) - 40);
+    }
+  }
+
+  @Test
+  void everyPowerOfTenIsRight() {
+    for (int exponent = -400; exponent <= 400; exponent++) {
+      for (long digits : new long[] {0, 1, 3, 9, (1L << 53) - 1, 1L << 53, Long.MAX_VALUE, -1}) {
+        check(digits, exponent);
+      }
+    }
+  }
+
+  /** Of those that are doubles or lie between two, as many as have 64 bits. */
+  @ParameterizedTest
+  @ValueSource(ints = {24, 25, 26, 53, 54, 55})
+  void middlesGoToTheEvenOne(int bits) {
+    var random = new Random(bits);
+    for (int i = 0; i < 20_000; i++) {
+      var odd = new BigInteger(bits, random).setBit(bits - 1).setBit(0);
+      for (var next : new int[] {-1, 0, 1}) {
+        int twos = random.nextInt(65 - bits);
+        var number = odd.shiftLeft(twos).add(BigInteger.valueOf(next));
+        for (int exponent = 0; number.compareTo(MOST) <= 0; exponent--) {
+          check(number.longValue(), exponent);
+          number = number.multiply(BigInteger.TEN);
+        }
+      }
+      // divided by powers of two, which five times as many digits say
+      var fraction = odd;
+      for (int exponent = -1; exponent > -6; exponent--) {
+        fraction = fraction.multiply(BigInteger.valueOf(5));
+        if (fraction.compareTo(MOST) <= 0) {
+          check(fraction.longValue(), exponent);
+        }
+      }
+      // times powers of ten, whose twos and fives the digits lack
+      for (int fives = 1; fives < 24; fives++) {
+        var divided = odd.shiftLeft(64 - bits).divideAndRemainder(BigInteger.valueOf(5).pow(fives));
+        check(divided[0].longValue(), fives);
+      }
+    }
+  }
+
+  @Test
+  void shortestTextsComeBack() {
+    var random = new Random(2);
+    var numbers = IntStream.range(0, 100_000).mapToObj(_ -> random.nextLong());
+    numbers.forEach(bits -> {
+      double value = Math.abs(Double.longBitsToDouble(bits));
+      if (value >= Double.MIN_NORMAL && value <= Double.MAX_VALUE / 2) {
+        var text = new BigDecimal(Double.toString(value));
+        assertThat(Decimals.toDouble(text.unscaledValue().longValue(), -text.scale()))
+            .isEqualTo(value);
+      }
+    });
+  }
+
+  @Test
+  void whatIsNotNormalIsLeftToOthers() {
+    assertThat(Decimals.toDouble(1, -308)).isNaN();
+    assertThat(Decimals.toDouble(1, -400)).isNaN();
+    assertThat(Decimals.toDouble(2, 308)).isNaN();
+    assertThat(Decimals.toDouble(1, 309)).isNaN();
+    assertThat(Decimals.toFloat(1, -39)).isNaN();
+    assertThat(Decimals.toFloat(4, 38)).isNaN();
+    assertThat(Decimals.toFloat(16777217, 0)).isNaN();
+  }
+}
