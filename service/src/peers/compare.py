@@ -43,6 +43,14 @@ SCENARIOS = {
     "flight": RAW,
 }
 
+# how many are done in a second shows only where several clients keep the server busy
+CROWD = 8
+CROWDED = {"athanor": OPS + GRPC[2:], "fastapi": OPS}
+
+
+def crowded(scenario):
+    return f"{scenario}, {CROWD} clients"
+
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -127,23 +135,35 @@ def measure(name, port, grpc, python, seconds, warmup, folder):
     seconds, warmup = str(seconds), str(warmup)
     if name == "flight":
         command = [python, str(HERE / "flight_peer.py"), "load", str(port), seconds, warmup]
-        answer = subprocess.run(
-            command + SCENARIOS[name], check=True, stdout=subprocess.PIPE
-        ).stdout
-    else:
-        file = folder / "rows.json"
-        arguments = ["load", "--url", f"http://127.0.0.1:{port}", "--resident"]
-        arguments += ["--grpc", f"127.0.0.1:{grpc}"]
-        arguments += ["--duration", seconds, "--warmup", warmup, "--json", str(file)]
-        subprocess.run(
-            athanor(arguments + SCENARIOS[name]), check=True, stdout=subprocess.DEVNULL
-        )
-        answer = file.read_bytes()
-    rows = json.loads(answer)["rows"]
-    wrong = [row["scenario"] for row in rows if row["wrong"]]
+        rows = json.loads(
+            subprocess.run(
+                command + SCENARIOS[name], check=True, stdout=subprocess.PIPE
+            ).stdout
+        )["rows"]
+        return checked(name, {row["scenario"]: row for row in rows})
+    arguments = ["load", "--url", f"http://127.0.0.1:{port}", "--resident"]
+    arguments += ["--grpc", f"127.0.0.1:{grpc}"]
+    arguments += ["--duration", seconds, "--warmup", warmup]
+    found = {row["scenario"]: row for row in load(arguments, SCENARIOS[name], folder)}
+    if name in CROWDED:
+        arguments += ["--concurrency", str(CROWD)]
+        for row in load(arguments, CROWDED[name], folder):
+            found[crowded(row["scenario"])] = row
+    return checked(name, found)
+
+
+def load(arguments, scenarios, folder):
+    file = folder / "rows.json"
+    command = athanor(arguments + ["--json", str(file)] + scenarios)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return json.loads(file.read_bytes())["rows"]
+
+
+def checked(name, rows):
+    wrong = [scenario for scenario, row in rows.items() if row["wrong"]]
     if wrong:
         raise RuntimeError(f"{name} answered wrongly: {wrong}")
-    return {row["scenario"]: row for row in rows}
+    return rows
 
 
 def spread(values):
@@ -153,7 +173,7 @@ def spread(values):
 def summary(turns):
     """Median, least and greatest of the rounds, by scenario and then by who was measured."""
     result = {}
-    for scenario in SCENARIOS["athanor"]:
+    for scenario in SCENARIOS["athanor"] + [crowded(each) for each in CROWDED["athanor"]]:
         result[scenario] = {}
         for name, rounds in turns.items():
             rows = [rows[scenario] for rows in rounds if scenario in rows]

@@ -198,6 +198,9 @@ final class NumberParser extends UTF8StreamJsonParser {
    * @return whether there is enough now
    */
   private boolean readAhead() {
+    if (_inputStream == null) { // it has ended
+      return false;
+    }
     int left = _inputEnd - _inputPtr;
     System.arraycopy(_inputBuffer, _inputPtr, _inputBuffer, 0, left);
     _currInputProcessed += _inputPtr;

@@ -51,8 +51,15 @@ public final class TenantTensors {
     public void resize(long now) {
       sweepIfExceeded(now - bytes, 0);
       store.guarded(() -> {
-        take(now - bytes, 0);
-        bytes = now;
+        refund(bytes); // so that what is said of the quota does not count this one
+        try {
+          take(now, 1);
+          bytes = now;
+        } catch (Failure e) {
+          chargedBytes += bytes;
+          charged++;
+          throw e;
+        }
         return now;
       });
     }
