@@ -9,7 +9,6 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import java.lang.ref.SoftReference;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -19,11 +18,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.LongPredicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -45,7 +41,6 @@ final class Program {
   private final LongAdder interpreted = new LongAdder();
   private final LongAdder segments = new LongAdder();
   private final LongAdder fused = new LongAdder();
-  private final Queue<SoftReference<Cluster>> idle = new ConcurrentLinkedQueue<>();
   private volatile @Nullable Compiled compiled;
 
   /**
@@ -136,29 +131,6 @@ final class Program {
   /** Registers for blocks of this shape. */
   Registers registers(Dim3 shape) {
     return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
-  }
-
-  /**
-   * A cluster to run those of a launch in, if there is one that was used for a launch like it: to
-   * bind instructions takes longer than to execute many a small kernel.
-   *
-   * @param cancelled see {@link Cluster}
-   */
-  Cluster cluster(LaunchedKernel launch, LongPredicate cancelled) {
-    if (Cluster.isReusable(launch)) {
-      for (var next = idle.poll(); next != null; next = idle.poll()) {
-        var cluster = next.get();
-        if (cluster != null && cluster.launch(launch, cancelled)) {
-          return cluster;
-        }
-      }
-    }
-    return new Cluster(launch, cancelled);
-  }
-
-  /** Keeps a cluster, of a launch that has gone well, for the next one. */
-  void keep(Cluster cluster) {
-    idle.add(new SoftReference<>(cluster));
   }
 
   /** The instructions, to be executed in a block. */

@@ -17,6 +17,7 @@ final class Workers implements AutoCloseable {
 
   private final int count;
   private final ExecutorService threads;
+  private final IdleClusters idle = new IdleClusters();
 
   Workers(int count) {
     this.count = count;
@@ -32,7 +33,7 @@ final class Workers implements AutoCloseable {
    * @throws KernelFault of the failed cluster with the lowest number
    */
   void run(LaunchedKernel launch) {
-    var work = new Work(launch);
+    var work = new Work(launch, idle);
     long clusters = Cluster.count(launch);
     if (clusters == 1) {
       work.runHere(); // to wake a worker takes longer than many a small kernel
@@ -91,11 +92,13 @@ final class Workers implements AutoCloseable {
   /** What the workers of one launch share. */
   private static final class Work implements Runnable {
     private final LaunchedKernel launch;
+    private final IdleClusters idle;
     private final AtomicLong next = new AtomicLong();
     private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
 
-    Work(LaunchedKernel launch) {
+    Work(LaunchedKernel launch, IdleClusters idle) {
       this.launch = launch;
+      this.idle = idle;
     }
 
     /** Runs in the thread that launched. */
@@ -109,7 +112,7 @@ final class Workers implements AutoCloseable {
 
     @Override
     public void run() {
-      var cluster = launch.program().cluster(launch, this::isCancelled);
+      var cluster = idle.take(launch, this::isCancelled);
       long clusters = Cluster.count(launch);
       for (long number = next.getAndIncrement();
           number < clusters && !isCancelled(number);
@@ -121,8 +124,8 @@ final class Workers implements AutoCloseable {
           failure.accumulateAndGet(own, Work::lower);
         }
       }
-      if (failure.get() == null && Cluster.isReusable(launch)) {
-        launch.program().keep(cluster);
+      if (failure.get() == null) {
+        idle.keep(launch, cluster);
       }
     }
 
