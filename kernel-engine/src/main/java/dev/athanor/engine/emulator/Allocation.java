@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -9,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 final class Allocation implements Buffer, Memory {
 
   private final GlobalMemory memory;
-  private final HostBlocks.Block block;
+  private final HostMemory block;
   private final MemorySegment segment;
   private final long address;
   private final String name;
@@ -24,7 +25,7 @@ final class Allocation implements Buffer, Memory {
    */
   Allocation(
       GlobalMemory memory,
-      HostBlocks.Block block,
+      HostMemory block,
       long bytes,
       long address,
       String name,
@@ -75,7 +76,7 @@ final class Allocation implements Buffer, Memory {
   }
 
   /** Where its bytes lie. */
-  HostBlocks.Block block() {
+  HostMemory block() {
     return block;
   }
 

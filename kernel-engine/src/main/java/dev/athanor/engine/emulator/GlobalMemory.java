@@ -1,6 +1,8 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.HostBlocks;
+import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Report;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -50,7 +52,7 @@ final class GlobalMemory {
     this.limit = limit;
     this.sanitized = sanitized;
     // the sanitizer had better meet memory that is gone than memory that is another's
-    blocks = new HostBlocks(sanitized ? 0 : KEPT);
+    blocks = new HostBlocks(sanitized ? 0 : KEPT, bytes -> HostMemory.pageable(bytes, _ -> {}));
   }
 
   /** A new buffer, filled with values that show when they are used. */
@@ -69,10 +71,10 @@ final class GlobalMemory {
       if (bytes > limit - used) {
         throw new DeviceException.OutOfMemory(bytes, limit - used);
       }
-      HostBlocks.Block block;
+      HostMemory block;
       try {
         block = blocks.take(bytes);
-      } catch (OutOfMemoryError e) {
+      } catch (DeviceException.OutOfMemory e) {
         var refused = new DeviceException.OutOfMemory(bytes, limit - used);
         refused.initCause(e);
         throw refused;

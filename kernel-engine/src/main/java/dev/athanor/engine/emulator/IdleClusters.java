@@ -11,7 +11,7 @@ import java.util.function.LongPredicate;
  */
 final class IdleClusters {
 
-  private static final int MOST = 32;
+  static final int MOST = 32;
 
   private record Idle(Program program, Cluster cluster) {}
 

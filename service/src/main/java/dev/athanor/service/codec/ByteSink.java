@@ -1,8 +1,6 @@
 package dev.athanor.service.codec;
 
 import dev.athanor.ops.DType;
-import java.io.IOException;
-import java.io.InputStream;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
@@ -71,18 +69,6 @@ final class ByteSink extends OutputStream {
     reserve(length);
     System.arraycopy(source, offset, bytes, size, length);
     size += length;
-  }
-
-  /**
-   * Reads some bytes, straight to where they stay.
-   *
-   * @return how many; -1 at the end
-   */
-  int read(InputStream in) throws IOException {
-    reserve(1);
-    int got = in.read(bytes, size, bytes.length - size);
-    size += Math.max(got, 0);
-    return got;
   }
 
   private void reserve(int more) {

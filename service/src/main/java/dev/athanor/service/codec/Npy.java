@@ -10,7 +10,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -208,10 +207,14 @@ public final class Npy {
   }
 
   /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
-  private static HostTensor transposed(Header header, InputStream in, long limit, String field)
+  private static HostTensor transposed(Header header, ByteSource in, long limit, String field)
       throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
-    var stored = Tensors.read(reversed, in, limit, field);
+    var parts = List.of(new Tensors.Part(field, reversed));
+    var stored = Tensors.read(parts, in, HostAllocator.HEAP, limit).getFirst();
+    if (in.read() >= 0) {
+      throw Tensors.tooMany(reversed, field);
+    }
     if (header.bigEndian) {
       Elements.swap(stored.data(), header.dtype.bytes());
     }

@@ -11,7 +11,6 @@ import dev.athanor.service.failure.Failure.Code;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -45,12 +44,12 @@ public final class Safetensors {
   private static final List<String> KEYS = List.of("dtype", "shape", "data_offsets");
   private static final int ALIGNMENT = 8;
 
-  private final InputStream in;
+  private final ByteSource in;
   private final long limit;
   private final String field;
   private final Map<String, TensorType> types;
 
-  private Safetensors(InputStream in, long limit, String field, Map<String, TensorType> types) {
+  private Safetensors(ByteSource in, long limit, String field, Map<String, TensorType> types) {
     this.in = in;
     this.limit = limit;
     this.field = field;
@@ -67,7 +66,7 @@ public final class Safetensors {
    * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype}, {@code too-large} or
    *     {@code malformed-body}
    */
-  public static Safetensors open(InputStream in, long limit, String field) throws IOException {
+  public static Safetensors open(ByteSource in, long limit, String field) throws IOException {
     var start = in.readNBytes(Long.BYTES);
     if (start.length < Long.BYTES) {
       throw invalid(field, "the body is no safetensors file: it ends within its first 8 bytes");
@@ -102,14 +101,15 @@ public final class Safetensors {
   /**
    * Reads the data of all tensors, after which the file must end.
    *
+   * @param memory where they are to lie
    * @throws Failure with {@code invalid-tensor}
    */
-  public Map<String, HostTensor> read() throws IOException {
+  public Map<String, HostTensor> read(HostAllocator memory) throws IOException {
+    var parts = new ArrayList<Tensors.Part>();
+    types.forEach((name, type) -> parts.add(new Tensors.Part(field + "." + excerpt(name), type)));
+    var data = Tensors.read(parts, in, memory, limit).iterator();
     var tensors = new LinkedHashMap<String, HostTensor>();
-    for (var entry : types.entrySet()) {
-      var at = field + "." + excerpt(entry.getKey());
-      tensors.put(entry.getKey(), Tensors.readNext(entry.getValue(), in, limit, at));
-    }
+    types.keySet().forEach(name -> tensors.put(name, data.next()));
     if (in.read() >= 0) {
       throw invalid(field, "there is more after the data of the last tensor");
     }

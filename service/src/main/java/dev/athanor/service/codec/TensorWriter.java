@@ -6,6 +6,7 @@ import dev.athanor.ops.TensorType;
 import java.lang.foreign.MemorySegment;
 import tools.jackson.core.Base64Variants;
 import tools.jackson.core.JsonGenerator;
+import tools.jackson.databind.util.ByteBufferBackedInputStream;
 
 /** Writes tensors as JSON. */
 public final class TensorWriter {
@@ -31,8 +32,11 @@ public final class TensorWriter {
       }
       case BASE64 -> {
         out.writeName("base64");
-        var bytes = (byte[]) tensor.data().heapBase().orElseThrow();
-        out.writeBinary(Base64Variants.MIME_NO_LINEFEEDS, bytes, 0, bytes.length);
+        var bytes = tensor.data().asByteBuffer();
+        out.writeBinary(
+            Base64Variants.MIME_NO_LINEFEEDS,
+            new ByteBufferBackedInputStream(bytes),
+            bytes.remaining());
       }
     }
   }

@@ -7,7 +7,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -93,37 +92,40 @@ public final class Tensors {
   }
 
   /**
-   * Reads the elements of a tensor, little-endian and row-major, and nothing after them.
+   * Reads the elements of tensors that follow one another, little-endian and row-major, after which
+   * there may be more.
    *
-   * @throws Failure with {@code invalid-tensor} when there are fewer or more bytes than the type
-   *     says
+   * @param parts the tensors, in the order of their data
+   * @param memory where their data are to lie
+   * @param limit how many bytes there may be
+   * @return the tensors in the same order
+   * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the types say, or
+   *     {@code too-large} when one of them takes more than the limit
    */
-  public static HostTensor read(TensorType type, InputStream in, long limit, String field)
-      throws IOException {
-    var tensor = readNext(type, in, limit, field);
-    if (in.read() >= 0) {
-      throw tooMany(type, field);
+  public static List<HostTensor> read(
+      List<Part> parts, ByteSource in, HostAllocator memory, long limit) throws IOException {
+    long bytes = 0;
+    for (var part : parts) {
+      checkSize(part.type, limit, part.field);
+      bytes += part.type.bytes();
     }
-    return tensor;
+    var data = new Received(in, memory).upTo(Math.min(bytes, limit + 1));
+    var tensors = new ArrayList<HostTensor>();
+    long at = 0;
+    for (var part : parts) {
+      long end = Math.min(at + part.type.bytes(), data.byteSize());
+      tensors.add(checked(part.type, data.asSlice(at, end - at), part.field));
+      at = end;
+    }
+    return tensors;
   }
 
   /**
-   * Reads the elements of a tensor, little-endian and row-major, after which there may be more.
+   * A tensor among others.
    *
-   * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the type says
+   * @param field where it stands in the request
    */
-  public static HostTensor readNext(TensorType type, InputStream in, long limit, String field)
-      throws IOException {
-    checkSize(type, limit, field);
-    long bytes = type.bytes();
-    var sink = new ByteSink(bytes, bytes, () -> {});
-    while (sink.size() < bytes) {
-      if (sink.read(in) < 0) {
-        throw wrongSize(type, sink.size(), field);
-      }
-    }
-    return checked(type, sink.toSegment(), field);
-  }
+  public record Part(String field, TensorType type) {}
 
   /**
    * A tensor of these bytes.

@@ -17,6 +17,7 @@ import dev.athanor.service.rest.RestSettings;
 import dev.athanor.service.run.DeviceHealth;
 import dev.athanor.service.run.DeviceMemory;
 import dev.athanor.service.run.Drain;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Place;
 import dev.athanor.service.run.Placement;
@@ -167,6 +168,11 @@ class DeviceConfiguration {
   }
 
   @Bean
+  InlineMemory inlineMemory(Places places, AthanorProperties properties) {
+    return new InlineMemory(places, properties.run());
+  }
+
+  @Bean
   Placement placement(Places places, TensorStore store, StreamPool streams) {
     return new Placement(places, store, streams);
   }
@@ -286,7 +292,9 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Gauges gauges(Places places, StreamPool streams, TensorStore store) {
+  Gauges gauges(
+      Places places, StreamPool streams, TensorStore store, InlineMemory inline, Metrics all) {
+    all.gauge(Meters.INLINE_BYTES, inline::used);
     for (var place : places.all()) {
       var metrics = place.metrics();
       var device = place.device();

@@ -58,6 +58,11 @@ public enum Meters {
       "athanor_tensor_spilled_bytes",
       Meter.Type.GAUGE,
       "Bytes of tensors that were moved to the host to make room"),
+  INLINE_BYTES(
+      "athanor.inline.bytes",
+      "athanor_inline_bytes",
+      Meter.Type.GAUGE,
+      "Bytes of host memory that requests hold for tensors which come and go with them"),
   DEVICE_MEMORY(
       "athanor.device.memory.bytes",
       "athanor_device_memory_bytes",

@@ -46,7 +46,8 @@ final class Calls {
             terms.tenant(),
             priority == 0 ? terms.priority() : (int) priority,
             deadline(attributes, terms.deadline()),
-            terms.clientHasGone());
+            terms.clientHasGone(),
+            terms.memory());
     checkAttributes(description, attributes);
     return new Call(
         op,

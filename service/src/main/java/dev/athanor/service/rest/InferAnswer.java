@@ -11,6 +11,7 @@ import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Map;
 import tools.jackson.core.JsonGenerator;
@@ -23,16 +24,16 @@ final class InferAnswer {
   static void send(
       HttpServletResponse response, String model, InferRequest asked, Inference inference)
       throws IOException {
-    var bytes = new ArrayList<byte[]>();
+    var data = new ArrayList<MemorySegment>();
     inference
         .result()
         .outputs()
         .forEach((name, output) -> {
           if (output instanceof Result.Output.Inline(var tensor) && asked.isBinary(name)) {
-            bytes.add((byte[]) tensor.data().heapBase().orElseThrow());
+            data.add(tensor.data());
           }
         });
-    if (bytes.isEmpty()) {
+    if (data.isEmpty()) {
       response.setContentType(Media.JSON.text());
       try (var out = Json.write(response.getOutputStream())) {
         write(out, model, asked, inference);
@@ -46,11 +47,11 @@ final class InferAnswer {
     response.setContentType(Media.OCTET_STREAM.text());
     response.setHeader(Requests.INFERENCE_HEADER, Integer.toString(header.size()));
     response.setContentLengthLong(
-        header.size() + bytes.stream().mapToLong(each -> each.length).sum());
+        header.size() + data.stream().mapToLong(MemorySegment::byteSize).sum());
     var out = response.getOutputStream();
     header.writeTo(out);
-    for (var each : bytes) {
-      out.write(each);
+    for (var each : data) {
+      RunAnswers.write(out, each);
     }
   }
 

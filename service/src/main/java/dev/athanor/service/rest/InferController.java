@@ -3,6 +3,8 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.run.RequestMemory;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -19,12 +21,19 @@ class InferController {
   private final Catalogue catalogue;
   private final Metrics metrics;
   private final RestSettings settings;
+  private final InlineMemory inline;
 
-  InferController(Models models, Catalogue catalogue, Metrics metrics, RestSettings settings) {
+  InferController(
+      Models models,
+      Catalogue catalogue,
+      Metrics metrics,
+      RestSettings settings,
+      InlineMemory inline) {
     this.models = models;
     this.catalogue = catalogue;
     this.metrics = metrics;
     this.settings = settings;
+    this.inline = inline;
   }
 
   @PostMapping({"/v2/models/{op}/infer", "/v2/models/{op}/versions/{version}/infer"})
@@ -35,7 +44,13 @@ class InferController {
       HttpServletResponse response)
       throws IOException {
     Outcomes.count(
-        metrics, Outcomes.label(catalogue, name), () -> run(name, version, request, response));
+        metrics,
+        Outcomes.label(catalogue, name),
+        () -> {
+          try (var memory = inline.open()) {
+            run(name, version, request, response, memory);
+          }
+        });
   }
 
   /**
@@ -46,18 +61,19 @@ class InferController {
       String name,
       @Nullable String version,
       HttpServletRequest request,
-      HttpServletResponse response)
+      HttpServletResponse response,
+      RequestMemory memory)
       throws IOException {
     var op = models.find(name, version);
     request.setAttribute(Problems.OP, name);
     Media.ofAnswer(request, Media.JSON, Media.OCTET_STREAM);
     Requests.checkNoQuery(request);
-    var terms = Requests.terms(request);
+    var terms = Requests.terms(request, memory);
     long limit = settings.maxBodyBytes();
     var header = Requests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = Requests.unpacked(request, limit)) {
-      asked = InferRequest.read(op, body, header, limit);
+      asked = InferRequest.read(op, body, header, memory, limit);
     }
     var inference = models.infer(op, asked.request(), terms);
     RunAnswers.timing(response, inference.result().timing());

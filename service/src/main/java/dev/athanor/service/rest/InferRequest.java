@@ -6,8 +6,11 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.HostAllocator;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.JsonElements;
+import dev.athanor.service.codec.Received;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -19,8 +22,6 @@ import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.openinference.Model;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -64,15 +65,17 @@ record InferRequest(
    *
    * @param header how many bytes of JSON it begins with; null when it is nothing else, 0 when it is
    *     the data of the only input
+   * @param memory where bytes that come after the JSON, or alone, are to lie
    * @param limit how many bytes a tensor may have
    */
-  static InferRequest read(Op op, InputStream body, @Nullable Long header, long limit)
+  static InferRequest read(
+      Op op, ByteSource body, @Nullable Long header, HostAllocator memory, long limit)
       throws IOException {
     if (header == null) {
       return Json.read(body, parser -> new Reader(op.description(), parser, limit).read()).finish();
     }
     if (header == 0) {
-      return raw(op.description(), body);
+      return raw(op.description(), body, memory, limit);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -86,11 +89,12 @@ record InferRequest(
         Json.read(
             new ByteArrayInputStream(json),
             parser -> new Reader(op.description(), parser, limit).read());
-    return reader.finish(body);
+    return reader.finish(body, memory);
   }
 
   /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(OpDescription op, InputStream body) throws IOException {
+  private static InferRequest raw(
+      OpDescription op, ByteSource body, HostAllocator memory, long limit) throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();
@@ -106,23 +110,22 @@ record InferRequest(
                       ? "an input with %d of them".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
     }
-    var bytes = body.readAllBytes();
+    var data = new Received(body, memory).upTo(limit + 1); // of which the body has its own mind
+    long bytes = data.byteSize();
     long row =
         input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)
             * input.dtype().bytes();
-    if (bytes.length == 0 || bytes.length % row != 0) {
+    if (bytes == 0 || bytes % row != 0) {
       throw new Failure.Refused(
           Code.INVALID_TENSOR,
           "body",
           "the body has %d bytes; input \"%s\" of datatype %s takes a multiple of %d"
-              .formatted(bytes.length, input.name(), input.datatype(), row));
+              .formatted(bytes, input.name(), input.datatype(), row));
     }
     var extents =
-        input.shape().stream()
-            .map(extent -> extent == Model.ANY ? bytes.length / row : extent)
-            .toList();
+        input.shape().stream().map(extent -> extent == Model.ANY ? bytes / row : extent).toList();
     var type = Tensors.type(input.dtype(), extents, "body");
-    var tensor = Tensors.checked(type, MemorySegment.ofArray(bytes), "body");
+    var tensor = Tensors.checked(type, data, "body");
     return new InferRequest(
         null,
         new InferenceRequest(
@@ -177,7 +180,8 @@ record InferRequest(
       return new Input.Data(name, data.toTensor(type));
     }
 
-    Input fromBytes(InputStream body, long bytes, long limit) throws IOException {
+    /** What its bytes say. */
+    Tensors.Part part(long bytes) {
       var type = type();
       if (bytes != type.bytes()) {
         var at = field() + ".parameters." + BINARY_DATA_SIZE;
@@ -187,7 +191,7 @@ record InferRequest(
             "%s is %d, but %s%s takes %d bytes"
                 .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
       }
-      return new Input.Data(name, Tensors.readNext(type, body, limit, field()));
+      return new Tensors.Part(field(), type);
     }
   }
 
@@ -369,11 +373,18 @@ record InferRequest(
     }
 
     /** The request, whose tensors lie in the body in the order of the inputs. */
-    InferRequest finish(InputStream body) throws IOException {
+    InferRequest finish(ByteSource body, HostAllocator memory) throws IOException {
+      var parts = new ArrayList<Tensors.Part>();
+      for (var input : inputs) {
+        if (input.size() != null) {
+          parts.add(input.part(input.size()));
+        }
+      }
+      var data = Tensors.read(parts, body, memory, limit).iterator();
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
         tensors.add(
-            input.size() == null ? input.fromJson() : input.fromBytes(body, input.size(), limit));
+            input.size() == null ? input.fromJson() : new Input.Data(input.name(), data.next()));
       }
       if (body.read() >= 0) {
         throw new Failure.Refused(

@@ -11,8 +11,10 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Places;
+import dev.athanor.service.run.RequestMemory;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -34,14 +36,21 @@ class OpController {
   private final Metrics metrics;
   private final RestSettings settings;
   private final Places places;
+  private final InlineMemory inline;
 
   OpController(
-      Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings, Places places) {
+      Catalogue catalogue,
+      OpRunner runner,
+      Metrics metrics,
+      RestSettings settings,
+      Places places,
+      InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
     this.places = places;
+    this.inline = inline;
   }
 
   @GetMapping("/ops")
@@ -90,12 +99,20 @@ class OpController {
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
+    try (var memory = inline.open()) {
+      run(op, request, response, memory);
+    }
+  }
+
+  private void run(
+      Op op, HttpServletRequest request, HttpServletResponse response, RequestMemory memory)
+      throws IOException {
     request.setAttribute(Problems.OP, op.description().name());
     var media = Media.ofBody(request, Media.JSON, Media.SAFETENSORS);
     // where the client has no wish, it is answered as it asks
     var other = media == Media.JSON ? Media.SAFETENSORS : Media.JSON;
     var wanted = Media.ofAnswer(request, media, other);
-    var terms = Requests.terms(request);
+    var terms = Requests.terms(request, memory);
     long limit = settings.maxBodyBytes();
     var body = Requests.body(request, limit);
     var sayable = wanted == Media.JSON ? Set.of(DType.values()) : Safetensors.dtypes();

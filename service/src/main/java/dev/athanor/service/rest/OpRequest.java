@@ -3,6 +3,7 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
@@ -56,7 +57,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   static OpRequest ofSafetensors(
       Op op,
       HttpServletRequest request,
-      InputStream body,
+      ByteSource body,
       long limit,
       Set<DType> sayable,
       Terms terms)
@@ -90,7 +91,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
                 .formatted(name));
       }
     }
-    file.read().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
+    file.read(terms.memory())
+        .forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     return new OpRequest(call(op, inputs, attributes, outputs, sayable, terms), Map.of());
   }
 

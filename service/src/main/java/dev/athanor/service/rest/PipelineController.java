@@ -3,7 +3,9 @@ package dev.athanor.service.rest;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.RequestMemory;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -21,12 +23,19 @@ class PipelineController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
+  private final InlineMemory inline;
 
-  PipelineController(Catalogue catalogue, OpRunner runner, Metrics metrics, RestSettings settings) {
+  PipelineController(
+      Catalogue catalogue,
+      OpRunner runner,
+      Metrics metrics,
+      RestSettings settings,
+      InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
     this.settings = settings;
+    this.inline = inline;
   }
 
   @PostMapping("/pipelines/run")
@@ -35,10 +44,18 @@ class PipelineController {
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    try (var memory = inline.open()) {
+      answer(request, response, memory);
+    }
+  }
+
+  private void answer(
+      HttpServletRequest request, HttpServletResponse response, RequestMemory memory)
+      throws IOException {
     Media.ofBody(request, Media.JSON);
     Media.ofAnswer(request, Media.JSON);
     Requests.checkQuery(request, List.of());
-    var terms = Requests.terms(request);
+    var terms = Requests.terms(request, memory);
     long limit = settings.maxBodyBytes();
     var asked = PipelineRequest.read(catalogue, Requests.body(request, limit), limit, terms);
     var result = runner.run(asked.pipeline());

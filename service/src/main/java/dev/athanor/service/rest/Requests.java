@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.failure.Pace;
+import dev.athanor.service.run.RequestMemory;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
@@ -62,6 +63,11 @@ final class Requests {
    *     integer or X-Priority none of 1, the first, to 5
    */
   static Terms terms(HttpServletRequest request) {
+    return terms(request, RequestMemory.HEAP);
+  }
+
+  /** The same for a request that tensors come and go with. */
+  static Terms terms(HttpServletRequest request, RequestMemory memory) {
     var priority = request.getHeader("X-Priority");
     return new Terms(
         tenant(request),
@@ -70,7 +76,8 @@ final class Requests {
                 ? Ticket.MIDDLE
                 : number("X-Priority", priority, 1, Terms.LAST_PRIORITY)),
         deadline(request),
-        Connections.clientHasGone());
+        Connections.clientHasGone(),
+        memory);
   }
 
   /**
@@ -200,7 +207,7 @@ final class Requests {
    * @throws Failure.Refused with {@code too-large}, {@code unsupported-media-type} or {@code
    *     malformed-body}
    */
-  static InputStream unpacked(HttpServletRequest request, long limit) throws IOException {
+  static ByteSource unpacked(HttpServletRequest request, long limit) throws IOException {
     var encoding = encoding(request);
     var packed = packed(request, limit);
     try {
@@ -251,6 +258,9 @@ final class Requests {
 
     @Override
     public int read(byte[] target, int offset, int length) throws IOException {
+      if (length == 0) {
+        return 0; // for which the container would wait until there is something
+      }
       long began = System.nanoTime();
       int n = in.read(target, offset, length);
       count(Math.max(n, 0), began);

@@ -80,7 +80,8 @@ final class RunAnswers {
     }
   }
 
-  private static void write(ServletOutputStream out, MemorySegment data) throws IOException {
+  /** Writes the elements of a tensor as they are. */
+  static void write(ServletOutputStream out, MemorySegment data) throws IOException {
     for (long at = 0; at < data.byteSize(); at += PIECE) {
       out.write(data.asSlice(at, Math.min(PIECE, data.byteSize() - at)).asByteBuffer());
     }

@@ -8,6 +8,7 @@ import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.Piece;
 import dev.athanor.service.run.Transfers;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorStore;
@@ -155,7 +156,7 @@ class TensorDataController {
   /** A part of a tensor, piece by piece, of which the first is there from the beginning. */
   private static final class Pieces implements AutoCloseable {
     private final Transfers.Reader reader;
-    private Transfers.Piece piece;
+    private Piece piece;
     private long at;
     private long left;
 
@@ -166,7 +167,7 @@ class TensorDataController {
       piece = read();
     }
 
-    private Transfers.Piece read() {
+    private Piece read() {
       var got = reader.readPiece(at, left);
       at += got.bytes().byteSize();
       left -= got.bytes().byteSize();

@@ -3,6 +3,7 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.HostBlocks;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.tensor.Home;
@@ -18,9 +19,13 @@ public final class DeviceMemory implements Home, AutoCloseable {
 
   private static final Logger LOG = LoggerFactory.getLogger(DeviceMemory.class);
 
+  /** How much is kept besides large pieces. */
+  private static final long SMALL_BYTES = 256L * Staging.SMALL;
+
   private final int number;
   private final Device device;
   private final DeviceHealth health;
+  private final HostBlocks hostBlocks;
   private final Staging staging;
   private final Stream stream;
   private final ReentrantLock oneAtATime = new ReentrantLock();
@@ -37,7 +42,9 @@ public final class DeviceMemory implements Home, AutoCloseable {
     this.number = number;
     this.device = device;
     this.health = health;
-    staging = new Staging(device, settings.stagingBytes().toBytes());
+    long bytes = settings.stagingBytes().toBytes();
+    hostBlocks = new HostBlocks(bytes + SMALL_BYTES, device::allocateHost);
+    staging = new Staging(hostBlocks, bytes);
     stream = device.openStream();
   }
 
@@ -110,12 +117,32 @@ public final class DeviceMemory implements Home, AutoCloseable {
    *
    * @throws dev.athanor.service.failure.Failure when there is no host memory, or the device is lost
    */
-  Staging.Piece stage(long bytes) {
+  Piece stage(long bytes) {
     try {
       return staging.take(bytes);
     } catch (DeviceException e) {
       throw health.explain(number, e);
     }
+  }
+
+  /**
+   * Takes host memory that the device reaches itself.
+   *
+   * @throws DeviceException.OutOfMemory when there is none
+   */
+  HostMemory takeHost(long bytes) {
+    try {
+      return hostBlocks.take(bytes);
+    } catch (DeviceException.OutOfMemory e) {
+      throw e;
+    } catch (DeviceException e) {
+      throw health.explain(number, e);
+    }
+  }
+
+  /** Gives host memory that was taken to the next; no work may use it any more. */
+  void giveBackHost(HostMemory memory) {
+    hostBlocks.giveBack(memory);
   }
 
   /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
@@ -197,7 +224,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
 
   @Override
   public void close() {
-    staging.close();
+    hostBlocks.close();
     stream.close();
   }
 }

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.service.codec.HostAllocator;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
@@ -25,38 +26,37 @@ import org.jspecify.annotations.Nullable;
 /** What a run gives, on its way to where the client wants it. */
 final class Outputs {
 
-  private static final class Out {
-    final String name;
-    final Value value;
-    final Destination destination;
-    final @Nullable Pin into;
-    final @Nullable Charge charge;
-    @Nullable HostTensor host;
-
-    Out(
-        String name,
-        Value value,
-        Destination destination,
-        @Nullable Pin into,
-        @Nullable Charge charge) {
-      this.name = name;
-      this.value = value;
-      this.destination = destination;
-      this.into = into;
-      this.charge = charge;
-    }
-  }
+  /**
+   * Where a value goes.
+   *
+   * @param into a tensor that is there
+   * @param charge of a new one
+   * @param host where it waits for the answer that it goes with
+   */
+  private record Out(
+      String name,
+      Value value,
+      @Nullable Pin into,
+      @Nullable Charge charge,
+      @Nullable HostTensor host) {}
 
   private final TenantTensors tensors;
   private final Pins pins;
   private final Scratch scratch;
+  private final HostAllocator memory;
   private final List<Out> outs = new ArrayList<>();
   private long inlineBytes;
 
-  Outputs(TenantTensors tensors, Pins pins, Scratch scratch) {
+  /**
+   * None yet.
+   *
+   * @param memory for what goes back with the answer
+   */
+  Outputs(TenantTensors tensors, Pins pins, Scratch scratch, HostAllocator memory) {
     this.tensors = tensors;
     this.pins = pins;
     this.scratch = scratch;
+    this.memory = memory;
   }
 
   /** Host memory for what goes back with the answer. */
@@ -85,10 +85,10 @@ final class Outputs {
                   "output \"%s\" is %s, too large to be sent inline; keep it as a handle"
                       .formatted(name, type));
             }
-            yield new Out(name, value, destination, null, null);
+            var host = new HostTensor(type, memory.allocate(type.bytes(), Double.BYTES));
+            yield new Out(name, value, null, null, host);
           }
-          case Destination.Keep _ ->
-              new Out(name, value, destination, null, tensors.charge(type.bytes()));
+          case Destination.Keep _ -> new Out(name, value, null, tensors.charge(type.bytes()), null);
           case Destination.Into(var handle) -> {
             var field = "outputs." + name + ".into";
             var pin = pins.write(handle, field);
@@ -99,7 +99,7 @@ final class Outputs {
                   "%s is %s, but output \"%s\" is %s; they must be equal"
                       .formatted(field, pin.type(), name, type));
             }
-            yield new Out(name, value, destination, pin, null);
+            yield new Out(name, value, pin, null, null);
           }
         });
   }
@@ -116,23 +116,18 @@ final class Outputs {
   /** Copies to the host what goes back with the answer. */
   void download(Stream stream) {
     for (var out : outs) {
-      if (out.destination instanceof Destination.Inline) {
-        download(out, stream, out.value.tensor().buffer(), 0);
+      if (out.host != null) {
+        stream.download(out.value.tensor().buffer(), 0, out.host.data());
       }
     }
-  }
-
-  private static void download(Out out, Stream stream, Buffer source, long offset) {
-    out.host = HostTensor.zeros(out.value.type());
-    stream.download(source, offset, out.host.data());
   }
 
   /** Takes a value's elements from a place in memory that is soon another's. */
   void take(Value value, Stream stream, Buffer source, long offset) {
     for (var out : outs) {
       if (out.value == value) {
-        if (out.destination instanceof Destination.Inline) {
-          download(out, stream, source, offset);
+        if (out.host != null) {
+          stream.download(source, offset, out.host.data());
         } else {
           var own = scratch.tensor(value.type());
           value.lieAt(own);

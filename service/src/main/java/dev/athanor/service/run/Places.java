@@ -19,6 +19,11 @@ public record Places(List<Place> all) implements AutoCloseable {
     return all.getFirst();
   }
 
+  /** One that is not lost, or the first where all are. */
+  Place alive() {
+    return all.stream().filter(place -> !place.memory().isLost()).findFirst().orElse(first());
+  }
+
   /** What to do before a device refuses an allocation: give as many bytes of its memory back. */
   public void onShortage(ObjLongConsumer<Home> action) {
     for (var place : all) {

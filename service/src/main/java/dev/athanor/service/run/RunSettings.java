@@ -19,6 +19,8 @@ import org.springframework.util.unit.DataSize;
  * @param queueBytes how much host memory the jobs that wait may hold
  * @param stagingBytes how much host memory each device keeps for tensors on their way to it and
  *     from it; what is under way beyond that goes in smaller pieces
+ * @param inlineBytes how much host memory the tensors may have together that come and go within
+ *     requests, as bytes of a body or as results in an answer
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept
@@ -39,6 +41,7 @@ public record RunSettings(
     @NotNull @DefaultValue("10s") Duration queueTime,
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
     @NotNull @DefaultValue("64MB") DataSize stagingBytes,
+    @NotNull @DefaultValue("1GB") DataSize inlineBytes,
     @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int plans,
     @Min(0) @Max(1024) @Nullable Integer graphs,

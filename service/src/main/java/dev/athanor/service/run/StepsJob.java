@@ -116,6 +116,10 @@ final class StepsJob implements Job {
   private final Deadline deadline;
 
   private final Pins pins;
+
+  /** Where uploads come from and results go to. */
+  private final RequestMemory inline;
+
   private final Map<Value, HostTensor> uploads = new LinkedHashMap<>();
 
   /** What lies on other devices. */
@@ -147,7 +151,8 @@ final class StepsJob implements Job {
     deadline = terms.deadline();
     pins = new Pins(tensors);
     scratch = new Scratch(memory);
-    outputs = new Outputs(tensors, pins, scratch);
+    inline = terms.memory().hold();
+    outputs = new Outputs(tensors, pins, scratch, inline);
   }
 
   // -- before it is queued
@@ -455,6 +460,7 @@ final class StepsJob implements Job {
     if (replay != null) {
       giveBack(replay);
     }
+    inline.close();
     pins.close();
   }
 

@@ -12,8 +12,14 @@ import java.util.function.BooleanSupplier;
  *     not say
  * @param clientHasGone whether nobody waits for the answer any more; asked while it is waited for,
  *     by one thread
+ * @param memory for the tensors that come and go with the request; whoever serves it closes it
  */
-public record Terms(Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
+public record Terms(
+    Tenant tenant,
+    int priority,
+    Deadline deadline,
+    BooleanSupplier clientHasGone,
+    RequestMemory memory) {
 
   public static final int LAST_PRIORITY = 5;
 
@@ -23,5 +29,10 @@ public record Terms(Tenant tenant, int priority, Deadline deadline, BooleanSuppl
   /** Usual terms for a client that stays. */
   public Terms(Tenant tenant, Deadline deadline) {
     this(tenant, Ticket.MIDDLE, deadline, () -> false);
+  }
+
+  /** Terms of a request whose tensors come and go on the heap. */
+  public Terms(Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
+    this(tenant, priority, deadline, clientHasGone, RequestMemory.HEAP);
   }
 }

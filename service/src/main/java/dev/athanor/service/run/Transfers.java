@@ -102,7 +102,7 @@ public final class Transfers {
         var piece = incoming.memory().stage(elements.left());
         MemorySegment filled;
         try {
-          filled = elements.read(piece.segment());
+          filled = elements.read(piece.bytes());
           if (elements.left() == 0) {
             beforeLast.run();
           }
@@ -124,7 +124,7 @@ public final class Transfers {
    * @param at where in the tensor it begins, in bytes
    */
   private record Bring(
-      Incoming incoming, Staging.Piece piece, MemorySegment filled, long at, boolean isLast)
+      Incoming incoming, Piece piece, MemorySegment filled, long at, boolean isLast)
       implements Job {
     @Override
     public int device() {
@@ -211,9 +211,9 @@ public final class Transfers {
      * @throws Failure.Refused as for {@link #read(long, int)}
      */
     public Piece readPiece(long offset, long length) {
-      var staged = placement.at(pin.home()).memory().stage(length);
-      var target = staged.segment().asSlice(0, Math.min(length, staged.segment().byteSize()));
-      return new Piece(read(offset, target, staged::close), staged);
+      var piece = placement.at(pin.home()).memory().stage(length);
+      read(offset, piece.bytes(), piece::close);
+      return piece;
     }
 
     /**
@@ -249,26 +249,6 @@ public final class Transfers {
     @Override
     public void close() {
       pin.close();
-    }
-  }
-
-  /** Some bytes of a tensor, in memory that goes to others when this is closed. */
-  public static final class Piece implements AutoCloseable {
-    private final MemorySegment bytes;
-    private final Staging.Piece staged;
-
-    private Piece(MemorySegment bytes, Staging.Piece staged) {
-      this.bytes = bytes;
-      this.staged = staged;
-    }
-
-    public MemorySegment bytes() {
-      return bytes;
-    }
-
-    @Override
-    public void close() {
-      staged.close();
     }
   }
 

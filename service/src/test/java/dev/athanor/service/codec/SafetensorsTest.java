@@ -36,7 +36,7 @@ class SafetensorsTest {
   }
 
   private static Safetensors open(byte[] file) throws IOException {
-    return Safetensors.open(new ByteArrayInputStream(file), LIMIT, "body");
+    return Safetensors.open(ByteSource.of(new ByteArrayInputStream(file)), LIMIT, "body");
   }
 
   @Test
@@ -66,7 +66,7 @@ class SafetensorsTest {
     }
     var read = open(bytes.toByteArray());
     assertThat(read.types()).containsExactlyEntriesOf(types);
-    var tensors = List.copyOf(read.read().values());
+    var tensors = List.copyOf(read.read(HostAllocator.HEAP).values());
     for (int i = 0; i < data.size(); i++) {
       assertThat(tensors.get(i).data().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(data.get(i));
     }
@@ -80,7 +80,7 @@ class SafetensorsTest {
             + "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}     ";
     var bytes = file(text, 7);
     bytes[bytes.length - 1] = 9;
-    var tensors = open(bytes).read();
+    var tensors = open(bytes).read(HostAllocator.HEAP);
     assertThat(tensors.keySet()).containsExactly("b", "a");
     assertThat(tensors.values().iterator().next().type()).isEqualTo(TensorType.of(DType.F32, 1));
     assertThat(List.copyOf(tensors.values()).getLast().get(2)).isEqualTo(9);
@@ -122,7 +122,9 @@ class SafetensorsTest {
     var text = message.contains("0 bytes; it") ? "" : header;
     var bytes =
         file(text.replace("T[", "{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":["), data);
-    assertThatThrownBy(() -> open(bytes).read()).isInstanceOf(Failure.class).hasMessage(message);
+    assertThatThrownBy(() -> open(bytes).read(HostAllocator.HEAP))
+        .isInstanceOf(Failure.class)
+        .hasMessage(message);
   }
 
   @Test

@@ -8,6 +8,8 @@ import static org.hamcrest.Matchers.matchesPattern;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.HostAllocator;
 import dev.athanor.service.codec.Safetensors;
 import io.restassured.path.json.JsonPath;
 import io.restassured.response.Response;
@@ -54,7 +56,8 @@ class SafetensorsBodyTest extends RestTest {
   private static Map<String, HostTensor> tensors(Response response) throws IOException {
     var bytes = response.then().statusCode(200).contentType(TYPE).extract().asByteArray();
     assertThat(response.header("Content-Length")).isEqualTo("" + bytes.length);
-    return Safetensors.open(new ByteArrayInputStream(bytes), 1 << 20, "answer").read();
+    return Safetensors.open(ByteSource.of(new ByteArrayInputStream(bytes)), 1 << 20, "answer")
+        .read(HostAllocator.HEAP);
   }
 
   private static Map<String, String> metadata(Response response) {

@@ -70,7 +70,13 @@ class FailedRequestsTest {
   }
 
   /** What must be as before. */
-  record State(int buffers, long used, int tensors, long charged, Map<String, TensorInfo> infos) {}
+  record State(
+      int buffers,
+      long used,
+      int tensors,
+      long charged,
+      long inline,
+      Map<String, TensorInfo> infos) {}
 
   /** A service with some tensors. */
   static final class Scene implements AutoCloseable {
@@ -113,6 +119,7 @@ class FailedRequestsTest {
           device.memory().used(),
           rig.store.count(),
           rig.store.bytes(),
+          rig.inline.used(),
           infos);
     }
 
@@ -384,8 +391,11 @@ class FailedRequestsTest {
 
   private static @Nullable Code failure(
       Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
-    var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, terms));
-    return failure == null ? null : failure.code();
+    try (var memory = scene.rig.inline.open()) {
+      var within = Rig.in(memory, terms);
+      var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
+      return failure == null ? null : failure.code();
+    }
   }
 
   /** Deadlines change when tensors that are there are written. */
@@ -464,6 +474,7 @@ class FailedRequestsTest {
       assertThat(now.used).isEqualTo(before.used);
       assertThat(now.tensors).isEqualTo(before.tensors);
       assertThat(now.charged).isEqualTo(before.charged);
+      assertThat(now.inline).isEqualTo(before.inline);
       if (lost) {
         assertThat(now.infos).as("what can still be listed").isEmpty();
         return true;
@@ -562,11 +573,21 @@ class FailedRequestsTest {
               case "keep" -> Map.of("y", KEEP);
               default -> Map.of("y", into(scene.y));
             };
-        var call =
-            new Call(IDENTITY, Map.of("x", inline(others())), Map.of("gate", true), outputs, terms);
-        var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
-        assertThat(failure.code())
-            .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
+        try (var memory = scene.rig.inline.open()) {
+          var call =
+              new Call(
+                  IDENTITY,
+                  Map.of("x", inline(others())),
+                  Map.of("gate", true),
+                  outputs,
+                  Rig.in(memory, terms));
+          var failure = catchThrowableOfType(Failure.class, () -> scene.rig.runner.run(call));
+          assertThat(failure.code())
+              .isEqualTo(leaving == Leaving.LATE ? Code.DEADLINE_EXCEEDED : Code.CANCELLED);
+        }
+        assertThat(scene.rig.inline.used())
+            .as("what is at work has its memory still")
+            .isEqualTo(target.equals("inline") ? Staging.SMALL : 0);
         var released = new AtomicBoolean();
         await()
             .pollInterval(Duration.ofMillis(2))

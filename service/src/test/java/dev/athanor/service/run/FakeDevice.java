@@ -53,6 +53,7 @@ public final class FakeDevice implements Device {
   private final AtomicInteger allocationsLeft = new AtomicInteger(Integer.MAX_VALUE);
   private final AtomicInteger operationsLeft = new AtomicInteger(Integer.MAX_VALUE);
   private volatile @Nullable DeviceException laterFault;
+  private volatile boolean hostIsFull;
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
 
@@ -85,6 +86,11 @@ public final class FakeDevice implements Device {
   /** After so many allocations all are refused. */
   public void allowAllocations(int most) {
     allocationsLeft.set(most);
+  }
+
+  /** Whether all allocations of host memory are refused. */
+  public void refuseHostMemory(boolean refuse) {
+    hostIsFull = refuse;
   }
 
   private void operate() {
@@ -217,6 +223,9 @@ public final class FakeDevice implements Device {
 
   @Override
   public HostMemory allocateHost(long bytes) {
+    if (hostIsFull) {
+      throw DeviceException.OutOfMemory.ofHost(bytes, "the host is full");
+    }
     hostMemoriesEver.add(bytes);
     openHostMemories.add(bytes);
     return HostMemory.pageable(bytes, _ -> openHostMemories.remove(bytes));

@@ -37,6 +37,7 @@ final class Rig implements AutoCloseable {
   private final Placement placement;
   final OpRunner runner;
   final Transfers transfers;
+  final InlineMemory inline;
 
   /**
    * A service.
@@ -99,6 +100,7 @@ final class Rig implements AutoCloseable {
     placement = new Placement(places, store, pool);
     runner = runner(true);
     transfers = new Transfers(placement, store, pool);
+    inline = new InlineMemory(places, settings);
   }
 
   static RunSettings settings(
@@ -109,6 +111,7 @@ final class Rig implements AutoCloseable {
         Duration.ofMinutes(10),
         DataSize.ofMegabytes(64),
         DataSize.ofMegabytes(2),
+        DataSize.ofMegabytes(4),
         batchInvariant,
         100,
         graphs,
@@ -141,6 +144,12 @@ final class Rig implements AutoCloseable {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** Terms of a request with memory of its own. */
+  static Terms in(RequestMemory memory, Terms terms) {
+    return new Terms(
+        terms.tenant(), terms.priority(), terms.deadline(), terms.clientHasGone(), memory);
   }
 
   @Override

@@ -44,6 +44,7 @@ class StreamPoolTest {
             Duration.ofMinutes(1),
             DataSize.ofKilobytes(1),
             DataSize.ofMegabytes(1),
+            DataSize.ofMegabytes(1),
             true,
             1,
             0,

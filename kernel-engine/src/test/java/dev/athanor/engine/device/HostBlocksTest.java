@@ -1,14 +1,18 @@
-package dev.athanor.engine.emulator;
+package dev.athanor.engine.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 class HostBlocksTest {
 
-  private final HostBlocks blocks = new HostBlocks(1024);
+  private final HostBlocks blocks =
+      new HostBlocks(1024, bytes -> HostMemory.pageable(bytes, _ -> {}));
 
-  private static boolean isGone(HostBlocks.Block block) {
+  private static boolean isGone(HostMemory block) {
     return !block.segment().scope().isAlive();
   }
 
@@ -62,5 +66,41 @@ class HostBlocksTest {
     assertThat(isGone(used)).isFalse();
     blocks.giveBack(used);
     assertThat(isGone(used)).isTrue();
+  }
+
+  @Test
+  void nobodyWaitsWhileAnotherAllocates() throws Exception {
+    var allocating = new CountDownLatch(1);
+    var mayGoOn = new CountDownLatch(1);
+    var slow =
+        new HostBlocks(
+            1024,
+            bytes -> {
+              if (bytes == 512) {
+                allocating.countDown();
+                awaitOrFail(mayGoOn);
+              }
+              return HostMemory.pageable(bytes, _ -> {});
+            });
+    var kept = slow.take(256);
+    slow.giveBack(kept);
+    try (var other = Executors.newSingleThreadExecutor()) {
+      var waits = other.submit(() -> slow.take(512));
+      awaitOrFail(allocating);
+      assertThat(slow.take(256)).isSameAs(kept);
+      slow.giveBack(kept);
+      mayGoOn.countDown();
+      waits.get().close();
+    }
+    slow.close();
+    assertThat(isGone(kept)).isTrue();
+  }
+
+  private static void awaitOrFail(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(1, TimeUnit.MINUTES)).isTrue();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 }

@@ -1,0 +1,79 @@
+package dev.athanor.service.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ReceivedTest {
+
+  private final List<Long> allocated = new ArrayList<>();
+
+  /** What was given back loses its contents. */
+  private final HostAllocator allocator =
+      new HostAllocator() {
+        @Override
+        public MemorySegment allocate(long bytes, long alignment) {
+          allocated.add(bytes);
+          return HEAP.allocate(bytes, alignment);
+        }
+
+        @Override
+        public void giveBack(MemorySegment unused) {
+          assertThat(unused.byteSize()).isEqualTo(allocated.get(allocated.size() - 2));
+          unused.fill((byte) 0xA5);
+          givenBack++;
+        }
+      };
+
+  private int givenBack;
+
+  private byte[] receive(byte[] sent, long most) throws IOException {
+    var source = ByteSource.of(new ByteArrayInputStream(sent));
+    var received = new Received(source, allocator).upTo(most);
+    return received.toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  private static byte[] counting(int bytes) {
+    var counting = new byte[bytes];
+    for (int i = 0; i < bytes; i++) {
+      counting[i] = (byte) ((i * 31) >> 7);
+    }
+    return counting;
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 100, 100",
+    "100, 100, 100",
+    "99, 100, 100",
+    "1048576, 1048576, 1048576",
+    "1048575, 1000000000, 1048576",
+    "1048576, 1000000000, 1048576 8388608",
+    "1048577, 1000000000, 1048576 8388608",
+    "3000000, 3000000, 1048576 3000000",
+    "8388609, 20000000, 1048576 8388608 20000000",
+  })
+  void memoryFollowsWhatHasCome(int sent, long most, String allocations) throws IOException {
+    var bytes = counting(sent);
+    assertThat(receive(bytes, most)).isEqualTo(bytes);
+    assertThat(allocated).isEqualTo(Stream.of(allocations.split(" ")).map(Long::valueOf).toList());
+    assertThat(givenBack).isEqualTo(allocated.size() - 1);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"100, 99", "2000000, 1999999", "2000000, 1048576", "5, 0"})
+  void whatGoesBeyondIsLeft(int sent, int most) throws IOException {
+    var source = new ByteArrayInputStream(counting(sent));
+    var received = new Received(ByteSource.of(source), HostAllocator.HEAP).upTo(most);
+    assertThat(received.byteSize()).isEqualTo(most);
+    assertThat(source.available()).isEqualTo(sent - most);
+  }
+}
