@@ -4,6 +4,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Room;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -26,7 +27,8 @@ final class TensorFile {
    */
   static HostTensor read(Path file) throws IOException {
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
-      return Npy.open(ByteSource.of(in), Integer.MAX_VALUE, file.toString()).toTensor();
+      return Npy.open(ByteSource.of(in), Room.onHeap(Integer.MAX_VALUE), file.toString())
+          .toTensor();
     }
   }
 

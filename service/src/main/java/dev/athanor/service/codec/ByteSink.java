@@ -3,37 +3,35 @@ package dev.athanor.service.codec;
 import dev.athanor.ops.DType;
 import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
-import java.util.Arrays;
 
 /** Bytes that grow as they arrive, so that memory follows what was sent and not what was said. */
 final class ByteSink extends OutputStream {
 
   private static final int FIRST = 4096;
 
-  private static final VarHandle FLOAT =
-      MethodHandles.byteArrayViewVarHandle(float[].class, ByteOrder.LITTLE_ENDIAN);
+  /** A constant: layouts that are made for each access are looked up for each. */
+  private static final ValueLayout.OfFloat FLOAT =
+      ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+  private final HostAllocator memory;
   private final long limit;
-  private final long expected;
   private final Runnable onOverflow;
-  private byte[] bytes;
-  private MemorySegment segment;
-  private int size;
+  private MemorySegment segment = MemorySegment.NULL;
+  private long capacity;
+  private long size;
 
   /**
-   * @param expected how many bytes there will probably be
-   * @param limit how many there may be
+   * None yet.
+   *
+   * @param room with the most that there may be
    * @param onOverflow throws what tells the client of one byte too many
    */
-  ByteSink(long expected, long limit, Runnable onOverflow) {
-    this.limit = Math.min(limit, Integer.MAX_VALUE - 16);
-    this.expected = Math.clamp(expected, 0, this.limit);
+  ByteSink(Room room, Runnable onOverflow) {
+    memory = room.memory();
+    limit = Math.min(room.limit(), Integer.MAX_VALUE - 16);
     this.onOverflow = onOverflow;
-    bytes = new byte[Math.clamp(expected, 0, FIRST)];
-    segment = MemorySegment.ofArray(bytes);
   }
 
   /** Room for one element at the end; the caller writes it at index {@code size / bytes}. */
@@ -50,48 +48,49 @@ final class ByteSink extends OutputStream {
   /** Appends a float, little-endian. */
   void putFloat(float value) {
     reserve(Float.BYTES);
-    FLOAT.set(bytes, size, value);
+    segment.set(FLOAT, size, value);
     size += Float.BYTES;
   }
 
-  int size() {
+  long size() {
     return size;
   }
 
   @Override
   public void write(int b) {
     reserve(1);
-    bytes[size++] = (byte) b;
+    segment.set(ValueLayout.JAVA_BYTE, size++, (byte) b);
   }
 
   @Override
   public void write(byte[] source, int offset, int length) {
     reserve(length);
-    System.arraycopy(source, offset, bytes, size, length);
+    MemorySegment.copy(source, offset, segment, ValueLayout.JAVA_BYTE, size, length);
     size += length;
   }
 
   private void reserve(int more) {
-    if (more > bytes.length - size) {
+    if (more > capacity - size) {
       grow(more);
     }
   }
 
   private void grow(int more) {
-    long needed = size + (long) more;
+    long needed = size + more;
     if (needed > limit) {
       onOverflow.run();
       throw new IllegalStateException("more than " + limit + " bytes");
     }
-    long grown = Math.max(Math.max(2L * bytes.length, FIRST), needed);
-    if (needed >= expected / 4) {
-      grown = Math.max(grown, expected); // whoever sent a quarter is believed the rest
+    capacity = Math.min(Math.max(Math.max(2 * capacity, FIRST), needed), limit);
+    var larger = memory.allocate(capacity, Double.BYTES);
+    if (size > 0) {
+      MemorySegment.copy(segment, 0, larger, 0, size);
+      memory.giveBack(segment);
     }
-    bytes = Arrays.copyOf(bytes, (int) Math.min(grown, limit));
-    segment = MemorySegment.ofArray(bytes);
+    segment = larger;
   }
 
   MemorySegment toSegment() {
-    return MemorySegment.ofArray(size == bytes.length ? bytes : Arrays.copyOf(bytes, size));
+    return segment.asSlice(0, size);
   }
 }

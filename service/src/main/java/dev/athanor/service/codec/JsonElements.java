@@ -7,8 +7,6 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -18,6 +16,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
+import tools.jackson.databind.util.ByteBufferBackedInputStream;
 
 /** The numbers of a tensor in JSON, flat or nested, on their way into its bytes. */
 public final class JsonElements {
@@ -29,16 +28,16 @@ public final class JsonElements {
   private final JsonParser parser;
   private final String tensor;
   private final String field;
-  private final long limit;
+  private final Room room;
 
   private @Nullable Elements elements;
-  private byte @Nullable [] deferred;
+  private @Nullable MemorySegment deferred;
 
-  private JsonElements(JsonParser parser, String tensor, long limit) {
+  private JsonElements(JsonParser parser, String tensor, Room room) {
     this.parser = parser;
     this.tensor = tensor;
     field = tensor.isEmpty() ? "data" : tensor + ".data";
-    this.limit = limit;
+    this.room = room;
   }
 
   /**
@@ -47,12 +46,11 @@ public final class JsonElements {
    * @param parser at its value
    * @param tensor where the tensor stands in the request, for errors; may be empty
    * @param dtype of the tensor; null while it is not known, which takes memory
-   * @param limit how many bytes the tensor may have
    * @throws Failure.Refused with {@code invalid-tensor} when there are no numbers that fit
    */
   public static JsonElements read(
-      JsonParser parser, String tensor, @Nullable DType dtype, long limit) {
-    var data = new JsonElements(parser, tensor, limit);
+      JsonParser parser, String tensor, @Nullable DType dtype, Room room) {
+    var data = new JsonElements(parser, tensor, room);
     data.read(dtype);
     return data;
   }
@@ -89,6 +87,7 @@ public final class JsonElements {
     }
     if (deferred != null) {
       elements = replay(deferred, type.dtype());
+      room.memory().giveBack(deferred);
     }
     var read = Objects.requireNonNull(elements);
     if (read.count() != type.shape().elements()) {
@@ -101,8 +100,8 @@ public final class JsonElements {
   }
 
   /** Keeps the text of data whose dtype comes after it: what a number means is not known yet. */
-  private byte[] copy() {
-    var text = new ByteArrayOutputStream();
+  private MemorySegment copy() {
+    var text = new ByteSink(new Room(room.memory(), Integer.MAX_VALUE), this::tooLarge);
     try (var generator = Json.write(text)) {
       int depth = 0;
       for (var token = parser.currentToken(); ; token = parser.nextToken()) {
@@ -132,11 +131,11 @@ public final class JsonElements {
         }
       }
     }
-    return text.toByteArray();
+    return text.toSegment();
   }
 
-  private Elements replay(byte[] text, DType dtype) {
-    try (var again = Json.parse(new ByteArrayInputStream(text))) {
+  private Elements replay(MemorySegment text, DType dtype) {
+    try (var again = Json.parse(new ByteBufferBackedInputStream(text.asByteBuffer()))) {
       again.nextToken();
       var result = new Elements(again, dtype);
       result.read();
@@ -160,7 +159,7 @@ public final class JsonElements {
     Elements(JsonParser in, DType type) {
       this.in = in;
       this.type = type;
-      sink = new ByteSink(0, limit, JsonElements.this::tooLarge);
+      sink = new ByteSink(room, JsonElements.this::tooLarge);
       Arrays.fill(extents, -1);
     }
 
@@ -364,6 +363,6 @@ public final class JsonElements {
   }
 
   private void tooLarge() {
-    throw Tensors.tooLarge(tensor, limit);
+    throw Tensors.tooLarge(tensor, room.limit());
   }
 }

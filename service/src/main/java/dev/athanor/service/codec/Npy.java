@@ -44,11 +44,11 @@ public final class Npy {
   /**
    * Reads the header of a file, after whose elements nothing may follow.
    *
-   * @param limit how many bytes of data there may be
+   * @param room for an array that has to be transposed, and the most that any may have
    * @param field what the errors call the tensor
    * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype} or {@code too-large}
    */
-  public static Elements open(ByteSource in, long limit, String field) throws IOException {
+  public static Elements open(ByteSource in, Room room, String field) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
       throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
@@ -72,10 +72,10 @@ public final class Npy {
     }
     var header = Header.parse(new String(text, StandardCharsets.UTF_8), field);
     var type = header.type();
-    Tensors.checkSize(type, limit, field);
+    Tensors.checkSize(type, room.limit(), field);
     return header.fortranOrder
-        ? Elements.of(type, () -> transposed(header, in, limit, field))
-        : Elements.of(type, in, header.bigEndian, limit, field);
+        ? Elements.of(type, () -> transposed(header, in, room, field))
+        : Elements.of(type, in, header.bigEndian, room.limit(), field);
   }
 
   /**
@@ -207,11 +207,11 @@ public final class Npy {
   }
 
   /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
-  private static HostTensor transposed(Header header, ByteSource in, long limit, String field)
+  private static HostTensor transposed(Header header, ByteSource in, Room room, String field)
       throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
     var parts = List.of(new Tensors.Part(field, reversed));
-    var stored = Tensors.read(parts, in, HostAllocator.HEAP, limit).getFirst();
+    var stored = Tensors.read(parts, in, room).getFirst();
     if (in.read() >= 0) {
       throw Tensors.tooMany(reversed, field);
     }
@@ -220,7 +220,7 @@ public final class Npy {
     }
     var type = header.type();
     var extents = header.shape;
-    var result = HostTensor.zeros(type);
+    var result = new HostTensor(type, room.memory().allocate(type.bytes(), Double.BYTES));
     int width = type.dtype().bytes();
     int rank = extents.size();
     var index = new long[rank];
@@ -235,6 +235,7 @@ public final class Npy {
         index[d] = 0;
       }
     }
+    room.memory().giveBack(stored.data());
     return result;
   }
 }

@@ -33,7 +33,7 @@ public final class TensorJson {
 
   private final JsonParser parser;
   private final String path;
-  private final long limit;
+  private final Room room;
 
   private @Nullable DType dtype;
   private @Nullable List<Long> shape;
@@ -41,10 +41,10 @@ public final class TensorJson {
   private @Nullable ByteSink base64;
   private @Nullable String handle;
 
-  private TensorJson(JsonParser parser, String path, long limit) {
+  private TensorJson(JsonParser parser, String path, Room room) {
     this.parser = parser;
     this.path = path;
-    this.limit = limit;
+    this.room = room;
   }
 
   /**
@@ -52,10 +52,9 @@ public final class TensorJson {
    *
    * @param parser at the object's start
    * @param path where it stands in the request, for errors; may be empty
-   * @param limit how many bytes it may have
    */
-  public static Source read(JsonParser parser, String path, long limit) {
-    return new TensorJson(parser, path, limit).read();
+  public static Source read(JsonParser parser, String path, Room room) {
+    return new TensorJson(parser, path, room).read();
   }
 
   private Source read() {
@@ -69,7 +68,7 @@ public final class TensorJson {
                 Tensors.dtype(
                     Json.string(parser, at("dtype"), Code.UNSUPPORTED_DTYPE), at("dtype"));
         case "shape" -> shape = shape(parser, at("shape"));
-        case "data" -> elements = JsonElements.read(parser, path, dtype, limit);
+        case "data" -> elements = JsonElements.read(parser, path, dtype, room);
         case "base64" -> base64 = base64();
         case "handle" -> handle = Json.string(parser, at("handle"), Code.INVALID_TENSOR);
         default -> throw Json.unknown(path, key, KEYS);
@@ -141,7 +140,7 @@ public final class TensorJson {
           at("base64"),
           "%s must be a string, got %s".formatted(at("base64"), Json.name(parser.currentToken())));
     }
-    var sink = new ByteSink(0, limit, this::tooLarge);
+    var sink = new ByteSink(room, this::tooLarge);
     try {
       parser.readBinaryValue(Base64Variants.MIME_NO_LINEFEEDS, sink);
     } catch (JacksonIOException e) {
@@ -154,7 +153,7 @@ public final class TensorJson {
   }
 
   private void tooLarge() {
-    throw Tensors.tooLarge(path, limit);
+    throw Tensors.tooLarge(path, room.limit());
   }
 
   private String at(String key) {

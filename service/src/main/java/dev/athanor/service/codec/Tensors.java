@@ -96,20 +96,18 @@ public final class Tensors {
    * there may be more.
    *
    * @param parts the tensors, in the order of their data
-   * @param memory where their data are to lie
-   * @param limit how many bytes there may be
    * @return the tensors in the same order
    * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the types say, or
    *     {@code too-large} when one of them takes more than the limit
    */
-  public static List<HostTensor> read(
-      List<Part> parts, ByteSource in, HostAllocator memory, long limit) throws IOException {
+  public static List<HostTensor> read(List<Part> parts, ByteSource in, Room room)
+      throws IOException {
     long bytes = 0;
     for (var part : parts) {
-      checkSize(part.type, limit, part.field);
+      checkSize(part.type, room.limit(), part.field);
       bytes += part.type.bytes();
     }
-    var data = new Received(in, memory).upTo(Math.min(bytes, limit + 1));
+    var data = new Received(in, room.memory()).upTo(Math.min(bytes, room.limit() + 1));
     var tensors = new ArrayList<HostTensor>();
     long at = 0;
     for (var part : parts) {

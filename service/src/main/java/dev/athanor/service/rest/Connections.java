@@ -1,5 +1,7 @@
 package dev.athanor.service.rest;
 
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -12,6 +14,8 @@ import org.apache.coyote.http11.Http11Processor;
 import org.apache.tomcat.util.net.AbstractEndpoint.Handler.SocketState;
 import org.apache.tomcat.util.net.SocketWrapperBase;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.stereotype.Component;
@@ -26,6 +30,8 @@ import org.springframework.stereotype.Component;
 class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
   private static final ThreadLocal<SocketWrapperBase<?>> CURRENT = new ThreadLocal<>();
+
+  private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
 
   private static final long LONGEST_SILENCE = 60_000;
 
@@ -61,6 +67,46 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
     }
   }
 
+  /**
+   * Reads what is left of a request's body after its answer, for as long as a client may be silent:
+   * who sends all before they read would find their connection broken instead of an answer. Without
+   * this the container reads little more, and that at whatever pace it comes.
+   */
+  static void readRest(HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    var in = request.getInputStream();
+    var socket = CURRENT.get();
+    // who waits for a word to go on has not begun, and is not to be told to
+    if (in.isFinished()
+        || socket == null
+        || socket.getReadTimeout() == 1
+        || request.getHeader("Expect") != null) {
+      return;
+    }
+    response.flushBuffer();
+    long usual = socket.getReadTimeout();
+    long patience = silence().toNanos();
+    long began = System.nanoTime();
+    boolean isRead = false;
+    try {
+      var bytes = new byte[1 << 13];
+      long left = patience;
+      while (!isRead && left > 0) {
+        socket.setReadTimeout(Math.max(TimeUnit.NANOSECONDS.toMillis(left), 1));
+        isRead = in.read(bytes) < 0;
+        left = patience - (System.nanoTime() - began);
+      }
+    } catch (IOException e) {
+      LOG.debug("the rest of a body that is of no use does not come", e);
+    } finally {
+      if (isRead) {
+        socket.setReadTimeout(usual);
+      } else {
+        waitNoMore();
+      }
+    }
+  }
+
   private static boolean hasGone(SocketWrapperBase<?> socket) {
     if (socket.isClosed()) {
       return true;
@@ -87,6 +133,8 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
       sockets.setAppReadBufSize(BUFFER);
       sockets.setAppWriteBufSize(BUFFER);
       sockets.setDirectBuffer(true); // what lies in the heap is copied once more
+      // whoever asks before sending a body is told to when somebody reads it
+      setContinueResponseTiming("onRead");
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
 import dev.athanor.service.run.InlineMemory;
@@ -73,7 +74,7 @@ class InferController {
     var header = Requests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = Requests.unpacked(request, limit)) {
-      asked = InferRequest.read(op, body, header, memory, limit);
+      asked = InferRequest.read(op, body, header, new Room(memory, limit));
     }
     var inference = models.infer(op, asked.request(), terms);
     RunAnswers.timing(response, inference.result().timing());

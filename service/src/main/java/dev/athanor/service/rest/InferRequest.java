@@ -7,10 +7,10 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
-import dev.athanor.service.codec.HostAllocator;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.JsonElements;
 import dev.athanor.service.codec.Received;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -65,17 +65,14 @@ record InferRequest(
    *
    * @param header how many bytes of JSON it begins with; null when it is nothing else, 0 when it is
    *     the data of the only input
-   * @param memory where bytes that come after the JSON, or alone, are to lie
-   * @param limit how many bytes a tensor may have
    */
-  static InferRequest read(
-      Op op, ByteSource body, @Nullable Long header, HostAllocator memory, long limit)
+  static InferRequest read(Op op, ByteSource body, @Nullable Long header, Room room)
       throws IOException {
     if (header == null) {
-      return Json.read(body, parser -> new Reader(op.description(), parser, limit).read()).finish();
+      return Json.read(body, parser -> new Reader(op.description(), parser, room).read()).finish();
     }
     if (header == 0) {
-      return raw(op.description(), body, memory, limit);
+      return raw(op.description(), body, room);
     }
     var json = body.readNBytes(Math.toIntExact(header));
     if (json.length < header) {
@@ -88,13 +85,12 @@ record InferRequest(
     var reader =
         Json.read(
             new ByteArrayInputStream(json),
-            parser -> new Reader(op.description(), parser, limit).read());
-    return reader.finish(body, memory);
+            parser -> new Reader(op.description(), parser, room).read());
+    return reader.finish(body);
   }
 
   /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(
-      OpDescription op, ByteSource body, HostAllocator memory, long limit) throws IOException {
+  private static InferRequest raw(OpDescription op, ByteSource body, Room room) throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();
@@ -110,7 +106,8 @@ record InferRequest(
                       ? "an input with %d of them".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
     }
-    var data = new Received(body, memory).upTo(limit + 1); // of which the body has its own mind
+    // of one byte too many the body tells itself
+    var data = new Received(body, room.memory()).upTo(room.limit() + 1);
     long bytes = data.byteSize();
     long row =
         input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)
@@ -198,7 +195,7 @@ record InferRequest(
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final long limit;
+    private final Room room;
 
     private @Nullable String id;
     private Map<String, Object> parameters = Map.of();
@@ -206,10 +203,10 @@ record InferRequest(
     private final Map<String, Map<String, Object>> outputs = new HashMap<>();
     private final Set<String> names = new HashSet<>();
 
-    Reader(OpDescription op, JsonParser parser, long limit) {
+    Reader(OpDescription op, JsonParser parser, Room room) {
       this.op = op;
       this.parser = parser;
-      this.limit = limit;
+      this.room = room;
     }
 
     Reader read() {
@@ -264,7 +261,7 @@ record InferRequest(
                       at + ".datatype");
           case "shape" -> shape = TensorJson.shape(parser, at + ".shape");
           case "parameters" -> given = parameters(at + ".parameters");
-          case "data" -> data = JsonElements.read(parser, at, dtype, limit);
+          case "data" -> data = JsonElements.read(parser, at, dtype, room);
           default -> throw Json.unknown(at, key, INPUT_KEYS);
         }
       }
@@ -373,14 +370,14 @@ record InferRequest(
     }
 
     /** The request, whose tensors lie in the body in the order of the inputs. */
-    InferRequest finish(ByteSource body, HostAllocator memory) throws IOException {
+    InferRequest finish(ByteSource body) throws IOException {
       var parts = new ArrayList<Tensors.Part>();
       for (var input : inputs) {
         if (input.size() != null) {
           parts.add(input.part(input.size()));
         }
       }
-      var data = Tensors.read(parts, body, memory, limit).iterator();
+      var data = Tensors.read(parts, body, room).iterator();
       var tensors = new ArrayList<Input>();
       for (var input : inputs) {
         tensors.add(

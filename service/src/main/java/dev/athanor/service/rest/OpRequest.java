@@ -5,6 +5,7 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -43,8 +44,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    */
   static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, Terms terms)
       throws IOException {
+    var room = new Room(terms.memory(), limit);
     return Json.read(
-        body, parser -> new Reader(op.description(), parser, limit).read(op, sayable, terms));
+        body, parser -> new Reader(op.description(), parser, room).read(op, sayable, terms));
   }
 
   /**
@@ -145,16 +147,16 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final long limit;
+    private final Room room;
     private final Map<String, Call.Input> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
     private final Map<String, Target> outputs = new HashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(OpDescription op, JsonParser parser, long limit) {
+    Reader(OpDescription op, JsonParser parser, Room room) {
       this.op = op;
       this.parser = parser;
-      this.limit = limit;
+      this.room = room;
     }
 
     OpRequest read(Op runnable, Set<DType> sayable, Terms terms) {
@@ -178,7 +180,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       if (op.input(name).isEmpty()) {
         throw Json.unknown("inputs", name, inputNames(op));
       }
-      inputs.put(name, RequestJson.input(parser, "inputs." + name, limit));
+      inputs.put(name, RequestJson.input(parser, "inputs." + name, room));
     }
 
     private void attribute(String name) {

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -36,22 +37,23 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    */
   static PipelineRequest read(Catalogue catalogue, InputStream body, long limit, Terms terms)
       throws IOException {
-    return Json.read(body, parser -> new Reader(catalogue, parser, limit).read(terms));
+    var room = new Room(terms.memory(), limit);
+    return Json.read(body, parser -> new Reader(catalogue, parser, room).read(terms));
   }
 
   private static final class Reader {
     private final Catalogue catalogue;
     private final JsonParser parser;
-    private final long limit;
+    private final Room room;
     private final Map<String, Call.Input> inputs = new LinkedHashMap<>();
     private final List<Pipeline.Step> steps = new ArrayList<>();
     private final Map<String, Target> outputs = new LinkedHashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(Catalogue catalogue, JsonParser parser, long limit) {
+    Reader(Catalogue catalogue, JsonParser parser, Room room) {
       this.catalogue = catalogue;
       this.parser = parser;
-      this.limit = limit;
+      this.room = room;
     }
 
     PipelineRequest read(Terms terms) {
@@ -64,7 +66,7 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
                   parser,
                   "inputs",
                   Code.INVALID_TENSOR,
-                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, limit)));
+                  name -> inputs.put(name, RequestJson.input(parser, "inputs." + name, room)));
           case "steps" -> steps();
           case "outputs" ->
               RequestJson.members(parser, "outputs", Code.INVALID_ATTRIBUTE, this::output);

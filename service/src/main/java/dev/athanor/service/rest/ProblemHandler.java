@@ -24,6 +24,13 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler
   void failure(Failure failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
+    write(failure, request, response);
+    Connections.readRest(request, response);
+  }
+
+  private static void write(
+      Failure failure, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
     if (response.isCommitted()) {
       throw failure; // too late to say so but by breaking the answer off
     }
@@ -44,7 +51,7 @@ class ProblemHandler implements ErrorController {
   /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
   @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
   void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    failure(Problems.of(400), request, response);
+    write(Problems.of(400), request, response);
   }
 
   @ExceptionHandler
@@ -54,11 +61,11 @@ class ProblemHandler implements ErrorController {
       refusal
           .getHeaders()
           .forEach((name, values) -> values.forEach(v -> response.addHeader(name, v)));
-      failure(Problems.of(refusal.getStatusCode().value()), request, response);
+      write(Problems.of(refusal.getStatusCode().value()), request, response);
     } else {
       var runtime =
           fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault);
-      failure(DeviceHealth.internal(runtime), request, response);
+      write(DeviceHealth.internal(runtime), request, response);
     }
   }
 
@@ -68,7 +75,7 @@ class ProblemHandler implements ErrorController {
     var status = request.getAttribute(RequestDispatcher.ERROR_STATUS_CODE);
     if (status instanceof Integer code && code >= 500) {
       var thrown = request.getAttribute(RequestDispatcher.ERROR_EXCEPTION);
-      failure(
+      write(
           DeviceHealth.internal(
               thrown instanceof RuntimeException e
                   ? e
@@ -76,7 +83,7 @@ class ProblemHandler implements ErrorController {
           request,
           response);
     } else {
-      failure(Problems.of(status instanceof Integer code ? code : 404), request, response);
+      write(Problems.of(status instanceof Integer code ? code : 404), request, response);
     }
   }
 }

@@ -6,6 +6,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Traces;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import org.springframework.http.HttpStatus;
 
@@ -65,7 +66,8 @@ final class Problems {
     if (failure instanceof Failure.Busy busy) {
       response.setHeader("Retry-After", Long.toString(Math.max(busy.retryAfter().toSeconds(), 1)));
     }
-    try (var out = Json.write(response.getOutputStream())) {
+    var text = new ByteArrayOutputStream();
+    try (var out = Json.write(text)) {
       out.writeStartObject();
       out.writeStringProperty("type", "urn:athanor:problem:" + code.text());
       out.writeStringProperty("title", title(code));
@@ -98,6 +100,7 @@ final class Problems {
       }
       out.writeEndObject();
     }
+    text.writeTo(response.getOutputStream()); // which stays open: with it the body would be closed
   }
 
   /** A failure for an answer that the container or Spring chose by its status alone. */

@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.Json;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -33,9 +34,9 @@ final class RequestJson {
     }
   }
 
-  /** Reads a tensor; {@code limit} is how many bytes it may have. */
-  static Call.Input input(JsonParser parser, String path, long limit) {
-    return switch (TensorJson.read(parser, path, limit)) {
+  /** Reads a tensor. */
+  static Call.Input input(JsonParser parser, String path, Room room) {
+    return switch (TensorJson.read(parser, path, room)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
       case TensorJson.Source.Handle(var handle) -> new Call.Input.Resident(handle);
     };

@@ -7,12 +7,14 @@ import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
+import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.run.Transfers;
 import dev.athanor.service.tensor.CreationKeys;
@@ -60,18 +62,21 @@ class TensorController {
   private final CreationKeys keys;
   private final DeviceHealth health;
   private final RestSettings settings;
+  private final InlineMemory inline;
 
   TensorController(
       TensorStore store,
       Transfers transfers,
       CreationKeys keys,
       DeviceHealth health,
-      RestSettings settings) {
+      RestSettings settings,
+      InlineMemory inline) {
     this.store = store;
     this.transfers = transfers;
     this.keys = keys;
     this.health = health;
     this.settings = settings;
+    this.inline = inline;
   }
 
   @PostMapping("/tensors")
@@ -111,12 +116,26 @@ class TensorController {
   private TensorInfo create(
       HttpServletRequest request, Media media, ByteSource body, TensorOptions options, Terms terms)
       throws IOException {
+    try (var memory = inline.open()) {
+      return create(
+          request, media, body, new Room(memory, settings.maxBodyBytes()), options, terms);
+    }
+  }
+
+  private TensorInfo create(
+      HttpServletRequest request,
+      Media media,
+      ByteSource body,
+      Room room,
+      TensorOptions options,
+      Terms terms)
+      throws IOException {
     var declared = media == Media.OCTET_STREAM ? declared(request) : null;
     // not a resource of a try: it belongs to the tensor in the end
     var charge = store.of(terms.tenant()).charge(0);
     Elements elements;
     try {
-      elements = elements(request, media, declared, body);
+      elements = elements(request, media, declared, body, room);
       charge.resize(elements.type().bytes());
     } catch (IOException | RuntimeException | Error e) {
       charge.close();
@@ -129,15 +148,19 @@ class TensorController {
    * The elements in a body.
    *
    * @param type what a body has that does not say it itself
+   * @param room for what has to be read as a whole
    */
   private Elements elements(
-      HttpServletRequest request, Media media, @Nullable TensorType type, ByteSource body)
+      HttpServletRequest request,
+      Media media,
+      @Nullable TensorType type,
+      ByteSource body,
+      Room room)
       throws IOException {
-    long limit = settings.maxBodyBytes();
     return switch (media) {
-      case JSON -> Elements.of(json(body));
-      case NPY -> Npy.open(body, limit, "body");
-      case SAFETENSORS -> Safetensors.openOne(body, limit, "body");
+      case JSON -> Elements.of(json(body, room));
+      case NPY -> Npy.open(body, room, "body");
+      case SAFETENSORS -> Safetensors.openOne(body, room.limit(), "body");
       case OCTET_STREAM -> octets(Objects.requireNonNull(type), request, body);
     };
   }
@@ -163,8 +186,8 @@ class TensorController {
     return Tensors.type(Tensors.dtype(dtype, "dtype"), Tensors.extents(shape, "shape"), "shape");
   }
 
-  private HostTensor json(InputStream body) throws IOException {
-    return switch (Json.read(body, p -> TensorJson.read(p, "", settings.maxBodyBytes()))) {
+  private static HostTensor json(InputStream body, Room room) throws IOException {
+    return switch (Json.read(body, p -> TensorJson.read(p, "", room))) {
       case TensorJson.Source.Inline(var tensor) -> tensor;
       case TensorJson.Source.Handle _ ->
           throw new Failure.Refused(
@@ -312,9 +335,13 @@ class TensorController {
     health.admit();
     var type = store.of(terms.tenant()).describe(handle).type();
     var body = Requests.body(request, settings.maxBodyBytes());
-    var contents = elements(request, media, type, body);
     var ifMatch = request.getHeader("If-Match");
-    var info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
+    TensorInfo info;
+    try (var memory = inline.open()) {
+      var room = new Room(memory, settings.maxBodyBytes());
+      var contents = elements(request, media, type, body, room);
+      info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
+    }
     TensorAnswers.send(response, HttpServletResponse.SC_OK, info);
   }
 

@@ -109,6 +109,45 @@ class WireTest extends RestTest {
     assertThat(device.openBuffers()).isZero();
   }
 
+  /** Who sends all before they read gets an answer, not a broken connection. */
+  @Test
+  void aLargeBodyThatIsRefusedIsReadToItsEnd() throws IOException {
+    int bytes = 30 << 20;
+    var request =
+        """
+        PUT /tensors/t_none/data HTTP/1.1\r
+        Host: x\r
+        Content-Type: application/octet-stream\r
+        Content-Length: %d\r
+        \r
+        """
+            .formatted(bytes);
+    try (var socket = connect(request)) {
+      var out = socket.getOutputStream();
+      for (int i = 0; i < 30; i++) {
+        out.write(new byte[bytes / 30]);
+      }
+      assertThat(rest(socket))
+          .startsWith("HTTP/1.1 404 ")
+          .contains("urn:athanor:problem:unknown-handle");
+    }
+  }
+
+  @Test
+  void aBodyThatIsRefusedAndTricklesIsGivenUp() throws IOException {
+    try (var socket = connect(POST.replace("u8", "f7"))) {
+      assertThat(trickle(socket, "a")).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
+    }
+  }
+
+  @Test
+  void whoeverAsksBeforeSendingIsNotToldToSendWhatIsRefused() throws IOException {
+    var request = POST.replace("u8", "f7").replace("Host: x", "Host: x\r\nExpect: 100-continue");
+    try (var socket = connect(request)) {
+      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").doesNotContain("100 Continue");
+    }
+  }
+
   @Test
   void whoeverClosesHalfOfTheConnectionTooEarlyHasSentNoBody() throws IOException {
     try (var socket = connect(POST + "some")) {
