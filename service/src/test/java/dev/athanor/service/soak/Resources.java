@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
  *
  * @param heap bytes that live objects take, after a collection
  * @param direct bytes of buffers outside of the heap
+ * @param inline bytes of the host that requests have for their tensors
  * @param tensors how many are resident
  * @param tensorBytes what these take
  * @param device bytes of the device that are in use
@@ -21,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 record Resources(
     long heap,
     long direct,
+    long inline,
     long tensors,
     long tensorBytes,
     long device,
@@ -44,6 +46,7 @@ record Resources(
       return new Resources(
           sum(metrics, "jvm_memory_used_bytes{", "area=\"heap\""),
           sum(metrics, "jvm_buffer_memory_used_bytes{", "id=\"direct\""),
+          sum(metrics, "athanor_inline_bytes{", ""),
           sum(metrics, "athanor_tensors{", ""),
           sum(metrics, "athanor_tensor_bytes{", ""),
           sum(metrics, "athanor_device_memory_bytes{", "state=\"used\""),
@@ -96,11 +99,12 @@ record Resources(
   }
 
   /**
-   * Whether nothing has stayed that was not there before: no tensor and no byte of the device, and
-   * of all else no more than what threads, caches and compilers come and go with.
+   * Whether nothing has stayed that was not there before: no tensor, no byte of the device and none
+   * of a request, and of all else no more than what threads, caches and compilers come and go with.
    */
   boolean isNear(Resources before) {
-    return tensors == before.tensors
+    return inline == before.inline
+        && tensors == before.tensors
         && tensorBytes == before.tensorBytes
         && device == before.device
         && heap <= before.heap + (16L << 20)
