@@ -8,8 +8,6 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Objects;
@@ -20,10 +18,6 @@ import tools.jackson.databind.util.ByteBufferBackedInputStream;
 
 /** The numbers of a tensor in JSON, flat or nested, on their way into its bytes. */
 public final class JsonElements {
-
-  /** A constant: layouts that are made for each access are looked up for each. */
-  private static final ValueLayout.OfFloat FLOAT =
-      ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private final JsonParser parser;
   private final String tensor;
@@ -88,6 +82,7 @@ public final class JsonElements {
     if (deferred != null) {
       elements = replay(deferred, type.dtype());
       room.memory().giveBack(deferred);
+      deferred = null;
     }
     var read = Objects.requireNonNull(elements);
     if (read.count() != type.shape().elements()) {
@@ -331,7 +326,7 @@ public final class JsonElements {
     }
 
     private static void setFloat(MemorySegment room, long at, float value) {
-      room.set(FLOAT, at * Float.BYTES, value);
+      room.set(ByteSink.FLOAT, at * Float.BYTES, value);
     }
 
     private void special(MemorySegment room, long at, String text) {

@@ -107,7 +107,7 @@ public final class Tensors {
       checkSize(part.type, room.limit(), part.field);
       bytes += part.type.bytes();
     }
-    var data = new Received(in, room.memory()).upTo(Math.min(bytes, room.limit() + 1));
+    var data = ByteSink.readAll(in, room.memory(), Math.min(bytes, room.limit() + 1));
     var tensors = new ArrayList<HostTensor>();
     long at = 0;
     for (var part : parts) {
@@ -116,6 +116,11 @@ public final class Tensors {
       at = end;
     }
     return tensors;
+  }
+
+  /** Reads a body that is data alone, to its end; of one byte too many it tells itself. */
+  public static MemorySegment readAll(ByteSource body, Room room) throws IOException {
+    return ByteSink.readAll(body, room.memory(), room.limit() + 1);
   }
 
   /**

@@ -9,7 +9,6 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.JsonElements;
-import dev.athanor.service.codec.Received;
 import dev.athanor.service.codec.Room;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
@@ -106,8 +105,7 @@ record InferRequest(
                       ? "an input with %d of them".formatted(free)
                       : "%d inputs".formatted(model.inputs().size())));
     }
-    // of one byte too many the body tells itself
-    var data = new Received(body, room.memory()).upTo(room.limit() + 1);
+    var data = Tensors.readAll(body, room);
     long bytes = data.byteSize();
     long row =
         input.shape().stream().filter(extent -> extent != Model.ANY).reduce(1L, Math::multiplyExact)

@@ -32,7 +32,7 @@ public record Result(
 
   /** An output. */
   public sealed interface Output {
-    /** The elements themselves. */
+    /** The elements themselves, in the memory of the request: not for longer than that is open. */
     record Inline(HostTensor tensor) implements Output {}
 
     /** A tensor that stayed on the device. */

@@ -214,6 +214,26 @@ class InlineMemoryTest {
         .hasMessage("the memory of a request was closed");
   }
 
+  /** Nothing is computed that could not be answered. */
+  @Test
+  void aResultThatHasNoPlaceIsRefusedBeforeAnythingRuns() {
+    var type = TensorType.of(DType.U8, MOST + 1);
+    int arrived = TestOps.Identity.AT_GATE.get();
+    try (var memory = inline.open()) {
+      var call =
+          new Call(
+              new TestOps.Identity(),
+              Map.of("x", new Call.Input.Inline(HostTensor.zeros(type))),
+              Map.of("gate", true),
+              Map.of(),
+              Rig.in(memory, new Terms(Tenant.LOCAL, Deadline.in(20_000))));
+      assertThat(catchThrowableOfType(Failure.class, () -> rig.runner.run(call)).code())
+          .isEqualTo(Code.TOO_LARGE);
+    }
+    assertThat(TestOps.Identity.AT_GATE).hasValue(arrived);
+    assertThat(device.openBuffers() + second.openBuffers()).isZero();
+  }
+
   /** A client may be gone while the device still reads what it has sent. */
   @Test
   void theMemoryOfARequestThatIsAtWorkIsNobodyElses() {

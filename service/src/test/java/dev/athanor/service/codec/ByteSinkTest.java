@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class ReceivedTest {
+class ByteSinkTest {
 
   private final List<Long> allocated = new ArrayList<>();
 
@@ -37,7 +37,7 @@ class ReceivedTest {
 
   private byte[] receive(byte[] sent, long most) throws IOException {
     var source = ByteSource.of(new ByteArrayInputStream(sent));
-    var received = new Received(source, allocator).upTo(most);
+    var received = ByteSink.readAll(source, allocator, most);
     return received.toArray(ValueLayout.JAVA_BYTE);
   }
 
@@ -72,7 +72,7 @@ class ReceivedTest {
   @CsvSource({"100, 99", "2000000, 1999999", "2000000, 1048576", "5, 0"})
   void whatGoesBeyondIsLeft(int sent, int most) throws IOException {
     var source = new ByteArrayInputStream(counting(sent));
-    var received = new Received(ByteSource.of(source), HostAllocator.HEAP).upTo(most);
+    var received = ByteSink.readAll(ByteSource.of(source), HostAllocator.HEAP, most);
     assertThat(received.byteSize()).isEqualTo(most);
     assertThat(source.available()).isEqualTo(sent - most);
   }
