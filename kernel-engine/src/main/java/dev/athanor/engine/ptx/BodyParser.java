@@ -225,7 +225,9 @@ final class BodyParser {
   }
 
   private Operand single() {
-    if (Expressions.begins(tokens.peek())) {
+    boolean notLiteral =
+        tokens.peek().is("!") && Expressions.begins(tokens.at(tokens.position() + 1));
+    if (notLiteral || Expressions.begins(tokens.peek())) {
       return expressions.value();
     }
     var token = tokens.take();

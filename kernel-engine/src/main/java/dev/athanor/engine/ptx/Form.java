@@ -200,7 +200,7 @@ public record Form(
       case RESULT -> given instanceof Operand.Register;
       case SOURCE ->
           given instanceof Operand.Register
-              || given instanceof Operand.Immediate
+              || (given instanceof Operand.Immediate && !slot.isPredicateRegister())
               || (given instanceof Operand.Negation && slot.type(chosen) == Type.PRED);
       case MEMORY -> given instanceof Operand.Address;
       case TILE ->

@@ -56,8 +56,9 @@ final class Literals {
 
   /**
    * A literal as an operand of a type. Integers may be given for integer and bit types where their
-   * value fits either sign's range; floating-point literals for their own type, bit types of their
-   * width, and a decimal one for f32.
+   * value fits either sign's range, and for predicates, where any integer but 0 is true and becomes
+   * 1; floating-point literals for their own type, bit types of their width, and a decimal one for
+   * f32.
    *
    * @throws IllegalArgumentException when it does not suit
    */
@@ -66,6 +67,13 @@ final class Literals {
       return given;
     }
     boolean isFloat = given.type().kind() == Type.Kind.FLOAT;
+    if (type == Type.PRED) {
+      if (isFloat) {
+        throw new IllegalArgumentException(
+            given + " is no .pred literal; write 0 for false or 1 for true");
+      }
+      return new Immediate(type, given.bits() == 0 ? 0 : 1);
+    }
     if (type.kind() == Type.Kind.FLOAT) {
       if (type == Type.F32 && given.type() == Type.F64) {
         return Immediate.of((float) Double.longBitsToDouble(given.bits()));

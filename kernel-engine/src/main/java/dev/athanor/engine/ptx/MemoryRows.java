@@ -103,8 +103,8 @@ final class MemoryRows {
       var parts = kind.split(":", 2);
       var head = "cp.async." + parts[0] + ".own.global";
       var operands = " [d]:shared, [a]:global, n:literal(" + parts[1] + ")";
-      for (var rest : List.of("", ", s:u32", ", i:pred")) {
-        var version = rest.endsWith("pred") ? "7.5" : "7.0";
+      for (var rest : List.of("", ", s:u32", ", i:predreg")) {
+        var version = rest.endsWith("predreg") ? "7.5" : "7.0";
         all.add(
             row("9.7.9.25", version, 80, head + "{.prefetch}" + operands + rest, new AsyncCopy()));
         all.add(

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
- *     type} for the operation type, {@code scale} for a predicate that may be a literal; of an
+ *     type} for the operation type, {@code predreg} for a predicate that must be a register; of an
  *     address {@code shared}, {@code cluster}, {@code global} or {@code generic}, its state space
  *     where the instruction names several
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
@@ -157,6 +157,11 @@ public record OperandSlot(
     return typeRule.equals("0") || typeRule.equals("1");
   }
 
+  /** Whether it is a predicate for which ptxas takes no literal. */
+  boolean isPredicateRegister() {
+    return typeRule.equals("predreg");
+  }
+
   /** Whether the registers that stand here are written in braces. */
   public boolean isVector(Modifiers modifiers) {
     return length == BY_MODIFIER ? modifiers.vectorLength() > 1 : length != SCALAR;
@@ -199,8 +204,8 @@ public record OperandSlot(
       return Type.U64;
     }
     return switch (typeRule) {
-      case "scale" -> Type.PRED;
       case "type" -> operation(modifiers);
+      case "predreg" -> Type.PRED;
       case "wide" -> operation(modifiers).wide();
       case "0", "first" -> modifiers.types().get(0);
       case "1" -> modifiers.types().get(1);
@@ -265,13 +270,11 @@ public record OperandSlot(
   }
 
   boolean takesLiteral(Modifiers modifiers) {
-    if (typeRule.equals("scale")) {
-      return true;
-    }
     return switch (type(modifiers).kind()) {
+      case PREDICATE -> !isPredicateRegister();
       case BITS, UNSIGNED, SIGNED -> true;
       case FLOAT -> type(modifiers) == Type.F32 || type(modifiers) == Type.F64;
-      case PREDICATE, PACKED -> false;
+      case PACKED -> false;
     };
   }
 

@@ -63,7 +63,7 @@ final class WgmmaRows {
       String transposeA,
       String transposeB) {
     var head = "wgmma.mma_async.sync.aligned." + shape + "." + types + " " + sums;
-    var tail = ", b:b64, s:scale" + (scales.isEmpty() ? "" : ", " + scales);
+    var tail = ", b:b64, s:pred(0,1)" + (scales.isEmpty() ? "" : ", " + scales);
     all.add(
         hopper(
             "9.7.15.5", version, head + ", a:b64" + tail + transposeA + transposeB, new Wgmma()));

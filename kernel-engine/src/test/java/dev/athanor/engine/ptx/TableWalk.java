@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /** Every legal spelling of every row of the table, as instructions. */
@@ -29,25 +30,36 @@ public final class TableWalk {
             form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN));
       }
-      negated(form).ifPresent(all::add);
+      predicates(form, (_, register) -> new Operand.Negation(register)).ifPresent(all::add);
+      predicates(
+              form,
+              (slot, register) ->
+                  slot.takesLiteral(form.everyModifiers().getFirst())
+                      ? Operand.Immediate.of(1)
+                      : register)
+          .ifPresent(all::add);
     }
     return all;
   }
 
-  /** The first spelling of a row with all predicates that it reads negated, if it reads any. */
-  private static Optional<Instruction> negated(Form form) {
+  /** The first spelling of a row with others for the predicates that it reads, if any differs. */
+  private static Optional<Instruction> predicates(
+      Form form, BiFunction<OperandSlot, Register, Operand> other) {
     var modifiers = form.everyModifiers().getFirst();
     var operands = new ArrayList<Operand>();
+    boolean differs = false;
     for (var slot : form.operands()) {
       var operand = operand(form, slot, modifiers);
-      operands.add(
-          slot.kind() == OperandSlot.Kind.SOURCE
-                  && operand instanceof Register r
-                  && r.registerClass() == RegisterClass.PRED
-              ? new Operand.Negation(r)
-              : operand);
+      if (slot.kind() == OperandSlot.Kind.SOURCE
+          && operand instanceof Register r
+          && r.registerClass() == RegisterClass.PRED) {
+        operands.add(other.apply(slot, r));
+        differs |= operands.getLast() != r;
+      } else {
+        operands.add(operand);
+      }
     }
-    return operands.stream().anyMatch(Operand.Negation.class::isInstance)
+    return differs
         ? Optional.of(
             Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN))
         : Optional.empty();
