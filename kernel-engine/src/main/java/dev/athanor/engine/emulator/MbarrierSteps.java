@@ -191,11 +191,8 @@ final class MbarrierSteps {
 
     boolean isComplete(int warp, int lane) {
       var barrier = finder.find(lane);
-      long phase = asked.bits(32 * warp + lane);
+      long phase = asked(warp, lane);
       if (parity) {
-        if (phase > 1) {
-          finder.complain(Kind.RULE, lane, "a parity is 0 or 1, not " + phase);
-        }
         return (barrier.phase() & 1) != phase;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
@@ -207,6 +204,15 @@ final class MbarrierSteps {
                 .formatted(since, barrier));
       }
       return since == 1;
+    }
+
+    /**
+     * The state or the parity that a lane asks for. PTX ISA 9.7.13.15.16 knows the parities 0 and
+     * 1; ptxas shifts all other bits away, and Triton writes -1 for 1.
+     */
+    private long asked(int warp, int lane) {
+      long bits = asked.bits(32 * warp + lane);
+      return parity ? bits & 1 : bits;
     }
 
     boolean areComplete(int warp, int mask) {
@@ -248,7 +254,7 @@ final class MbarrierSteps {
         int lane = Integer.numberOfTrailingZeros(left);
         if (!isComplete(warp, lane)) {
           var what = parity ? "parity " : "state 0x";
-          long phase = asked.bits(32 * warp + lane);
+          long phase = asked(warp, lane);
           return "for %s%s of %s".formatted(what, Long.toHexString(phase), finder.find(lane));
         }
       }
