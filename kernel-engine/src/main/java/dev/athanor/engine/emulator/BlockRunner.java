@@ -160,7 +160,7 @@ final class BlockRunner {
           case TIERED -> program.isHot(interpreted);
         };
     if (wanted && !departed) {
-      var made = program.compiled(block);
+      var made = program.compiled(block, execution == Execution.COMPILED);
       compiled = compiled == null ? made.bind(block) : compiled;
       starts = made.starts();
     }

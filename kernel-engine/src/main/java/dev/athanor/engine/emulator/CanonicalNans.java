@@ -32,7 +32,7 @@ final class CanonicalNans {
   private static final Set<String> BLIND =
       Set.of(
           "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2",
-          "ex2", "tanh", "min", "max", "setp", "set", "testp", "mma", "wmma");
+          "ex2", "tanh", "min", "max", "setp", "set", "testp", "mma", "wmma", "wgmma");
 
   private final Set<Register> left = new HashSet<>();
   private final Set<Register> mixed = new HashSet<>();

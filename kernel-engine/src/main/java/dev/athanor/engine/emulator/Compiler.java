@@ -96,17 +96,24 @@ final class Compiler {
 
   private final Flow flow;
   private final Binder binder;
+  private final boolean everything;
   private final Map<Object, Field> fields = new LinkedHashMap<>();
   private final Map<MethodHandle, Wrapper> wrappers = new LinkedHashMap<>();
   private final Map<List<String>, List<MethodHandle>> meanings = new HashMap<>();
 
-  private Compiler(Flow flow, Binder binder) {
+  private Compiler(Flow flow, Binder binder, boolean everything) {
     this.flow = flow;
     this.binder = binder;
+    this.everything = everything;
   }
 
-  static Compiled compile(Flow flow, Binder binder) {
-    var compiler = new Compiler(flow, binder);
+  /**
+   * Compiles a program.
+   *
+   * @param everything whether to compile also what the interpreter is faster at
+   */
+  static Compiled compile(Flow flow, Binder binder, boolean everything) {
+    var compiler = new Compiler(flow, binder, everything);
     return compiler.define(compiler.fitting(compiler.segments()));
   }
 
@@ -167,7 +174,7 @@ final class Compiler {
       if (segment.to - segment.from <= 1) {
         continue;
       }
-      if (isArithmetic(segment)) {
+      if (!everything && isArithmetic(segment)) {
         continue;
       }
       int size = size(segment);

@@ -76,12 +76,13 @@ public record EmulatorOptions(
     /** One instruction after the other, each for all threads that are there. */
     INTERPRETED,
     /**
-     * As JVM code, in which a thread goes on alone until it needs others. Where somebody watches,
-     * under schedules other than {@link Schedule#CONVERGING}, and in clusters of several blocks,
-     * kernels are interpreted all the same.
+     * As JVM code wherever that can be, even where the interpreter is faster, which is for tests: a
+     * thread goes on alone in it until it needs others. Where somebody watches, under schedules
+     * other than {@link Schedule#CONVERGING}, and in clusters of several blocks, kernels are
+     * interpreted all the same.
      */
     COMPILED,
-    /** Interpreted at first; compiled once a kernel has executed much. */
+    /** Interpreted at first; compiled, where that is faster, once a kernel has executed much. */
     TIERED
   }
 

@@ -10,6 +10,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** Where a program goes, and which registers hold values that are still needed. */
 final class Flow {
@@ -86,7 +88,17 @@ final class Flow {
     for (int pc = 0; pc < before.length; pc++) {
       before[pc] = new BitSet();
     }
-    var reads = code.stream().map(i -> bits(reads(i))).toList();
+    // products take their factors from registers, and leave their sums there, up to the wait
+    var products =
+        code.stream()
+            .filter(i -> i.form().semantics() instanceof Semantics.Wgmma)
+            .flatMap(i -> Stream.concat(i.reads().stream(), i.writes().stream()))
+            .collect(Collectors.toSet());
+    var reads =
+        code.stream()
+            .map(i ->
+                bits(i.form().semantics() instanceof Semantics.WgmmaWait ? products : reads(i)))
+            .toList();
     // what is written only in some lanes keeps its value in the others
     var kills = code.stream().map(i -> i.guard() == null ? bits(writes(i)) : new BitSet()).toList();
     for (boolean changed = true; changed; ) {

@@ -176,16 +176,22 @@ final class Program {
     return compiled != null || interpreted.sum() + more > HOT;
   }
 
-  /** The program as JVM code, as far as it can be compiled. */
-  Compiled compiled(Block block) {
+  /**
+   * The program as JVM code, as far as it can be compiled. Programs are executed in one way.
+   *
+   * @param everything whether to compile also what the interpreter is faster at
+   */
+  Compiled compiled(Block block, boolean everything) {
     var known = compiled;
-    return known != null ? known : compile(block);
+    return known != null ? known : compile(block, everything);
   }
 
-  private synchronized Compiled compile(Block block) {
+  private synchronized Compiled compile(Block block, boolean everything) {
     var known = compiled;
     if (known == null) {
-      known = Compiler.compile(new Flow(instructions, labels), new Binder(this, labels, block));
+      known =
+          Compiler.compile(
+              new Flow(instructions, labels), new Binder(this, labels, block), everything);
       compiled = known;
     }
     return known;

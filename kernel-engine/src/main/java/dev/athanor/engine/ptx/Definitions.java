@@ -52,6 +52,9 @@ record Definitions(Module module, Kernel code, List<Parameter> results) {
     for (int at = 0; at < body.size(); at++) {
       if (sets[at] != null && body.get(at) instanceof Instruction i) {
         var read = new LinkedHashSet<>(i.reads());
+        if (i.mayReplace()) {
+          i.updates().forEach(read::remove);
+        }
         read.addAll(i.form().implied(false));
         for (var register : read) {
           if (!sets[at].get(number(numbers, register))) {

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
  *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say, {@link #HALF_ROW} and {@link #QUARTER_ROW}
  *     as the width of the matrix says
+ * @param updated whether a result is read, too, as the sums are to which a product is added
  * @param ignorable whether {@code _} may stand for a result
  * @param allowed the literals that may stand there; empty = any that fits the type
  * @param second the other half of a pair {@code d|p}
@@ -32,6 +33,7 @@ public record OperandSlot(
     Kind kind,
     String typeRule,
     int length,
+    boolean updated,
     boolean ignorable,
     Set<Long> allowed,
     @Nullable OperandSlot second) {
@@ -77,11 +79,11 @@ public record OperandSlot(
 
   private static final Pattern COLUMNS = Pattern.compile("m\\d+n(\\d+)k\\d+");
 
-  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, [b]:shared,
-  // a:u32(0..15)
+  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, d+:f32*4,
+  // [b]:shared, a:u32(0..15)
   private static final Pattern TEXT =
       Pattern.compile(
-          "(\\[?)([a-z_]+)]?(\\??)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
+          "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
               + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
 
   static OperandSlot of(String text) {
@@ -141,7 +143,8 @@ public record OperandSlot(
         kind,
         typeRule,
         length,
-        !m.group(3).isEmpty(),
+        m.group(3).equals("+"),
+        m.group(3).equals("?"),
         Set.copyOf(allowed),
         m.group(7) == null ? null : of(m.group(7)));
   }

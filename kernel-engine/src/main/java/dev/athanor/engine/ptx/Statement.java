@@ -150,14 +150,54 @@ public sealed interface Statement {
       return Collections.unmodifiableList(found);
     }
 
-    /** The registers that the instruction reads, those of addresses and of the guard among them. */
+    /**
+     * The registers that the instruction reads, or may read: those of addresses and of the guard
+     * are among them, and the {@linkplain #updates updated} ones.
+     */
     public List<Operand.Register> reads() {
       var found = new ArrayList<Operand.Register>();
       if (guard != null) {
         found.add(guard.predicate());
       }
       collect(false, found);
+      found.addAll(updates());
       return Collections.unmodifiableList(found);
+    }
+
+    /**
+     * The registers whose old values go into the new ones that the instruction writes, as the sums
+     * do to which a product is added.
+     */
+    public List<Operand.Register> updates() {
+      var found = new ArrayList<Operand.Register>();
+      for (int i = 0; i < operands.size(); i++) {
+        if (form.operands().get(i).updated() && !replaces()) {
+          operands.get(i).registers().forEach(found::add);
+        }
+      }
+      return Collections.unmodifiableList(found);
+    }
+
+    /** Whether the scale of the old values is the literal 0. */
+    private boolean replaces() {
+      return scale() instanceof Operand.Immediate literal && literal.bits() == 0;
+    }
+
+    /**
+     * Whether a predicate says if the old values of {@linkplain #updates updated} ones are used.
+     */
+    public boolean mayReplace() {
+      return scale() instanceof Operand.Register;
+    }
+
+    /** The operand that says whether old values are used; null = they always are. */
+    private @Nullable Operand scale() {
+      for (int i = 0; i < operands.size(); i++) {
+        if (form.operands().get(i).name().equals("s")) {
+          return operands.get(i);
+        }
+      }
+      return null;
     }
 
     private void collect(boolean results, List<Operand.Register> found) {

@@ -24,17 +24,17 @@ final class WgmmaRows {
     var all = new ArrayList<Form>();
     // spotless:off
     var scales = "i:literal(1,-1), j:literal(1,-1)";
-    products(all, "8.0", "wgmma16", "f32.f16.f16",   "d:f32*half",    scales, ", t:literal(0,1)", ", u:literal(0,1)");
-    products(all, "8.0", "wgmma16", "f16.f16.f16",   "d:b32*quarter", scales, ", t:literal(0,1)", ", u:literal(0,1)");
-    products(all, "8.0", "wgmma16", "f32.bf16.bf16", "d:f32*half",    scales, ", t:literal(0,1)", ", u:literal(0,1)");
-    products(all, "8.0", "wgmma8",  "f32.tf32.tf32", "d:f32*half",    scales, "", "");
-    products(all, "8.0", "wgmma32", "f32.<e4m3|e5m2>.<e4m3|e5m2>", "d:f32*half",    scales, "", "");
-    products(all, "8.0", "wgmma32", "f16.<e4m3|e5m2>.<e4m3|e5m2>", "d:b32*quarter", scales, "", "");
-    products(all, "8.0", "wgmmaint", "s32.s8.s8{.satfinite}",      "d:s32*half",    "", "", "");
-    products(all, "8.0", "wgmmaint", "s32.u8.u8{.satfinite}",      "d:s32*half",    "", "", "");
-    products(all, "8.4", "wgmmaint", "s32.s8.u8{.satfinite}",      "d:s32*half",    "", "", "");
-    products(all, "8.4", "wgmmaint", "s32.u8.s8{.satfinite}",      "d:s32*half",    "", "", "");
-    products(all, "8.0", "wgmmabits", "s32.b1.b1.and.popc",         "d:s32*half",    "", "", "");
+    products(all, "8.0", "wgmma16", "f32.f16.f16",   "d+:f32*half",   scales, ", t:literal(0,1)", ", u:literal(0,1)");
+    products(all, "8.0", "wgmma16", "f16.f16.f16",   "d+:b32*quarter",scales, ", t:literal(0,1)", ", u:literal(0,1)");
+    products(all, "8.0", "wgmma16", "f32.bf16.bf16", "d+:f32*half",   scales, ", t:literal(0,1)", ", u:literal(0,1)");
+    products(all, "8.0", "wgmma8",  "f32.tf32.tf32", "d+:f32*half",   scales, "", "");
+    products(all, "8.0", "wgmma32", "f32.<e4m3|e5m2>.<e4m3|e5m2>", "d+:f32*half",   scales, "", "");
+    products(all, "8.0", "wgmma32", "f16.<e4m3|e5m2>.<e4m3|e5m2>", "d+:b32*quarter",scales, "", "");
+    products(all, "8.0", "wgmmaint", "s32.s8.s8{.satfinite}",      "d+:s32*half",   "", "", "");
+    products(all, "8.0", "wgmmaint", "s32.u8.u8{.satfinite}",      "d+:s32*half",   "", "", "");
+    products(all, "8.4", "wgmmaint", "s32.s8.u8{.satfinite}",      "d+:s32*half",   "", "", "");
+    products(all, "8.4", "wgmmaint", "s32.u8.s8{.satfinite}",      "d+:s32*half",   "", "", "");
+    products(all, "8.0", "wgmmabits", "s32.b1.b1.and.popc",         "d+:s32*half",   "", "", "");
     all.add(hopper("9.7.15.7.1", "8.0", "wgmma.fence.sync.aligned",                new Warp(NOTHING)));
     all.add(hopper("9.7.15.7.2", "8.0", "wgmma.commit_group.sync.aligned",         new WgmmaCommit()));
     all.add(hopper("9.7.15.7.3", "8.0", "wgmma.wait_group.sync.aligned n:literal", new WgmmaWait()));

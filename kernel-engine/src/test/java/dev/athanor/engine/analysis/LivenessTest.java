@@ -71,6 +71,26 @@ class LivenessTest {
   }
 
   @Test
+  void sumsLiveUpToTheProductThatAddsToThem() {
+    for (var scale : List.of("0", "1", "%p0")) {
+      var text =
+          """
+          .reg .f32 %f<4>;
+          mov.f32 %f0, 0f3F800000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+          wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16
+              {%f0, %f1, %f2, %f3}, %rd0, %rd0, SCALE, 1, 1, 0, 0;
+          ret;
+          """;
+      var live = live(kernel(text.replace("SCALE", scale))).get(4);
+      if (scale.equals("0")) {
+        assertThat(live).containsExactly("%rd0");
+      } else {
+        assertThat(live).contains("%f0", "%f1", "%f2", "%f3", "%rd0");
+      }
+    }
+  }
+
+  @Test
   void predicatesTakeNoRegistersAndWideOnesTwo() {
     var kernel =
         kernel(

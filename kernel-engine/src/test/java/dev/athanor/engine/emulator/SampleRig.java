@@ -91,7 +91,9 @@ final class SampleRig implements AutoCloseable {
           all.add(new Way(file, schedule, timing, Execution.INTERPRETED));
         }
       }
-      all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.LAZY, Execution.COMPILED));
+      for (var timing : AsyncTiming.values()) {
+        all.add(new Way(file, Schedule.CONVERGING, timing, Execution.COMPILED));
+      }
     }
     return all;
   }

@@ -8,6 +8,7 @@ import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Target;
@@ -15,9 +16,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** When products of warpgroups are done, and what is wrong with some. */
 class WgmmaTest {
@@ -156,9 +159,44 @@ class WgmmaTest {
     }
   }
 
-  @Test
-  void sumsThatNobodyHasWaitedForShow() {
-    var lazy = EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF).withAsyncTiming(AsyncTiming.LAZY);
+  static Stream<EmulatorOptions> executions() {
+    return Arrays.stream(AsyncTiming.values())
+        .flatMap(timing ->
+            Stream.of(Execution.INTERPRETED, Execution.COMPILED)
+                .map(execution ->
+                    EmulatorOptions.DEFAULT
+                        .withSanitize(Sanitize.OFF)
+                        .withAsyncTiming(timing)
+                        .withExecution(execution)));
+  }
+
+  /** A product adds to what the instructions before it made of its sums. */
+  @ParameterizedTest
+  @MethodSource("executions")
+  void sumsThatAreChangedBetweenProducts(EmulatorOptions options) {
+    var negated = "neg.f32 %d0, %d0; neg.f32 %d1, %d1; neg.f32 %d2, %d2; neg.f32 %d3, %d3;\n";
+    for (var adds : List.of("1", "%p1")) {
+      var second = FENCE + PRODUCT.replace("%rd8, 1, 1, 1", "%rd8, " + adds + ", 1, 1");
+      var body = PRODUCT + PRODUCT + COMMIT + await(0) + negated + second + COMMIT + await(0);
+      assertThat(areAll(ones(options, 128, body), -16)).as(adds).isTrue();
+    }
+    for (var replaces : List.of("0", "%p2")) {
+      var second = FENCE + PRODUCT.replace("%rd8, 1, 1, 1", "%rd8, " + replaces + ", 1, 1");
+      var body = PRODUCT + PRODUCT + COMMIT + await(0) + negated + second + COMMIT + await(0);
+      assertThat(areAll(ones(options, 128, body), 16)).as(replaces).isTrue();
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource(
+      value = Execution.class,
+      names = {"INTERPRETED", "COMPILED"})
+  void sumsThatNobodyHasWaitedForShow(Execution execution) {
+    var lazy =
+        EmulatorOptions.DEFAULT
+            .withSanitize(Sanitize.OFF)
+            .withAsyncTiming(AsyncTiming.LAZY)
+            .withExecution(execution);
     for (var body :
         List.of(
             PRODUCT + COMMIT,

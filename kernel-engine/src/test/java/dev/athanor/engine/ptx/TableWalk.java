@@ -35,7 +35,7 @@ public final class TableWalk {
               form,
               (slot, register) ->
                   slot.takesLiteral(form.everyModifiers().getFirst())
-                      ? Operand.Immediate.of(1)
+                      ? Operand.Immediate.of(0)
                       : register)
           .ifPresent(all::add);
     }
