@@ -28,10 +28,12 @@ import java.lang.invoke.MethodType;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -121,14 +123,54 @@ final class Compiler {
   private List<Segment> segments() {
     var all = new ArrayList<Segment>();
     int from = 0;
-    for (int pc = 0; pc <= flow.code().size(); pc++) {
-      boolean ends = pc == flow.code().size() || !isInner(flow.code().get(pc));
-      if (ends || pc - from == MOST_INSTRUCTIONS) {
-        all.addAll(parts(from, pc));
-        from = ends ? pc + 1 : pc;
+    for (int end = 0; end <= flow.code().size(); end++) {
+      if (end == flow.code().size() || !isInner(flow.code().get(end))) {
+        if (!exchangesInStep(from, end)) {
+          for (int pc = from; pc < end; pc += MOST_INSTRUCTIONS) {
+            all.addAll(parts(pc, Math.min(end, pc + MOST_INSTRUCTIONS)));
+          }
+        }
+        from = end + 1;
       }
     }
     return all;
+  }
+
+  /**
+   * Whether a run next to a memory fence has a store and another access to the same memory.
+   * Programs written before lanes were scheduled independently exchange values like this, with
+   * fences but no barrier, and rely on lanes that execute each instruction together. The
+   * interpreter does so; in compiled code each lane would run ahead through the whole run.
+   */
+  private boolean exchangesInStep(int from, int to) {
+    if (!isMemoryFence(from - 1) && !isMemoryFence(to)) {
+      return false;
+    }
+    var accessed = EnumSet.noneOf(Space.class);
+    var accessedTwice = EnumSet.noneOf(Space.class);
+    var stored = EnumSet.noneOf(Space.class);
+    for (var instruction : flow.code().subList(from, to)) {
+      var semantics = instruction.form().semantics();
+      if (semantics instanceof Semantics.Load || semantics instanceof Semantics.Store) {
+        var space = Optional.ofNullable(Binder.space(instruction)).orElse(Space.GLOBAL);
+        if (!accessed.add(space)) {
+          accessedTwice.add(space);
+        }
+        if (semantics instanceof Semantics.Store) {
+          stored.add(space);
+        }
+      }
+    }
+    stored.retainAll(accessedTwice);
+    stored.remove(Space.LOCAL);
+    return !stored.isEmpty();
+  }
+
+  private boolean isMemoryFence(int pc) {
+    return pc >= 0
+        && pc < flow.code().size()
+        && flow.code().get(pc).form().semantics() instanceof Semantics.Fence
+        && !flow.code().get(pc).modifiers().has("proxy");
   }
 
   /**
