@@ -98,6 +98,17 @@ final class SampleRig implements AutoCloseable {
     return all;
   }
 
+  /** The ways in which kernels differ that do nothing asynchronously. */
+  static List<Way> schedules(String... files) {
+    var all = new ArrayList<Way>();
+    for (var file : files) {
+      all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.EAGER, Execution.INTERPRETED));
+      all.add(new Way(file, Schedule.APART, AsyncTiming.EAGER, Execution.INTERPRETED));
+      all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.EAGER, Execution.COMPILED));
+    }
+    return all;
+  }
+
   Buffer buffer(float... values) {
     return upload(MemorySegment.ofArray(values));
   }
