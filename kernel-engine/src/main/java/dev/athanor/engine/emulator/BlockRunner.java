@@ -181,11 +181,12 @@ final class BlockRunner {
    * pending; answers whether any did.
    */
   private boolean wake() {
-    boolean some = wakeReady();
-    if (!some && waiting(Step.Event::hasten, _ -> {})) {
-      return wake();
+    while (!wakeReady()) {
+      if (!waiting(Step.Event::hasten, _ -> {})) {
+        return false;
+      }
     }
-    return some;
+    return true;
   }
 
   /** Lets those go on that wait for a while only; answers whether there are any. */
