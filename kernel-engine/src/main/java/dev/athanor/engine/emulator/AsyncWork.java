@@ -2,6 +2,8 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
 
@@ -14,6 +16,7 @@ final class AsyncWork {
   private final AsyncTiming timing;
   private final long seed;
   private final List<Ticket> pending = new ArrayList<>();
+  private long issued;
   private SplittableRandom random = new SplittableRandom(0);
 
   AsyncWork(AsyncTiming timing, long seed) {
@@ -32,14 +35,17 @@ final class AsyncWork {
       ticket.finish();
     } else {
       ticket.delay();
+      ticket.number = issued++;
+      ticket.place = pending.size();
       pending.add(ticket);
     }
   }
 
   /** All threads have ended; what nobody has waited for may be left undone. */
   void end() {
-    var left = List.copyOf(pending);
+    var left = new ArrayList<>(pending);
     pending.clear();
+    left.sort(Comparator.comparingLong(ticket -> ticket.number));
     left.forEach(Ticket::end);
   }
 
@@ -65,8 +71,8 @@ final class AsyncWork {
   }
 
   /** Does a piece of what somebody waits for; answers whether there was any. */
-  boolean hasten(List<Ticket> wanted) {
-    wanted.removeIf(Ticket::isDone);
+  boolean hasten(Deque<Ticket> wanted) {
+    forgetDone(wanted);
     if (wanted.isEmpty()) {
       return false;
     }
@@ -74,13 +80,26 @@ final class AsyncWork {
     return true;
   }
 
+  /** Removes what is done, up to the first ticket that is not. */
+  static void forgetDone(Deque<Ticket> wanted) {
+    while (!wanted.isEmpty() && wanted.getFirst().isDone()) {
+      wanted.removeFirst();
+    }
+  }
+
+  /** Does a piece of what is pending. */
   void finish(Ticket ticket) {
-    pending.remove(ticket);
+    // the last takes its place: there may be very many
+    var last = pending.removeLast();
+    if (last != ticket) {
+      pending.set(ticket.place, last);
+      last.place = ticket.place;
+    }
     ticket.finish();
   }
 
   /** Does all that somebody waits for. */
-  void finishAll(List<Ticket> wanted) {
+  void finishAll(Deque<Ticket> wanted) {
     while (hasten(wanted)) {
       // until nothing is left
     }

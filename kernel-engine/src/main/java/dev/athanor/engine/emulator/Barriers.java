@@ -50,10 +50,11 @@ final class Barriers {
    *
    * @param warp its number in the block
    * @param warps how many the barrier waits for
+   * @param combine whether its threads combine a predicate
    * @param holding for how many of its threads the predicate holds
    * @param asked how many threads have one
    */
-  void arrive(int barrier, int warp, int warps, BarrierKind kind, int holding, int asked) {
+  void arrive(int barrier, int warp, int warps, boolean combine, int holding, int asked) {
     if (arrived[barrier] == 0) {
       this.holding[barrier] = 0;
       this.asked[barrier] = 0;
@@ -61,7 +62,7 @@ final class Barriers {
     }
     came[barrier] |= 1 << warp;
     expected[barrier] = warps;
-    reduces[barrier] = kind.reduces();
+    reduces[barrier] = combine;
     arrived[barrier]++;
     this.holding[barrier] += holding;
     this.asked[barrier] += asked;

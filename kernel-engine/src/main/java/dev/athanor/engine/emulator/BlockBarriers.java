@@ -5,6 +5,7 @@ import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Has the warps of a block come to its {@link Barriers}, and lets them go on. */
@@ -65,16 +66,16 @@ final class BlockBarriers {
       if ((warp < first || warp >= end) && block.live[warp] != 0) {
         return false;
       }
-      if (warp >= first && warp < end && number(op, warp) != number(op, first)) {
+      if (warp >= first && warp < end && number(op, lane(warp)) != number(op, lane(first))) {
         return false;
       }
     }
-    if (barriers.arrived(number(op, first)) != 0) {
+    int number = number(op, lane(first));
+    if (barriers.arrived(number) != 0) {
       return false;
     }
     block.progress();
     if (observer != null) {
-      int number = number(op, first);
       for (int warp = first; warp < end; warp++) {
         observer.arrive(number, warp);
       }
@@ -88,8 +89,16 @@ final class BlockBarriers {
     return (int) (DefinedBytes.ones(end) & ~DefinedBytes.ones(first));
   }
 
-  private int number(Op op, int warp) {
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
+  /** The first active thread of a warp. */
+  private int lane(int warp) {
+    return lane(warp, block.active[warp]);
+  }
+
+  private static int lane(int warp, int mask) {
+    return 32 * warp + Integer.numberOfTrailingZeros(mask);
+  }
+
+  private int number(Op op, int lane) {
     int number = op.barrier().number().ints()[lane];
     if (number < 0 || number >= Barriers.COUNT) {
       throw block.fault(
@@ -101,56 +110,99 @@ final class BlockBarriers {
     return number;
   }
 
-  /** A warp comes to a barrier. */
-  void come(Op op, Fragment fragment, int warp, int chosen) {
-    int number = number(op, warp);
-    var barrier = op.barrier();
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(chosen);
-    int count = count(op, warp);
-    if (barriers.arrived(number) > 0) {
-      if (barriers.expected(number) != count) {
-        throw block.fault(
-            Kind.BARRIER_COUNTS,
-            lane,
-            op.instruction,
-            "waits for %s, but others at barrier %d wait for %s"
-                .formatted(threads(count), number, threads(barriers.expected(number))));
-      }
-      if (barriers.reduces(number) != barrier.kind().reduces()) {
-        throw block.fault(
-            Kind.BARRIER_MIXED,
-            lane,
-            op.instruction,
-            "%s a predicate, but others at barrier %d %s"
-                .formatted(
-                    barrier.kind().reduces() ? "combines" : "does not combine",
-                    number,
-                    barriers.reduces(number) ? "do" : "do not"));
-      }
+  /**
+   * A warp comes to a barrier, if all its living threads have come there: to one instruction, or to
+   * several that are not aligned (PTX ISA 9.7.13.1).
+   */
+  void come(Warp warp) {
+    var parts =
+        warp.fragments.stream()
+            .filter(part -> part.wait == Wait.WARP && code[part.pc].kind == Op.Kind.BARRIER)
+            .toList();
+    int all = parts.stream().mapToInt(part -> part.mask).reduce(0, (a, b) -> a | b);
+    int number = number(code[parts.getFirst().pc], lane(warp.index, parts.getFirst().mask));
+    if (all != block.live[warp.index] || (parts.size() > 1 && !meet(parts, warp, number))) {
+      return;
     }
+    int count = 0;
     int holding = 0;
-    if (barrier.predicate() != null) {
-      holding = Integer.bitCount(barrier.predicate().ints()[warp] & chosen);
+    boolean reduces = false;
+    for (var part : parts) {
+      var op = code[part.pc];
+      var barrier = op.barrier();
+      int lane = lane(warp.index, part.mask);
+      int own = count(op, lane);
+      boolean isFirst = part == parts.getFirst();
+      if (!isFirst || barriers.arrived(number) > 0) {
+        check(
+            op,
+            lane,
+            number,
+            own,
+            isFirst ? barriers.expected(number) : count,
+            isFirst ? barriers.reduces(number) : reduces);
+      }
+      count = own;
+      reduces = barrier.kind().reduces();
+      if (barrier.predicate() != null) {
+        holding += Integer.bitCount(barrier.predicate().ints()[warp.index] & part.mask);
+      }
     }
-    if (barriers.has(number, warp)) {
+    if (barriers.has(number, warp.index)) {
       block.complain(
           Kind.BARRIER_OVERRUN,
-          lane,
-          op.instruction,
+          lane(warp.index, all),
+          code[parts.getFirst().pc].instruction,
           "comes to barrier %d again before it has opened".formatted(number),
           "wait at another barrier until the others have come to this one");
     }
-    barriers.arrive(number, warp, count, barrier.kind(), holding, Integer.bitCount(chosen));
+    barriers.arrive(number, warp.index, count, reduces, holding, Integer.bitCount(all));
     if (observer != null) {
-      observer.arrive(number, warp);
+      observer.arrive(number, warp.index);
     }
-    if (barrier.kind() == BarrierKind.ARRIVE) {
-      fragment.pc++;
-    } else {
-      warps[warp].barrier = number;
-      fragment.wait = Wait.BARRIER;
+    warp.barrier = number;
+    for (var part : parts) {
+      if (code[part.pc].barrier().kind() == BarrierKind.ARRIVE) {
+        part.wait = Wait.NONE;
+        part.pc++;
+      } else {
+        part.wait = Wait.BARRIER;
+      }
     }
     open(number);
+  }
+
+  /** Whether the parts of a warp that wait at several instructions wait at one barrier. */
+  private boolean meet(List<Fragment> parts, Warp warp, int number) {
+    return parts.stream()
+        .allMatch(part ->
+            !code[part.pc].instruction.isAligned()
+                && number(code[part.pc], lane(warp.index, part.mask)) == number);
+  }
+
+  /** Complains of a thread that waits in another way than those that came to a barrier before. */
+  private void check(
+      Op op, int lane, int number, int count, int othersCount, boolean othersReduce) {
+    if (othersCount != count) {
+      throw block.fault(
+          Kind.BARRIER_COUNTS,
+          lane,
+          op.instruction,
+          "waits for %s, but others at barrier %d wait for %s"
+              .formatted(threads(count), number, threads(othersCount)));
+    }
+    boolean reduces = op.barrier().kind().reduces();
+    if (othersReduce != reduces) {
+      throw block.fault(
+          Kind.BARRIER_MIXED,
+          lane,
+          op.instruction,
+          "%s a predicate, but others at barrier %d %s"
+              .formatted(
+                  reduces ? "combines" : "does not combine",
+                  number,
+                  othersReduce ? "do" : "do not"));
+    }
   }
 
   private static String threads(int warps) {
@@ -158,12 +210,11 @@ final class BlockBarriers {
   }
 
   /** How many warps a barrier waits for; 0 = all. */
-  private int count(Op op, int warp) {
+  private int count(Op op, int lane) {
     var threads = op.barrier().threads();
     if (threads == null) {
       return 0;
     }
-    int lane = 32 * warp + Integer.numberOfTrailingZeros(block.active[warp]);
     int count = threads.ints()[lane];
     if (count <= 0 || count % 32 != 0) {
       throw block.fault(
@@ -183,12 +234,13 @@ final class BlockBarriers {
     block.progress();
     int waiting = 0;
     for (var warp : warps) {
-      var fragment = warp.isWhole() ? warp.fragments.getFirst() : null;
-      if (fragment != null && fragment.wait == Wait.BARRIER && warp.barrier == number) {
-        learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
-        waiting |= 1 << warp.index;
-        fragment.wait = Wait.NONE;
-        fragment.pc++;
+      for (var fragment : warp.fragments) {
+        if (fragment.wait == Wait.BARRIER && warp.barrier == number) {
+          learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
+          waiting |= 1 << warp.index;
+          fragment.wait = Wait.NONE;
+          fragment.pc++;
+        }
       }
     }
     if (observer != null) {

@@ -181,11 +181,12 @@ final class BlockRunner {
    * pending; answers whether any did.
    */
   private boolean wake() {
-    boolean some = wakeReady();
-    if (!some && waiting(Step.Event::hasten, _ -> {})) {
-      return wake();
+    while (!wakeReady()) {
+      if (!waiting(Step.Event::hasten, _ -> {})) {
+        return false;
+      }
     }
-    return some;
+    return true;
   }
 
   /** Lets those go on that wait for a while only; answers whether there are any. */
@@ -579,8 +580,7 @@ final class BlockRunner {
         continue;
       }
       if (chosen != fragment.mask) {
-        if (op.instruction.modifiers().has("aligned")
-            || op.instruction.form().mnemonic().startsWith("bar")) {
+        if (op.instruction.isAligned()) {
           block.complain(
               Kind.BARRIER_DIVERGENT,
               32 * warp + Integer.numberOfTrailingZeros(chosen),
@@ -591,11 +591,8 @@ final class BlockRunner {
         }
         warps[warp].split(fragment, fragment.mask & ~chosen, fragment.pc + 1);
       }
-      if (chosen != block.live[warp]) {
-        fragment.wait = Wait.WARP;
-        continue;
-      }
-      barriers.come(op, fragment, warp, chosen);
+      fragment.wait = Wait.WARP;
+      barriers.come(warps[warp]);
     }
   }
 

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -75,7 +76,7 @@ final class BulkGroups {
     if (own == null) {
       return;
     }
-    var wanted = new ArrayList<Ticket>();
+    var wanted = new ArrayDeque<Ticket>();
     for (var member : own) {
       if (member.group < committed[lane] - but) {
         if (read) {

@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.MbarrierState;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +16,7 @@ final class Mbarrier {
   private final long offset;
 
   /** The work that will tell this barrier when it is done. */
-  private final List<Ticket> owed = new ArrayList<>();
+  private final Deque<Ticket> owed = new ArrayDeque<>();
 
   /** Who knows what its phases order; null = nobody looks. */
   @Nullable BarrierWatch watch;
@@ -59,6 +59,7 @@ final class Mbarrier {
 
   /** Takes note of work that will tell this barrier when it is done. */
   void owe(Ticket ticket) {
+    AsyncWork.forgetDone(owed);
     owed.add(ticket);
   }
 

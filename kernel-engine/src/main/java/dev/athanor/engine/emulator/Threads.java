@@ -80,7 +80,11 @@ final class Threads {
         var kept = fragments.get(i);
         for (int j = fragments.size() - 1; j > i; j--) {
           var other = fragments.get(j);
-          boolean wanted = !needed || (kept.wait == Wait.WARP && other.wait == Wait.WARP);
+          boolean wanted =
+              needed
+                  ? kept.wait == Wait.WARP && other.wait == Wait.WARP
+                  // what has come to a barrier must not come again
+                  : kept.wait != Wait.BARRIER && other.wait != Wait.BARRIER;
           if (other.pc == kept.pc && wanted) {
             var merged = fragments.remove(j);
             kept.mask |= merged.mask;

@@ -5,6 +5,12 @@ abstract class Ticket {
 
   private boolean done;
 
+  /** When it was issued, among others of its cluster. */
+  long number;
+
+  /** Where it is among what is pending. */
+  int place;
+
   boolean isDone() {
     return done;
   }

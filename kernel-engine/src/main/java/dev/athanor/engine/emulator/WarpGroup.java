@@ -1,8 +1,10 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.emulator.Registers.Lanes;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -77,8 +79,8 @@ final class WarpGroup {
   }
 
   /** A warp's products but those of its newest groups. */
-  List<Ticket> before(int warp, int but) {
-    var all = new ArrayList<Ticket>();
+  Deque<Ticket> before(int warp, int but) {
+    var all = new ArrayDeque<Ticket>();
     for (var product : products) {
       if (!product.isDone() && product.group() < committed(warp) - but) {
         all.add(product);

@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Report;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -28,21 +27,22 @@ final class Workers implements AutoCloseable {
 
   /**
    * Runs all blocks of a launch, those of a cluster together; they start in the order of their
-   * numbers.
+   * numbers. When it returns or throws, none of them runs any more.
    *
    * @throws KernelFault of the failed cluster with the lowest number
+   * @throws IllegalStateException when the emulator itself fails
    */
   void run(LaunchedKernel launch) {
     var work = new Work(launch, idle);
     long clusters = Cluster.count(launch);
     if (clusters == 1) {
-      work.runHere(); // to wake a worker takes longer than many a small kernel
+      work.run(); // to wake a worker takes longer than many a small kernel
     } else {
-      List<Future<?>> parts = new ArrayList<>();
-      for (long i = Math.min(count, clusters); i > 0; i--) {
-        parts.add(threads.submit(work));
-      }
-      parts.forEach(Workers::await);
+      fork(work, Math.min(count, clusters));
+    }
+    var broken = work.broken.get();
+    if (broken != null) {
+      throw new IllegalStateException("the emulator itself failed", broken);
     }
     var failure = work.failure.get();
     var found = new ArrayList<Report>();
@@ -57,6 +57,19 @@ final class Workers implements AutoCloseable {
     }
   }
 
+  /** Has some workers share the work, and waits for each of them, whatever happens to others. */
+  private void fork(Work work, long parts) {
+    var forked = new ArrayList<Future<?>>();
+    try {
+      while (forked.size() < parts) {
+        forked.add(threads.submit(work));
+      }
+    } catch (RuntimeException | Error e) { // there is no thread for it
+      work.fail(e);
+    }
+    forked.forEach(Workers::await);
+  }
+
   /** A device finishes its work even when the thread that waits for it is interrupted. */
   private static void await(Future<?> part) {
     boolean interrupted = false;
@@ -68,7 +81,7 @@ final class Workers implements AutoCloseable {
         } catch (InterruptedException e) {
           interrupted = true;
         } catch (ExecutionException e) {
-          throw broken(e.getCause());
+          throw new IllegalStateException("work keeps its failures to itself", e);
         }
       }
     } finally {
@@ -76,10 +89,6 @@ final class Workers implements AutoCloseable {
         Thread.currentThread().interrupt();
       }
     }
-  }
-
-  private static IllegalStateException broken(@Nullable Throwable cause) {
-    return new IllegalStateException("the emulator itself failed", cause);
   }
 
   @Override
@@ -96,22 +105,29 @@ final class Workers implements AutoCloseable {
     private final AtomicLong next = new AtomicLong();
     private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
 
+    /** Why the emulator itself failed; null = it has not. */
+    private final AtomicReference<@Nullable Throwable> broken = new AtomicReference<>();
+
     Work(LaunchedKernel launch, IdleClusters idle) {
       this.launch = launch;
       this.idle = idle;
     }
 
-    /** Runs in the thread that launched. */
-    void runHere() {
-      try {
-        run();
-      } catch (RuntimeException | Error e) {
-        throw broken(e);
-      }
+    /** Has the others stop. */
+    void fail(Throwable cause) {
+      broken.compareAndSet(null, cause);
     }
 
     @Override
     public void run() {
+      try {
+        runClusters();
+      } catch (RuntimeException | Error e) {
+        fail(e);
+      }
+    }
+
+    private void runClusters() {
       var cluster = idle.take(launch, this::isCancelled);
       long clusters = Cluster.count(launch);
       for (long number = next.getAndIncrement();
@@ -124,13 +140,16 @@ final class Workers implements AutoCloseable {
           failure.accumulateAndGet(own, Work::lower);
         }
       }
-      if (failure.get() == null) {
+      if (failure.get() == null && broken.get() == null) {
         idle.keep(launch, cluster);
       }
     }
 
     /** Those before the failed one still run, so that the same fault is reported every time. */
     private boolean isCancelled(long cluster) {
+      if (broken.get() != null) {
+        return true;
+      }
       var known = failure.get();
       return known != null && known.cluster < cluster;
     }

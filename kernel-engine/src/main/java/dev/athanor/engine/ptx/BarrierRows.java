@@ -74,6 +74,7 @@ final class BarrierRows {
       String type,
       String operands,
       BarrierKind kind) {
-    all.add(row("9.7.13.1", version, sm, name + type + " " + operands, new Barrier(kind)));
+    boolean aligned = !name.contains("{.aligned}");
+    all.add(row("9.7.13.1", version, sm, name + type + " " + operands, new Barrier(kind, aligned)));
   }
 }

@@ -111,8 +111,12 @@ public sealed interface Semantics {
   /** Stops the kernel. */
   record Trap() implements Semantics {}
 
-  /** Threads of the block wait for one another; their accesses before are seen after. */
-  record Barrier(BarrierKind kind) implements Semantics {}
+  /**
+   * Threads of the block wait for one another; their accesses before are seen after.
+   *
+   * @param aligned whether all threads of a warp execute it together even without {@code .aligned}
+   */
+  record Barrier(BarrierKind kind, boolean aligned) implements Semantics {}
 
   /** Which block of the cluster has the shared memory that an address is in. */
   record ClusterRank() implements Semantics {}

@@ -133,6 +133,12 @@ public sealed interface Statement {
       return origin == null ? this : origin;
     }
 
+    /** Whether all threads of a warp execute it together, or none. */
+    public boolean isAligned() {
+      return modifiers.has("aligned")
+          || (form.semantics() instanceof Semantics.Barrier barrier && barrier.aligned());
+    }
+
     /** The first version and target that have it. */
     public Form.Since since() {
       return form.since(modifiers);

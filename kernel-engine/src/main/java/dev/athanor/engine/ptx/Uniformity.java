@@ -72,7 +72,7 @@ final class Uniformity {
   List<Fault> partedBarriers() {
     var found = new ArrayList<Fault>();
     for (int at = 0; at < body.size(); at++) {
-      if (body.get(at) instanceof Instruction i && parted.get(at) && needsWarp(i)) {
+      if (body.get(at) instanceof Instruction i && parted.get(at) && i.isAligned()) {
         found.add(
             new Fault(
                 i.source(),
@@ -85,12 +85,6 @@ final class Uniformity {
       }
     }
     return found;
-  }
-
-  /** {@code bar.warp.sync} waits for the lanes that it names, wherever they are. */
-  private static boolean needsWarp(Instruction i) {
-    return (i.form().mnemonic().equals("bar") && !i.modifiers().has("warp"))
-        || i.modifiers().has("aligned");
   }
 
   /** The first varying branch that decides whether a statement is executed. */

@@ -6,10 +6,12 @@ import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Copies of rows that go on beside the threads. */
@@ -286,5 +288,44 @@ class BulkCopyTest {
             """;
     assertThat(new AsyncKernel(body, 2, 32, 2).fault())
         .endsWith("the mbarrier is not in the block to whose memory it copies");
+  }
+
+  /**
+   * As many pending copies as an mbarrier can count bytes of, and as many in a group, in a thread
+   * whose stack is too small for a call of each.
+   */
+  @ParameterizedTest
+  @EnumSource(AsyncTiming.class)
+  void manyCopiesAtOnce(AsyncTiming timing) {
+    var body =
+        AsyncKernel.make(1)
+            + """
+            @!%p0 bra $end;
+            mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 960000;
+            mov.u32 %r8, 0;
+            $more:
+            cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 16, [bar];
+            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 60000; @%p2 bra $more;
+            """
+            + AsyncKernel.await(0)
+            + """
+            mov.u32 %r8, 0;
+            $again:
+            cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 16;
+            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 60000; @%p2 bra $again;
+            cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+            $end:
+            """;
+    var found = new CompletableFuture<int[]>();
+    var kernel = AsyncKernel.of(32, body);
+    var thread =
+        new Thread(
+            null,
+            () -> found.complete(kernel.runUnwatched(AsyncKernel.way(timing), IN)),
+            "small",
+            256 << 10);
+    thread.setUncaughtExceptionHandler((_, e) -> found.completeExceptionally(e));
+    thread.start();
+    assertThat(found.join()).startsWith(3, 10, 17, 24);
   }
 }

@@ -5,18 +5,24 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceCompatibilityKit;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -109,6 +115,73 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
                 }))
         .withMessage("the emulator itself failed")
         .withCauseInstanceOf(UnsupportedOperationException.class);
+  }
+
+  /** Blocks that write a word as soon as a flag is set. */
+  private static final String SPIN =
+      """
+      .version 7.8
+      .target sm_90
+      .address_size 64
+      .visible .entry spin(.param .u64 words)
+      {
+      .reg .pred %p; .reg .b32 %r1; .reg .b64 %rd0;
+      ld.param.u64 %rd0, [words];
+      $spin: ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p, %r1, 0; @%p bra $spin;
+      st.volatile.global.u32 [%rd0+4], %r1;
+      ret;
+      }
+      """;
+
+  @Test
+  void noBlockRunsOnWhenTheEmulatorFailsInAnother() {
+    var running = new CountDownLatch(2);
+    Observer.Factory observer =
+        launch ->
+            new Observer() {
+              @Override
+              public void begin(long block) {
+                running.countDown();
+                if (launch.number() == 0 && Thread.currentThread().getName().endsWith("-0")) {
+                  await(running);
+                  throw new UnsupportedOperationException("broken");
+                }
+              }
+            };
+    var options =
+        EmulatorOptions.DEFAULT
+            .withWorkers(2)
+            .withSanitize(Sanitize.OFF)
+            .withObservers(List.of(observer));
+    try (var device = new EmulatedDevice(options);
+        var stream = device.openStream();
+        var words = device.allocate(8);
+        var others = device.allocate(8)) {
+      var kernel = device.load(Parser.parse(SPIN, "spin.ptx"), "spin");
+      stream.fill(words, 0, 8, (byte) 0);
+      assertThatIllegalStateException()
+          .isThrownBy(() -> stream.launch(launch(kernel, words)))
+          .withMessage("the emulator itself failed")
+          .withCauseInstanceOf(UnsupportedOperationException.class);
+      stream.fill(words, 0, 4, (byte) 1);
+      stream.fill(others, 0, 8, (byte) 1);
+      stream.launch(launch(kernel, others)); // needs both workers
+      var found = new int[2];
+      stream.download(words, 0, MemorySegment.ofArray(found));
+      assertThat(found[1]).isZero();
+    }
+  }
+
+  private static Launch launch(LoadedKernel kernel, Buffer words) {
+    return new Launch(kernel, Dim3.of(2), Dim3.of(1), 0, List.of(Argument.of(words)));
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
   }
 
   @Test

@@ -145,4 +145,99 @@ class SchedulesTest {
                 + " thread stored anything, passed a barrier or ended");
     assertThat(reports.getLast()).contains("with lanes 0x000000ff");
   }
+
+  /** Threads of a warp that come to one barrier at several instructions, all in several rounds. */
+  private static final String SEVERAL_PLACES =
+      """
+      and.b32 %r10, %r0, 3; mov.u32 %r11, 0; mov.u32 %r20, tile;
+      shl.b32 %r12, %r0, 2; add.u32 %r12, %r12, %r20;
+      add.u32 %r13, %r0, 1; and.b32 %r13, %r13, 63; shl.b32 %r13, %r13, 2; add.u32 %r13, %r13, %r20;
+      st.shared.u32 [%r12], %r0;
+      $round:
+      setp.eq.u32 %p0, %r10, 0; @%p0 bra $first; setp.eq.u32 %p1, %r10, 1; @%p1 bra $second;
+      barrier.sync 3;
+      bra $read;
+      $first:
+      barrier.sync 3, 64;
+      bra $read;
+      $second:
+      mov.u32 %r14, 3; @%p1 barrier.sync %r14;
+      $read:
+      ld.shared.u32 %r15, [%r13];
+      setp.eq.u32 %p2, %r15, 70;
+      @%p0 bra $odd;
+      barrier.red.popc.u32 %r16, 4, %p2;
+      bra $write;
+      $odd:
+      barrier.red.popc.u32 %r16, 4, %p0;
+      $write:
+      st.shared.u32 [%r12], %r15;
+      add.u32 %r11, %r11, 1; setp.lt.u32 %p3, %r11, 3; @%p3 bra $round;
+      mad.lo.u32 %r15, %r16, 1000, %r15;
+      st.global.u32 [%rd2], %r15;
+      """;
+
+  @ParameterizedTest
+  @EnumSource(Schedule.class)
+  void aBarrierAtSeveralPlaces(Schedule schedule) {
+    var body = SEVERAL_PLACES.replace("barrier.sync 3, 64;", "barrier.sync 3;");
+    try (var rig = rig(schedule)) {
+      assertThat(rig.run(body, 1, 64))
+          .containsExactly(IntStream.range(0, 64).map(i -> 16_000 + (i + 3) % 64).toArray());
+    }
+  }
+
+  /** The warp comes when the last of its threads does, of which some go on at once. */
+  @ParameterizedTest
+  @EnumSource(Schedule.class)
+  void threadsOfAWarpThatArriveAndWait(Schedule schedule) {
+    var body =
+        """
+        setp.lt.u32 %p0, %r0, 16; mov.u32 %r5, 5;
+        @%p0 bra $arrive;
+        barrier.sync 1, 64;
+        ld.shared.u32 %r5, [tile];
+        bra $end;
+        $arrive:
+        setp.eq.u32 %p1, %r0, 0; @%p1 st.shared.u32 [tile], 7;
+        barrier.arrive 1, 64;
+        $end:
+        st.global.u32 [%rd2], %r5;
+        """;
+    try (var rig = rig(schedule)) {
+      assertThat(rig.run(body, 1, 64))
+          .containsExactly(IntStream.range(0, 64).map(i -> i < 16 ? 5 : 7).toArray());
+    }
+  }
+
+  private static String fault(String body) {
+    try (var rig = new Rig()) {
+      return catchThrowableOfType(KernelFault.class, () -> rig.run(body, 1, 64))
+          .reports()
+          .getFirst();
+    }
+  }
+
+  @Test
+  void aBarrierAtSeveralPlacesThatIsNone() {
+    assertThat(fault(SEVERAL_PLACES))
+        .contains("barrier.sync 3")
+        .containsAnyOf(
+            "waits for 64 threads, but others at barrier 3 wait for all threads",
+            "waits for all threads, but others at barrier 3 wait for 64 threads");
+    var places =
+        "setp.lt.u32 %p0, %r0, 16; @%p0 bra $other; FIRST bra $end; $other: SECOND $end: ret;";
+    assertThat(
+            fault(
+                places
+                    .replace("FIRST", "barrier.sync 1;")
+                    .replace("SECOND", "barrier.red.popc.u32 %r5, 1, %p0;")))
+        .containsAnyOf(
+            "does not combine a predicate, but others at barrier 1 do",
+            "combines a predicate, but others at barrier 1 do not");
+    for (var second : List.of("barrier.sync 2;", "barrier.sync.aligned 1;", "bar.sync 1;")) {
+      assertThat(fault(places.replace("FIRST", "barrier.sync 1;").replace("SECOND", second)))
+          .contains("waits for ever for other threads of its warp");
+    }
+  }
 }
