@@ -4,14 +4,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Verifier;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import java.util.Locale;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -170,7 +177,7 @@ class AuthoringTest {
           var x = k.thread().value();
           k.compute(Type.F32, "fma.rn.f32", x, x, x);
         },
-        "AuthoringTest.java:\\d+: operand a of fma.rn.f32 is .f32, got an integer, .s32; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: operand a of fma.rn.f32 is .f32, got a value of .s32; convert it, or say with as\\(\\) that its bits are meant");
     build(k -> {
       var x = k.thread().value().as(Type.F32);
       k.pointer("x", Type.F32).store(k.thread(), k.compute(Type.F32, "fma.rn.f32", x, x, x));
@@ -231,7 +238,158 @@ class AuthoringTest {
           k.integer("n");
           k.wide("n");
         },
-        ".*kernel test has a parameter n, a name that is already taken");
+        "AuthoringTest.java:\\d+: the name `n` is already taken by a parameter declared at AuthoringTest.java:\\d+; choose another name");
+  }
+
+  @Test
+  void namesAreGivenOnceAndAreNames() {
+    refuses(
+        k -> {
+          k.shared(Type.F32, 1, 1, 1);
+          k.pointer("tile0", Type.F32);
+        },
+        "AuthoringTest.java:\\d+: the name `tile0` is already taken by a tile in shared memory declared at AuthoringTest.java:\\d+; choose another name");
+    build(k -> {
+      k.pointer("tile0", Type.F32);
+      k.shared(Type.F32, 1, 1, 1);
+    });
+    refuses(
+        k -> {
+          k.pointer("dynamic", Type.F32);
+          k.dynamicShared();
+        },
+        "AuthoringTest.java:\\d+: the name `dynamic` is already taken by a parameter declared at AuthoringTest.java:\\d+; choose another name");
+    assertThatThrownBy(() ->
+            build(k -> {
+              k.dynamicShared();
+              k.dynamicShared();
+            }))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: the dynamic shared memory was already declared at AuthoringTest.java:\\d+; cut tiles from it with at\\(\\)");
+    for (var name : new String[] {"", "2x", "a b", "x-y", "%r1"}) {
+      refuses(
+          k -> k.integer(name),
+          "AuthoringTest.java:\\d+: `%s` is no name for a parameter; begin with a letter and go on with letters, digits, _ and \\$"
+              .formatted(name));
+      assertThatThrownBy(() -> KernelBuilder.build(name, 32, _ -> {}))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage(
+              "`%s` is no name for a kernel; begin with a letter and go on with letters, digits, _ and $"
+                  .formatted(name));
+    }
+  }
+
+  @Test
+  void twoKernelsOfAModuleHaveTwoNames() {
+    var first = build(k -> k.barrier());
+    var second = build(k -> k.warpBarrier());
+    var module = new Module(Module.PORTABLE, Target.SM_80, List.of(first, second));
+    assertThatThrownBy(() -> Verifier.verify(module))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageMatching(
+            "AuthoringTest.java:\\d+: the module has a kernel test, a name that is already taken by the code at AuthoringTest.java:\\d+");
+  }
+
+  private static void storeIsRefused(Type element, Function<KernelBuilder, Value> value) {
+    for (var store :
+        List.<BiConsumer<KernelBuilder, Value>>of(
+            (k, v) -> k.pointer("x", element).store(k.thread(), v),
+            (k, v) -> k.pointer("x", element).storeWhere(k.thread().lt(1), k.thread(), v),
+            (k, v) -> k.shared(element, 1, 1, 1).store(k.integer(0), k.integer(0), v),
+            (k, v) -> k.shared(element, 1, 2, 2).store(k.integer(0), k.integer(0), List.of(v, v)),
+            (k, v) -> k.pointer("x", element).store(k.thread(), List.of(v, v)))) {
+      assertThatThrownBy(() -> build(k -> store.accept(k, value.apply(k))))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageMatching(
+              "AuthoringTest.java:\\d+: cannot store a value of \\.\\w+ in an element of \\.%s; convert it( first|, or say with as\\(\\) that its bits are meant)"
+                  .formatted(element.word()));
+    }
+  }
+
+  /** PTX stores the bits of any register, which is a number of another value where types differ. */
+  @Test
+  void aValueIsStoredAsWhatItIs() {
+    refuses(
+        k -> k.pointer("x", Type.F32).store(k.thread(), k.thread().value()),
+        "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f32; convert it, or say with as\\(\\) that its bits are meant");
+    refuses(
+        k -> k.pointer("x", Type.F16).store(k.thread(), k.thread().value()),
+        "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f16; convert it first");
+    for (var element : List.of(Type.F32, Type.F16, Type.BF16, Type.F64, Type.S64)) {
+      storeIsRefused(element, k -> k.thread().value());
+    }
+    for (var element : List.of(Type.S32, Type.F16, Type.F64, Type.S8)) {
+      storeIsRefused(element, k -> k.real(Type.F32, 1));
+    }
+    storeIsRefused(Type.BF16, k -> k.real(Type.F32, 1).to(Type.F16));
+    storeIsRefused(Type.S16, k -> k.real(Type.F32, 1).to(Type.F16));
+    build(k -> {
+      var bytes = k.pointer("bytes", Type.U8);
+      bytes.store(k.thread(), k.thread().value());
+      var reals = k.pointer("reals", Type.F32);
+      reals.store(k.thread(), k.thread().real(Type.F32));
+      reals.store(k.thread(), k.thread().value().as(Type.F32));
+      reals.store(k.thread(), k.thread().value().as(Type.B32));
+      k.pointer("bits", Type.B16).store(k.thread(), k.real(Type.F32, 1).to(Type.F16));
+    });
+  }
+
+  @Test
+  void instructionsTakeAndMakeTheTypesTheySay() {
+    refuses(
+        k -> k.compute(Type.S32, "add.rn.f32", k.real(Type.F32, 1), k.real(Type.F32, 1)),
+        "AuthoringTest.java:\\d+: operand d of add.rn.f32 is .f32, the result was asked for as .s32; convert it, or say with as\\(\\) that its bits are meant");
+    refuses(
+        k -> {
+          var half = k.real(Type.F32, 1).to(Type.BF16);
+          k.compute(Type.F16, "add.rn.f16", half, half);
+        },
+        "AuthoringTest.java:\\d+: operand a of add.rn.f16 is .f16, got a value of .bf16; convert it, or say with as\\(\\) that its bits are meant");
+    refuses(
+        k -> {
+          var half = k.real(Type.F32, 1).to(Type.F16);
+          k.compute(Type.S16, "add.s16", half, half);
+        },
+        "AuthoringTest.java:\\d+: operand a of add.s16 is .s16, got a value of .f16; convert it, or say with as\\(\\) that its bits are meant");
+    refuses(
+        k -> k.thread().real(Type.F16),
+        "a real number is .f32 or .f64, got .f16; smaller ones are loaded and widened");
+  }
+
+  @Test
+  void productsAndCopiesTakeTheTypesTheySay() {
+    refuses(
+        k -> {
+          var bits = Collections.nCopies(4, k.thread().value().as(Type.B32));
+          var sums = new ArrayList<Value>();
+          for (int i = 0; i < 4; i++) {
+            sums.add(k.accumulator(Type.S32));
+          }
+          k.mma(Mma.F16, bits, bits.subList(0, 2), sums);
+        },
+        "AuthoringTest.java:\\d+: mma adds to variables of .f32, got a variable of .s32; make the sums with accumulator\\(\\)");
+    refuses(
+        k -> {
+          var reals = Collections.nCopies(4, k.real(Type.F32, 1));
+          var sums = new ArrayList<Value>();
+          for (int i = 0; i < 4; i++) {
+            sums.add(k.accumulator(Type.F32));
+          }
+          k.mma(Mma.F16, reals, reals.subList(0, 2), sums);
+        },
+        "AuthoringTest.java:\\d+: mma multiplies elements of .f16, got a value of .f32; convert it with to\\(\\), or say with as\\(\\) that its bits are meant");
+    refuses(
+        k ->
+            k.shared(Type.F16, 1, 8, 8)
+                .copyAsync(
+                    k.integer(0),
+                    k.integer(0),
+                    16,
+                    k.pointer("x", Type.F32),
+                    k.thread(),
+                    k.integer(16)),
+        "AuthoringTest.java:\\d+: cannot copy elements of .f32 to a tile of .f16, since a copy converts nothing; say with as\\(\\) that the bits are meant");
   }
 
   @Test
@@ -275,7 +433,8 @@ class AuthoringTest {
       var x = k.pointer("x", Type.F32);
       var tile = k.shared(Type.F32, 4, 8, 12);
       var ring = k.dynamicShared().at(k.integer(64), Type.F16, 8, 64);
-      ring.copyAsync(k.thread(), k.integer(8), 16, x, k.thread().times(4), k.integer(16));
+      ring.copyAsync(
+          k.thread(), k.integer(8), 16, x.as(Type.F16), k.thread().times(4), k.integer(16));
       k.commitCopies();
       k.awaitCopies(0);
       k.barrier();

@@ -11,10 +11,9 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -29,8 +28,11 @@ abstract sealed class BodyWriter permits KernelBuilder {
 
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
   private final Map<Register, Scope> homes = new HashMap<>();
-  private final Set<Register> variables = new HashSet<>();
-  private Scope scope = new Scope(null);
+
+  /** How often each variable has been written so far; other registers are written once. */
+  private final Map<Register, Integer> versions = new HashMap<>();
+
+  private Scope scope = new Scope(null, false);
 
   /** What is being written. */
   Scope scope() {
@@ -62,8 +64,46 @@ abstract sealed class BodyWriter permits KernelBuilder {
   /** A new register of this scope that may change. */
   Register variable(Type type) {
     var register = register(type);
-    variables.add(register);
+    versions.put(register, 0);
     return register;
+  }
+
+  /** Whether a register may change. */
+  boolean isVariable(Operand operand) {
+    return operand instanceof Register register && versions.containsKey(register);
+  }
+
+  /** How often a variable has been written so far. */
+  int version(Register variable) {
+    return versions.getOrDefault(variable, 0);
+  }
+
+  /** Returns what has the value that an operand has here, whatever is written later. */
+  Supplier<? extends Operand> held(Operand operand) {
+    return operand instanceof Register register ? held(register) : () -> operand;
+  }
+
+  /** Returns what has the value that a register has here, whatever is written later. */
+  Supplier<Register> held(Register register) {
+    return isVariable(register) ? new Snapshot(this, register, version(register)) : () -> register;
+  }
+
+  /**
+   * Inserts a copy of a variable into a scope.
+   *
+   * @param before the statement after which it stands, null for the first place
+   */
+  @SuppressWarnings("ReferenceEquality") // other statements may be written alike
+  Register copy(Register variable, Scope home, @Nullable Statement before, Source source) {
+    var copy = register(variable.registerClass());
+    homes.put(copy, home);
+    int at = home.statements.size();
+    while (at > 0 && home.statements.get(at - 1) != before) {
+      at--;
+    }
+    var opcode = "mov." + variable.registerClass().word();
+    home.statements.add(at, Opcodes.instruction(opcode, List.of(copy, variable), null, source));
+    return copy;
   }
 
   /** The register that an operand is, or a new one that holds the constant. */
@@ -73,7 +113,10 @@ abstract sealed class BodyWriter permits KernelBuilder {
 
   /** A new register of this scope. */
   Register register(Type type) {
-    var registerClass = type.registerClass();
+    return register(type.registerClass());
+  }
+
+  private Register register(RegisterClass registerClass) {
     int number = counts.merge(registerClass, 1, Integer::sum) - 1;
     var register = new Register(registerClass, registerClass.prefix() + number);
     homes.put(register, scope);
@@ -93,7 +136,7 @@ abstract sealed class BodyWriter permits KernelBuilder {
    */
   Register pure(Type type, String opcode, Operand... sources) {
     var home = scope;
-    if (Stream.of(sources).flatMap(Operand::registers).noneMatch(variables::contains)) {
+    if (Stream.of(sources).flatMap(Operand::registers).noneMatch(this::isVariable)) {
       // a thread has seven predicates at most, so they are not kept over a loop
       while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
         home = home.parent;
@@ -144,6 +187,9 @@ abstract sealed class BodyWriter permits KernelBuilder {
     }
     var written = instruction(opcode, operands, guard);
     home.statements.add(written);
+    if (!versions.isEmpty()) {
+      written.writes().forEach(r -> versions.computeIfPresent(r, (_, version) -> version + 1));
+    }
     return written;
   }
 

@@ -109,10 +109,11 @@ public final class GlobalPointer {
 
   Operand.Address at(Int index) {
     long offset = (long) index.constant * element.bytes();
+    var base = index.base();
     return new Operand.Address(
-        index.base == null
+        base == null
             ? address
-            : k.pure(Type.S64, "mad.wide.s32", index.base, Immediate.of(element.bytes()), address),
+            : k.pure(Type.S64, "mad.wide.s32", base, Immediate.of(element.bytes()), address),
         offset);
   }
 }

@@ -6,35 +6,58 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A 32-bit integer. It is a register plus a constant, of which the constant is added where it costs
- * nothing: in an address.
+ * A 32-bit integer in two's complement, whose arithmetic wraps. It never changes; only an {@link
+ * Variable} does, of which each operation reads what it holds where the operation is written.
+ *
+ * <p>It is a register plus a constant, of which the constant is added where it costs nothing: in an
+ * address. Addresses are wider than an index, so an index must not wrap, with the constants that
+ * were added to it or without.
  */
 public class Int {
   final KernelBuilder k;
-  final @Nullable Register base;
+  private final @Nullable Supplier<Register> base;
   final int constant;
 
+  /** What a register holds here, or 0 where there is none, plus a constant. */
   Int(KernelBuilder k, @Nullable Register base, int constant) {
+    this(k, base == null ? null : k.held(base), constant);
+  }
+
+  private Int(KernelBuilder k, @Nullable Supplier<Register> base, int constant) {
     this.k = k;
     this.base = base;
     this.constant = constant;
   }
 
+  /** The register to which the constant is added; null = there is none. */
+  @Nullable Register base() {
+    return base == null ? null : base.get();
+  }
+
+  private boolean isConstant() {
+    return base == null;
+  }
+
   public Int plus(int b) {
-    return new Int(k, base, Math.addExact(constant, b));
+    int sum = constant + b;
+    boolean wraps = ((constant ^ sum) & (b ^ sum)) < 0;
+    // an address adds the constant without wrapping
+    return wraps && !isConstant() ? new Int(k, register(), b) : new Int(k, base(), sum);
   }
 
   public Int plus(Int b) {
-    if (base == null) {
+    var own = base();
+    var other = b.base();
+    if (own == null) {
       return b.plus(constant);
     }
-    return b.base == null
+    return other == null
         ? plus(b.constant)
-        : new Int(
-            k, k.pure(Type.S32, "add.s32", base, b.base), Math.addExact(constant, b.constant));
+        : new Int(k, k.pure(Type.S32, "add.s32", own, other), constant).plus(b.constant);
   }
 
   public Int minus(Int b) {
@@ -42,16 +65,24 @@ public class Int {
   }
 
   public Int times(int b) {
-    if (b == 1 || base == null) {
-      return new Int(k, base, Math.multiplyExact(constant, b));
+    var own = base();
+    long product = (long) constant * b;
+    if (own == null) {
+      return k.integer((int) product);
     }
-    return new Int(k, multiple(base, b), Math.multiplyExact(constant, b));
+    if (b == 1) {
+      return now();
+    }
+    // an address adds the constant without wrapping
+    return product == (int) product
+        ? new Int(k, multiple(own, b), (int) product)
+        : new Int(k, multiple(register(), b), 0);
   }
 
   public Int times(Int b) {
-    return b.base == null
+    return b.isConstant()
         ? times(b.constant)
-        : base == null ? b.times(constant) : pure("mul.lo.s32", b);
+        : isConstant() ? b.times(constant) : pure("mul.lo.s32", b);
   }
 
   private Register multiple(Register register, int b) {
@@ -60,10 +91,18 @@ public class Int {
         : k.pure(Type.S32, "mul.lo.s32", register, Immediate.of(b));
   }
 
-  /** This divided by {@code b}; neither may be negative. */
+  /**
+   * This divided by {@code b}, both taken as unsigned numbers.
+   *
+   * @param b not 0
+   */
   public Int div(int b) {
-    if (base == null || b == 1) {
-      return base == null ? k.integer(constant / b) : this;
+    requireDivisor(b);
+    if (isConstant()) {
+      return k.integer(Integer.divideUnsigned(constant, b));
+    }
+    if (b == 1) {
+      return now();
     }
     return Integer.bitCount(b) == 1
         ? new Int(
@@ -73,35 +112,47 @@ public class Int {
         : pure("div.u32", k.integer(b));
   }
 
-  /** This divided by {@code b}; neither may be negative. */
+  /** This divided by {@code b}, both taken as unsigned numbers. */
   public Int div(Int b) {
-    return pure("div.u32", b);
+    return b.isConstant() ? div(b.constant) : pure("div.u32", b);
   }
 
-  /** What is left over by the division by {@code b}; neither may be negative. */
+  /**
+   * The remainder of the division by {@code b}, both taken as unsigned numbers.
+   *
+   * @param b not 0
+   */
   public Int rem(int b) {
-    if (base == null || b == 1) {
-      return k.integer(constant % b);
+    requireDivisor(b);
+    if (isConstant() || b == 1) {
+      return k.integer(Integer.remainderUnsigned(constant, b));
     }
     return Integer.bitCount(b) == 1
         ? new Int(k, k.pure(Type.B32, "and.b32", operand(), Immediate.of(b - 1)), 0)
         : pure("rem.u32", k.integer(b));
   }
 
-  /** What is left over by the division by {@code b}; neither may be negative. */
+  /** The remainder of the division by {@code b}, both taken as unsigned numbers. */
   public Int rem(Int b) {
-    return pure("rem.u32", b);
+    return b.isConstant() ? rem(b.constant) : pure("rem.u32", b);
+  }
+
+  private static void requireDivisor(int b) {
+    if (b == 0) {
+      throw new IllegalArgumentException(
+          BodyWriter.here() + ": a division by the constant 0; divide by another number");
+    }
   }
 
   /** The bits in which this and {@code b} differ. */
   public Int xor(Int b) {
-    return base == null && b.base == null
+    return isConstant() && b.isConstant()
         ? k.integer(constant ^ b.constant)
         : new Int(k, k.pure(Type.B32, "xor.b32", operand(), b.operand()), 0);
   }
 
   public Int and(int b) {
-    return base == null ? k.integer(constant & b) : bitwise("and", Immediate.of(b));
+    return isConstant() ? k.integer(constant & b) : bitwise("and", Immediate.of(b));
   }
 
   public Int and(Int b) {
@@ -114,7 +165,7 @@ public class Int {
 
   /** This shifted left by so many bits. */
   public Int shl(int by) {
-    return by == 0 ? this : shift("shl.b32", Immediate.of(by));
+    return by == 0 ? now() : shift("shl.b32", Immediate.of(by));
   }
 
   public Int shl(Int by) {
@@ -123,7 +174,7 @@ public class Int {
 
   /** This shifted right by so many bits, with zeros from above. */
   public Int shr(int by) {
-    return by == 0 ? this : shift("shr.u32", Immediate.of(by));
+    return by == 0 ? now() : shift("shr.u32", Immediate.of(by));
   }
 
   public Int shr(Int by) {
@@ -132,7 +183,7 @@ public class Int {
 
   /** This shifted right by so many bits, with copies of the sign from above. */
   public Int shrSigned(int by) {
-    return by == 0 ? this : shift("shr.s32", Immediate.of(by));
+    return by == 0 ? now() : shift("shr.s32", Immediate.of(by));
   }
 
   /** This shifted right by so many bits, with copies of the sign from above. */
@@ -218,6 +269,7 @@ public class Int {
 
   /** This as f32 or f64, rounded to nearest even. */
   public Real real(Type type) {
+    KernelBuilder.requireReal(type);
     return new Real(k, type, k.result(type, "cvt.rn." + type.word() + ".s32", register()));
   }
 
@@ -248,22 +300,32 @@ public class Int {
   }
 
   Operand operand() {
-    if (base == null) {
+    var own = base();
+    if (own == null) {
       return Immediate.of(constant);
     }
-    return constant == 0 ? base : k.pure(Type.S32, "add.s32", base, Immediate.of(constant));
+    return constant == 0 ? own : k.pure(Type.S32, "add.s32", own, Immediate.of(constant));
+  }
+
+  /** This as it is here, where it may be a variable. */
+  private Int now() {
+    return new Int(k, base(), constant);
   }
 
   /** The address {@code [this]} in shared memory. */
   Operand.Address address() {
-    return new Operand.Address(base == null ? k.integer(0).register() : base, constant);
+    var own = base();
+    return new Operand.Address(own == null ? k.integer(0).register() : own, constant);
   }
 
-  /** An integer that changes. */
+  /**
+   * An integer that changes. Every operation reads what it holds where the operation is written, so
+   * a value made of it stays as it is when the variable changes.
+   */
   public static final class Variable extends Int {
 
     Variable(KernelBuilder k, Register register) {
-      super(k, register, 0);
+      super(k, () -> register, 0);
     }
 
     public void set(Int value) {

@@ -9,14 +9,18 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BinaryOperator;
 import java.util.function.Consumer;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -36,11 +40,24 @@ public final class KernelBuilder extends BodyWriter {
 
   private static final int MOST_THREADS = 1024;
 
+  /** The names that begin with a letter (PTX ISA 4.4). */
+  private static final Pattern IDENTIFIER = Pattern.compile("[A-Za-z][A-Za-z0-9_$]*");
+
+  private static final String DYNAMIC = "the dynamic shared memory";
+
   private final List<Parameter> parameters = new ArrayList<>();
   private final List<SharedArray> shared = new ArrayList<>();
+  private final Map<String, Declaration> declared = new HashMap<>();
   private final int width;
   private final int height;
   private int labels;
+
+  /**
+   * A name that is taken.
+   *
+   * @param what it names, with its article
+   */
+  private record Declaration(String what, Source source) {}
 
   private KernelBuilder(int width, int height) {
     if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
@@ -75,6 +92,11 @@ public final class KernelBuilder extends BodyWriter {
   }
 
   private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
+    if (!IDENTIFIER.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "`%s` is no name for a kernel; begin with a letter and go on with letters, digits, _ and $"
+              .formatted(name));
+    }
     author.accept(this);
     emit("ret");
     return new Kernel(name, parameters, shared, List.of(), limits, scope().statements);
@@ -112,7 +134,7 @@ public final class KernelBuilder extends BodyWriter {
     return new Real(this, type, parameter(name, type));
   }
 
-  private static void requireReal(Type type) {
+  static void requireReal(Type type) {
     if (type != Type.F32 && type != Type.F64) {
       throw new IllegalArgumentException(
           "a real number is .f32 or .f64, got .%s; smaller ones are loaded and widened"
@@ -128,9 +150,25 @@ public final class KernelBuilder extends BodyWriter {
   }
 
   private Register parameter(String name, Type type) {
+    declare(name, "a parameter");
     parameters.add(new Parameter(name, type));
     return result(
         type, "ld.param." + type.word(), new Operand.Address(new Operand.Symbol(name), 0));
+  }
+
+  /** Takes a name, which no other parameter or shared array of the kernel may have. */
+  private void declare(String name, String what) {
+    if (!IDENTIFIER.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "%s: `%s` is no name for %s; begin with a letter and go on with letters, digits, _ and $"
+              .formatted(here(), name, what));
+    }
+    var first = declared.putIfAbsent(name, new Declaration(what, here()));
+    if (first != null) {
+      throw new IllegalArgumentException(
+          "%s: the name `%s` is already taken by %s declared at %s; choose another name"
+              .formatted(here(), name, first.what, first.source));
+    }
   }
 
   /** The number of this thread in its block, along the first dimension where it has two. */
@@ -213,7 +251,12 @@ public final class KernelBuilder extends BodyWriter {
           "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .%s, %d elements apart"
               .formatted(rows, columns, element.word(), pitch));
     }
-    var name = "tile" + shared.size();
+    int number = shared.size();
+    while (declared.containsKey("tile" + number)) {
+      number++;
+    }
+    var name = "tile" + number;
+    declare(name, "a tile in shared memory");
     shared.add(new SharedArray(name, 16, (int) bytes));
     return new SharedTile(this, element, rows, columns, pitch, Swizzle.NONE, address(name));
   }
@@ -223,6 +266,13 @@ public final class KernelBuilder extends BodyWriter {
    */
   public SharedTile dynamicShared() {
     var name = "dynamic";
+    var first = declared.get(name);
+    if (first != null && first.what.equals(DYNAMIC)) {
+      throw new IllegalStateException(
+          "%s: the dynamic shared memory was already declared at %s; cut tiles from it with at()"
+              .formatted(here(), first.source));
+    }
+    declare(name, DYNAMIC);
     shared.add(new SharedArray(name, 16, SharedArray.DYNAMIC));
     return new SharedTile(this, Type.B8, 1, 1, 1, Swizzle.NONE, address(name));
   }
@@ -254,7 +304,8 @@ public final class KernelBuilder extends BodyWriter {
   // control
 
   /**
-   * Runs {@code body} on the device for {@code i = from, from + step, … < to}.
+   * Runs {@code body} on the device for {@code i = from, from + step, … < to}. The end and the step
+   * are read once, before the loop; the counter is known within it only.
    *
    * @param step positive
    */
@@ -266,40 +317,68 @@ public final class KernelBuilder extends BodyWriter {
   }
 
   /**
-   * Runs {@code body} on the device for {@code i = from, from + step, … < to}.
+   * Runs {@code body} on the device for {@code i = from, from + step, … < to}. The end and the step
+   * are read once, before the loop; the counter is known within it only.
    *
-   * @param step positive, known before the loop
+   * @param step positive
    */
   public void loop(Int from, Int to, Int step, Consumer<Int> body) {
+    var outer = scope();
+    var inner = new Scope(outer, true);
     var i = register(Type.S32);
-    var inner = new Scope(scope());
     moveTo(inner, i);
     var top = new Statement.Label("$loop" + labels, here());
     var end = new Statement.Label("$end" + labels++, here());
     var first = from.operand();
-    var bound = to.operand();
-    var by = step.operand();
-    boolean runs =
-        first instanceof Immediate f && bound instanceof Immediate b && f.bits() < b.bits();
+    var held = held(to.operand());
+    var heldStep = held(step.operand());
     within(inner, () -> body.accept(new Int(this, i, 0)));
-    moveTo(scope(), i);
 
-    emit("mov.s32", i, first);
-    if (!runs) {
-      var over = result(Type.PRED, "setp.ge.s32", i, bound);
+    var bound = held.get();
+    var by = heldStep.get();
+    within(inner, () -> emit(outer, null, "mov.s32", List.of(i, first)));
+    if (!isLess(first, bound)) {
+      var over = register(Type.PRED);
+      within(inner, () -> emit(outer, null, "setp.ge.s32", List.of(over, i, bound)));
       branch(new Guard(over, false), end);
     }
-    scope().statements.add(top);
-    scope().statements.addAll(inner.statements);
-    emit("add.s32", i, i, by);
-    var again = result(Type.PRED, "setp.lt.s32", i, bound);
+    // compared with the end less a step, so that the counter may come near the greatest number
+    boolean wraps = mayWrap(bound, by);
+    var last = wraps ? pure(Type.S32, "sub.sat.s32", bound, by) : bound;
+    var again = register(Type.PRED);
+    within(
+        inner,
+        () -> {
+          if (wraps) {
+            emit("setp.lt.s32", again, i, last);
+            emit("add.s32", i, i, by);
+          } else {
+            emit("add.s32", i, i, by);
+            emit("setp.lt.s32", again, i, last);
+          }
+        });
+    outer.statements.add(top);
+    outer.statements.addAll(inner.statements);
     branch(new Guard(again, false), top);
-    scope().statements.add(end);
+    outer.statements.add(end);
+  }
+
+  private static boolean isLess(Operand a, Operand b) {
+    return a instanceof Immediate x && b instanceof Immediate y && x.bits() < y.bits();
+  }
+
+  /** Whether a counter below {@code bound} may become greater than an s32 by a step. */
+  private static boolean mayWrap(Operand bound, Operand step) {
+    if (!(step instanceof Immediate by)) {
+      return true;
+    }
+    long greatest = bound instanceof Immediate b ? b.bits() : Integer.MAX_VALUE;
+    return greatest - 1 + by.bits() > Integer.MAX_VALUE;
   }
 
   /** Runs {@code then} on the device in the threads where the condition holds. */
   public void when(Predicate condition, Runnable then) {
-    var inner = new Scope(scope());
+    var inner = new Scope(scope(), false);
     within(inner, then);
     var end = new Statement.Label("$skip" + labels++, here());
     branch(new Guard(condition.register, true), end);
@@ -311,8 +390,8 @@ public final class KernelBuilder extends BodyWriter {
    * Runs {@code then} in the threads where the condition holds and {@code otherwise} in the others.
    */
   public void when(Predicate condition, Runnable then, Runnable otherwise) {
-    var holds = new Scope(scope());
-    var fails = new Scope(scope());
+    var holds = new Scope(scope(), false);
+    var fails = new Scope(scope(), false);
     within(holds, then);
     within(fails, otherwise);
     var other = new Statement.Label("$else" + labels, here());
@@ -358,8 +437,50 @@ public final class KernelBuilder extends BodyWriter {
    */
   public void mma(
       Mma shape, List<? extends Value> a, List<? extends Value> b, List<? extends Value> sum) {
+    for (var each : sum) {
+      if (!(each instanceof Real.Variable || each instanceof Value.Accumulator)
+          || each.type() != shape.sum()) {
+        throw new IllegalArgumentException(
+            "%s: mma adds to variables of .%s, got a %s of .%s; make the sums with accumulator()"
+                .formatted(
+                    here(),
+                    shape.sum().word(),
+                    each instanceof Real.Variable || each instanceof Value.Accumulator
+                        ? "variable"
+                        : "value",
+                    each.type().word()));
+      }
+    }
     var c = vector(sum);
+    requireFragment(a, shape.a());
+    requireFragment(b, shape.b());
     emit(shape.instruction(), c, vector(a), vector(b), c);
+  }
+
+  /** A fragment's registers hold elements of its type, or bits that are packed elements. */
+  private static void requireFragment(List<? extends Value> fragment, Type element) {
+    for (var each : fragment) {
+      var type = each.type();
+      if (type != element && isFloat(type)) {
+        throw new IllegalArgumentException(
+            "%s: mma multiplies elements of .%s, got a value of .%s; convert it with to(), or say with as() that its bits are meant"
+                .formatted(here(), element.word(), type.word()));
+      }
+    }
+  }
+
+  /**
+   * A variable that starts as 0 and to which {@link #mma} adds.
+   *
+   * @param type f32, f64 or s32
+   */
+  public Value accumulator(Type type) {
+    if (type != Type.S32) {
+      return variable(real(type, 0));
+    }
+    var register = variable(type);
+    emit("mov.s32", register, Immediate.of(0));
+    return new Value.Accumulator(this, register);
   }
 
   /**
@@ -375,30 +496,45 @@ public final class KernelBuilder extends BodyWriter {
     var d = register(type);
     var operands = Stream.concat(Stream.of(d), Stream.of(sources).map(Value::operand)).toList();
     var written = emit(scope(), null, instruction, operands);
+    requireNumber(written, 0, type, "the result was asked for as");
     for (int i = 0; i < sources.length; i++) {
-      var slot = written.form().operands().get(i + 1);
-      requireNumber(written, slot, slot.type(written.modifiers()), sources[i]);
+      requireNumber(written, i + 1, sources[i].type(), "got a value of");
     }
     return type == Type.F32 || type == Type.F64
         ? new Real(this, type, d)
         : new Value(this, type, d);
   }
 
-  /** PTX itself takes the bits of an integer for a floating-point number. */
+  /**
+   * PTX itself takes the bits of any value of the width for a number.
+   *
+   * @param role of the operand, for the message
+   */
   private static void requireNumber(
-      Statement.Instruction written, OperandSlot slot, Type taken, Value given) {
-    var kind = given.type().kind();
-    boolean integer = kind == Type.Kind.SIGNED || kind == Type.Kind.UNSIGNED;
-    if (slot.kind() == OperandSlot.Kind.SOURCE && taken.kind() == Type.Kind.FLOAT && integer) {
+      Statement.Instruction written, int operand, Type given, String role) {
+    var slot = written.form().operands().get(operand);
+    var taken = slot.type(written.modifiers());
+    boolean isValue =
+        slot.kind() == OperandSlot.Kind.RESULT || slot.kind() == OperandSlot.Kind.SOURCE;
+    if (isValue && given != taken && (isFloat(taken) || isFloat(given)) && !isBits(taken, given)) {
       throw new IllegalArgumentException(
-          "%s: operand %s of %s is .%s, got an integer, .%s; convert it, or say with as() that its bits are meant"
+          "%s: operand %s of %s is .%s, %s .%s; convert it, or say with as() that its bits are meant"
               .formatted(
                   written.source(),
                   slot.name(),
                   written.opcode(),
                   taken.word(),
-                  given.type().word()));
+                  role,
+                  given.word()));
     }
+  }
+
+  private static boolean isFloat(Type type) {
+    return type.kind() == Type.Kind.FLOAT || type.kind() == Type.Kind.PACKED;
+  }
+
+  private static boolean isBits(Type taken, Type given) {
+    return taken.kind() == Type.Kind.BITS || given.kind() == Type.Kind.BITS;
   }
 
   /**

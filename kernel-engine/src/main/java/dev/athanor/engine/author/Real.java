@@ -1,13 +1,20 @@
 package dev.athanor.engine.author;
 
 import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
+import java.util.function.Supplier;
 
 /** A number of type f32 or f64. Every operation rounds to nearest even. */
 public class Real extends Value {
 
+  /** The value that an operand has here. */
   Real(KernelBuilder k, Type type, Operand operand) {
     super(k, type, operand);
+  }
+
+  private Real(KernelBuilder k, Type type, Supplier<Register> register) {
+    super(k, type, register);
   }
 
   public Real plus(Real b) {
@@ -171,7 +178,7 @@ public class Real extends Value {
    */
   public Value to(Type type) {
     if (type == type()) {
-      return this;
+      return new Real(k, type, operand());
     }
     var rounding =
         switch (type) {
@@ -206,11 +213,14 @@ public class Real extends Value {
             Type.PRED, "setp.%s.%s".formatted(comparison, type().word()), operand(), b.operand()));
   }
 
-  /** A number that changes: an accumulator. */
+  /**
+   * A number that changes: an accumulator. Every operation reads what it holds where the operation
+   * is written, so a value made of it stays as it is when the variable changes.
+   */
   public static final class Variable extends Real {
 
-    Variable(KernelBuilder k, Type type, Operand operand) {
-      super(k, type, operand);
+    Variable(KernelBuilder k, Type type, Register register) {
+      super(k, type, () -> register);
     }
 
     public void set(Real value) {

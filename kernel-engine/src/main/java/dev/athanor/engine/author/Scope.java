@@ -14,15 +14,33 @@ import org.jspecify.annotations.Nullable;
  */
 final class Scope {
   final @Nullable Scope parent;
-  final int depth;
+  private final boolean repeats;
   final List<Statement> statements = new ArrayList<>();
 
   /** Results of pure instructions by opcode and operands, so that none is computed twice. */
   final Map<List<Object>, Operand.Register> known = new HashMap<>();
 
-  Scope(@Nullable Scope parent) {
+  /**
+   * An empty scope.
+   *
+   * @param repeats whether it is the body of a loop
+   */
+  Scope(@Nullable Scope parent, boolean repeats) {
     this.parent = parent;
-    this.depth = parent == null ? 0 : parent.depth + 1;
+    this.repeats = repeats;
+  }
+
+  /** Whether this scope lies in {@code other}, with no loop between that starts it again. */
+  boolean isInSameIterationOf(Scope other) {
+    for (var s = this; s != null; s = s.parent) {
+      if (s == other) {
+        return true;
+      }
+      if (s.repeats) {
+        return false;
+      }
+    }
+    return false;
   }
 
   /** Whether this scope is {@code other} or lies in it. */

@@ -96,6 +96,11 @@ public final class SharedTile {
    */
   public void copyAsync(
       Int row, Int column, int bytes, GlobalPointer source, Int index, Int valid) {
+    if (source.element() != element) {
+      throw new IllegalArgumentException(
+          "%s: cannot copy elements of .%s to a tile of .%s, since a copy converts nothing; say with as() that the bits are meant"
+              .formatted(BodyWriter.here(), source.element().word(), element.word()));
+    }
     k.emit(
         "cp.async.%s.shared.global".formatted(bytes == 16 ? "cg" : "ca"),
         at(row, column).address(),
@@ -161,7 +166,7 @@ public final class SharedTile {
   private Int chunk(Int start, Int row, Int column) {
     int elements = Swizzle.CHUNK / element.bytes();
     // what is a multiple of the period, or of a chunk, needs no computing on the device
-    var inPeriod = new Int(k, row.base, row.constant % swizzle.period());
+    var inPeriod = new Int(k, row.base(), row.constant % swizzle.period());
     int whole = column.constant / elements;
     // the exchange stays within so many chunks, so what is beyond is only added
     int near = whole % ((swizzle.mask() + 1) * swizzle.run());

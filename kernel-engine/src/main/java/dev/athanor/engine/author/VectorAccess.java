@@ -78,6 +78,7 @@ record VectorAccess(Type element, int count) {
       String opcode,
       Operand.Address address,
       List<? extends Value> values) {
+    values.forEach(this::requireElement);
     int perWord = WORD / element.bytes();
     List<? extends Value> moved = values;
     var memoryType = memoryType(element);
@@ -98,6 +99,33 @@ record VectorAccess(Type element, int count) {
     } else {
       k.emit(condition, name, address, source);
     }
+  }
+
+  /** PTX itself stores the bits of any value, and of one that is wider the lower ones. */
+  private void requireElement(Value given) {
+    var type = given.type();
+    boolean sameBits =
+        type.bits() == element.bits()
+            && (type.kind() == Type.Kind.BITS || element.kind() == Type.Kind.BITS);
+    boolean narrowed = isInteger(type) && isInteger(element) && type.bits() >= element.bits();
+    if (type != element && !sameBits && !narrowed) {
+      throw new IllegalArgumentException(
+          "%s: cannot store a value of .%s in an element of .%s; convert it%s"
+              .formatted(
+                  BodyWriter.here(),
+                  type.word(),
+                  element.word(),
+                  type.bits() == element.bits()
+                      ? ", or say with as() that its bits are meant"
+                      : " first"));
+    }
+  }
+
+  private static boolean isInteger(Type type) {
+    return switch (type.kind()) {
+      case SIGNED, UNSIGNED, BITS -> true;
+      case PREDICATE, FLOAT, PACKED -> false;
+    };
   }
 
   private static List<Value> pairs(KernelBuilder k, List<? extends Value> values) {

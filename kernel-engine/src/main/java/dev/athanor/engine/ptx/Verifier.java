@@ -1,9 +1,9 @@
 package dev.athanor.engine.ptx;
 
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
 
@@ -82,13 +82,13 @@ public final class Verifier {
 
   /** The names of the module itself, and those in the first values of its variables. */
   private static void checkNames(Module module, List<Fault> faults) {
-    var names = new HashSet<String>();
-    module.functions().forEach(f -> unique(names, f.name(), "function", faults));
-    module.variables().forEach(v -> unique(names, v.name(), "variable", faults));
-    module.kernels().forEach(k -> unique(names, k.name(), "kernel", faults));
+    var names = new HashMap<String, Source>();
+    module.functions().forEach(f -> unique(names, f.name(), "function", source(f.code()), faults));
+    module.variables().forEach(v -> unique(names, v.name(), "variable", Source.UNKNOWN, faults));
+    module.kernels().forEach(k -> unique(names, k.name(), "kernel", source(k), faults));
     for (var variable : module.variables()) {
       for (var value : variable.initial()) {
-        if (!value.symbol().isEmpty() && !names.contains(value.symbol())) {
+        if (!value.symbol().isEmpty() && !names.containsKey(value.symbol())) {
           faults.add(
               new Fault(
                   Source.UNKNOWN,
@@ -100,13 +100,22 @@ public final class Verifier {
     }
   }
 
-  private static void unique(Set<String> names, String name, String what, List<Fault> faults) {
-    if (!names.add(name)) {
+  /** Where the first statement of a kernel or function was written. */
+  private static Source source(Kernel code) {
+    return code.body().isEmpty() ? Source.UNKNOWN : code.body().getFirst().source();
+  }
+
+  private static void unique(
+      Map<String, Source> names, String name, String what, Source source, List<Fault> faults) {
+    var first = names.putIfAbsent(name, source);
+    if (first != null) {
       faults.add(
           new Fault(
-              Source.UNKNOWN,
+              source,
               "",
-              "the module has a " + what + " " + name + ", a name that is already taken"));
+              "the module has a %s %s, a name that is already taken%s"
+                  .formatted(
+                      what, name, first.equals(Source.UNKNOWN) ? "" : " by the code at " + first)));
     }
   }
 }

@@ -162,10 +162,7 @@ public record Ceilings(double bytesPerSecond, Map<DType, Double> flops) {
       for (int i = 0; i < INDEPENDENT; i++) {
         var sum = new ArrayList<Value>();
         for (int r = 0; r < shape.registersSum(); r++) {
-          sum.add(
-              shape.sum() == Type.F32
-                  ? k.variable(k.real(Type.F32, 0))
-                  : k.variable(k.integer(0)).value());
+          sum.add(k.accumulator(shape.sum()));
         }
         sums.add(sum);
       }

@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * The kernel that reduces x[outer, n, inner] to y[outer, inner]. A long dimension is cut into
@@ -159,7 +160,7 @@ record ReduceVariant(
 
     /** A state that changes. */
     private final class Accumulator {
-      private final List<Value> values = new ArrayList<>();
+      private final List<Supplier<Value>> values = new ArrayList<>();
       private final List<Consumer<Value>> setters = new ArrayList<>();
 
       /**
@@ -174,14 +175,19 @@ record ReduceVariant(
         for (var value : reduction.empty(k, number(in), index)) {
           if (value instanceof Real real) {
             var variable = k.variable(real);
-            values.add(variable);
+            values.add(() -> variable);
             setters.add(next -> variable.set(next.widen()));
           } else {
             var variable = k.variable(value.integer());
-            values.add(variable.value());
+            values.add(variable::value);
             setters.add(next -> variable.set(next.integer()));
           }
         }
+      }
+
+      /** What the state is at this point of the kernel. */
+      List<Value> now() {
+        return values.stream().map(Supplier::get).toList();
       }
 
       void set(List<Value> state) {
@@ -231,7 +237,7 @@ record ReduceVariant(
               }
             }
           });
-      return all.values;
+      return all.now();
     }
 
     /** A vector of elements, or the values of one state. */
@@ -244,12 +250,12 @@ record ReduceVariant(
     /** Adds element {@code i} of what was loaded, or the state that was. */
     private void take(Accumulator to, List<Value> loaded, int i, Predicate inside, Int index) {
       if (from) {
-        to.set(reduction.merge(to.values, loaded));
+        to.set(reduction.merge(to.now(), loaded));
         return;
       }
       var number = (Real) elements.widen(in, loaded.get(i));
       var known = number.where(inside, number.constant(reduction.neutral()));
-      to.set(reduction.add(to.values, known, index));
+      to.set(reduction.add(to.now(), known, index));
     }
 
     private List<Value> mergeLanes(List<Value> state) {
@@ -327,7 +333,7 @@ record ReduceVariant(
           });
       var shared = tiles(width);
       for (int i = 0; i < vector; i++) {
-        keep(shared, k.lane().times(vector).plus(i), all.get(i).values);
+        keep(shared, k.lane().times(vector).plus(i), all.get(i).now());
       }
       k.barrier();
       var mine = firstColumn.plus(k.thread());

@@ -13,6 +13,7 @@ import dev.athanor.ops.Variant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.stream.Stream;
 
 /**
@@ -152,7 +153,7 @@ public record SplitVariant(
                   order,
                   accessC)
               .store(
-                  totals.stream().map(t -> t.stream().map(Total::value).toList()).toList(),
+                  totals.stream().map(t -> t.stream().map(Total::now).toList()).toList(),
                   place.row().plus(row),
                   place.column().plus(column),
                   new SumStore.Target(firstC.matrix(place.product(), strideC), m, n),
@@ -161,15 +162,20 @@ public record SplitVariant(
   }
 
   /** A sum that grows. */
-  private record Total(Value value, Consumer<Value> add) {
+  private record Total(Supplier<Value> value, Consumer<Value> add) {
 
     static Total of(KernelBuilder k, Type type) {
       if (type == Type.S32) {
         var sum = k.variable(k.integer(0));
-        return new Total(sum.value(), more -> sum.add(more.integer()));
+        return new Total(sum::value, more -> sum.add(more.integer()));
       }
       var sum = k.variable(k.real(type, 0));
-      return new Total(sum, more -> sum.add(more.widen()));
+      return new Total(() -> sum, more -> sum.add(more.widen()));
+    }
+
+    /** What the sum is at this point of the kernel. */
+    Value now() {
+      return value.get();
     }
   }
 }

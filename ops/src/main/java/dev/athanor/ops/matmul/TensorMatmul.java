@@ -5,7 +5,6 @@ import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
-import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -104,10 +103,7 @@ public record TensorMatmul(
   private List<Value> zeros() {
     var sum = new ArrayList<Value>();
     for (int i = 0; i < mma.registersSum(); i++) {
-      sum.add(
-          mma.sum() == Type.S32
-              ? k.variable(k.integer(0)).value()
-              : k.variable(k.real(mma.sum(), 0)));
+      sum.add(k.accumulator(mma.sum()));
     }
     return sum;
   }
