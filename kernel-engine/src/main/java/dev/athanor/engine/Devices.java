@@ -6,9 +6,11 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
@@ -47,10 +49,32 @@ public final class Devices {
           "there is no device \"%s\"; devices are auto, emulator, emulator:N, cuda and cuda:N"
               .formatted(wanted));
     }
-    int number = one.group(2) == null ? 0 : Integer.parseInt(one.group(2));
     return one.group(1).equals("cuda")
-        ? cuda(number)
-        : emulator(number, "the emulator was asked for");
+        ? cuda(number(one))
+        : emulator(number(one), "the emulator was asked for");
+  }
+
+  private static int number(Matcher one) {
+    return one.group(2) == null ? 0 : Integer.parseInt(one.group(2));
+  }
+
+  /**
+   * Opens an emulator of another GPU than the usual one.
+   *
+   * @param wanted {@code emulator} or {@code emulator:N}
+   * @param target whose instructions and tensor cores it has
+   * @throws IllegalArgumentException for any other device
+   */
+  public static Opened openEmulator(String wanted, Target target) {
+    var one = ONE.matcher(wanted);
+    if (!one.matches() || !one.group(1).equals("emulator")) {
+      throw new IllegalArgumentException(
+          "\"%s\" is no emulator, and only an emulator's target can be chosen; ask for \"emulator\""
+              .formatted(wanted));
+    }
+    return new Opened(
+        new EmulatedDevice(number(one), EmulatorOptions.DEFAULT.withTarget(target)),
+        "the emulator was asked for");
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.athanor.ops;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
@@ -9,18 +10,29 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * Every case of every op with every kernel that could compute it, on the emulator against float64:
- * -Dathanor.op=NAME takes one op, -Dathanor.seed=N other numbers than those of every build.
+ * -Dathanor.op=NAME takes one op, -Dathanor.seed=N other numbers than those of every build,
+ * -Dathanor.sweep=true every case for every target.
  */
 class OpsTest {
 
   private static final long SEED = Long.getLong("athanor.seed", 1);
+  private static final Set<DType> FP8 = Set.of(DType.E4M3, DType.E5M2);
 
   static List<String> ops() {
     var only = System.getProperty("athanor.op");
@@ -44,14 +56,58 @@ class OpsTest {
     verify(op, AsyncTiming.EAGER, Target.SM_80, true);
   }
 
+  /** Ada has an instruction for products of fp8, whose sums have few bits; others have none. */
+  @Test
+  void productsOfFp8AreRightOnAda() {
+    assumeTrue(ops().contains("matmul"));
+    var cases = op("matmul").cases(new SplittableRandom(SEED), true);
+    var numbers =
+        IntStream.range(0, cases.size())
+            .filter(i -> FP8.contains(dtype(cases.get(i))))
+            .map(i -> i + 1)
+            .toArray();
+    assertThat(numbers).hasSizeGreaterThanOrEqualTo(3);
+    // the deepest product, and special numbers
+    for (int number : Arrays.copyOfRange(numbers, numbers.length - 2, numbers.length)) {
+      verify("matmul", AsyncTiming.REORDERED, Target.SM_89, true, OptionalInt.of(number));
+    }
+  }
+
+  private static DType dtype(Op.Case problem) {
+    return Objects.requireNonNull(problem.inputs().get("a")).type().dtype();
+  }
+
+  static Stream<Arguments> opsAndTargets() {
+    return ops().stream()
+        .flatMap(op ->
+            Stream.of("sm_80", "sm_86", "sm_89", "sm_90", "sm_120")
+                .map(target -> Arguments.of(op, target)));
+  }
+
+  /** The tensor cores of every target sum in ways of their own. */
+  @ParameterizedTest
+  @MethodSource("opsAndTargets")
+  @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
+  void everyVariantIsRightOnEveryTarget(String op, String target) {
+    verify(op, AsyncTiming.REORDERED, Target.of(target), false);
+  }
+
+  private static Op op(String name) {
+    return Catalogue.load().find(name).orElseThrow();
+  }
+
   private static void verify(String op, AsyncTiming timing, Target target, boolean quick) {
+    verify(op, timing, target, quick, OptionalInt.empty());
+  }
+
+  private static void verify(
+      String op, AsyncTiming timing, Target target, boolean quick, OptionalInt only) {
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing).withTarget(target);
     var checks = new ArrayList<Check>();
     try (var device = new EmulatedDevice(options)) {
-      var found = Catalogue.load().find(op).orElseThrow();
-      var verification = new Verification(device, List.of(found), quick, SEED, OptionalInt.empty());
+      var verification = new Verification(device, List.of(op(op)), quick, SEED, only);
       assertThat(verification.run(checks::add)).isEqualTo(verification.size());
-      if (target.equals(Target.SM_90)) {
+      if (target.runs(Target.SM_89)) {
         assertThat(verification.skipped()).isEmpty();
       }
     }

@@ -15,6 +15,7 @@ import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -481,6 +482,28 @@ public final class KernelBuilder extends BodyWriter {
     var register = variable(type);
     emit("mov.s32", register, Immediate.of(0));
     return new Value.Accumulator(this, register);
+  }
+
+  /**
+   * Adds the product of two fragments to {@code sum} outside the tensor cores: they add it to zero,
+   * and additions of f32, rounded to nearest, do the rest. Every lane of the warp takes part.
+   *
+   * @param sum variables of f32
+   */
+  public void mmaThenAdd(
+      Mma shape, List<? extends Value> a, List<? extends Value> b, List<? extends Value> sum) {
+    var zero = pure(shape.sum(), "mov." + shape.sum().word(), Immediate.of(0f));
+    var product = Stream.generate(() -> register(shape.sum())).limit(sum.size()).toList();
+    emit(
+        shape.instruction(),
+        Operand.Vector.of(product),
+        vector(a),
+        vector(b),
+        Operand.Vector.of(Collections.nCopies(sum.size(), zero)));
+    for (int i = 0; i < sum.size(); i++) {
+      var total = sum.get(i).operand();
+      emit("add.rn.f32", total, total, product.get(i));
+    }
   }
 
   /**

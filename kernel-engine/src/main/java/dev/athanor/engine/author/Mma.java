@@ -26,6 +26,14 @@ public record Mma(int m, int n, int k, Type a, Type b, Type sum) {
     return new Mma(16, 8, 32, a, b, Type.F32);
   }
 
+  /**
+   * Returns whether tensor cores keep too few bits for long sums: Ada keeps 13 bits of a sum of
+   * fp8, and truncates. Such sums are to leave the tensor cores every few instructions.
+   */
+  public boolean keepsFewBits() {
+    return a == Type.E4M3 || a == Type.E5M2;
+  }
+
   /** The registers of a lane that hold a. */
   public int registersA() {
     return registers(m * k, a);

@@ -3,6 +3,8 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.RegisterTile.Role;
+import java.util.Arrays;
+import java.util.function.IntUnaryOperator;
 
 /**
  * D = A B + C of {@code mma.sync} and {@code wmma.mma}. The shape, the types and the operation are
@@ -16,6 +18,9 @@ enum MatrixProduct implements WarpFunction {
 
   private static final int CANONICAL_NAN = 0x7FFF_FFFF;
   private static final int CANONICAL_HALF_NAN = 0x7FFF;
+
+  /** ptxas makes HMMA.1684 of a {@code wmma.mma} of tf32, on every target. */
+  private static final int WMMA_TF32_DEPTH = 4;
 
   @Override
   public void apply(Call call, int[][] sources, int[][] results) {
@@ -39,9 +44,7 @@ enum MatrixProduct implements WarpFunction {
   }
 
   private Matrix matrix(Role role, MatrixShape shape, Type type) {
-    var tile =
-        this == MMA ? RegisterTile.mma(role, shape, type) : RegisterTile.wmma(role, shape, type);
-    return new Matrix(tile);
+    return new Matrix(tile(role, shape, type));
   }
 
   /** The registers of a matrix, and where their elements are in it. */
@@ -59,7 +62,12 @@ enum MatrixProduct implements WarpFunction {
     private final int words;
 
     Matrix(RegisterTile tile) {
-      indices = tile.indices();
+      this(tile, IntUnaryOperator.identity());
+    }
+
+    /** A matrix whose elements are kept at other places than their row-major index. */
+    Matrix(RegisterTile tile, IntUnaryOperator place) {
+      indices = Arrays.stream(tile.indices()).map(place).toArray();
       bits = tile.bits();
       registers = tile.distinct();
       perRegister = tile.perRegister() * Fragment.LANES;
@@ -94,12 +102,21 @@ enum MatrixProduct implements WarpFunction {
     }
   }
 
+  private RegisterTile tile(Role role, MatrixShape shape, Type type) {
+    return this == MMA ? RegisterTile.mma(role, shape, type) : RegisterTile.wmma(role, shape, type);
+  }
+
   /** Factors of f16, bf16, tf32 and fp8. */
   private static final class OfFloats implements WarpFunction {
     private final Matrix a;
     private final Matrix b;
     private final Matrix c;
     private final Matrix d;
+
+    /** Whether C is added to the products after they were added to zero. */
+    private final boolean addsLast;
+
+    private final float[] summands;
     private final NumberFormat formatA;
     private final NumberFormat formatB;
     private final NumberTile numbersA;
@@ -116,18 +133,29 @@ enum MatrixProduct implements WarpFunction {
         Type d,
         Target target,
         ProductLoop loop) {
-      this.a = product.matrix(Role.A, shape, a);
-      this.b = product.matrix(Role.B, shape, b);
-      this.c = product.matrix(Role.C, shape, c);
-      this.d = product.matrix(Role.C, shape, d);
       formatA = NumberFormat.of(a);
       formatB = NumberFormat.of(b);
+      int k = shape.k();
+      int n = shape.n();
+      addsLast = formatA.isOf8Bits() && TensorCore.convertsFp8(target);
+      IntUnaryOperator position =
+          addsLast ? at -> TensorCore.convertedPosition(at, k) : IntUnaryOperator.identity();
+      this.a =
+          new Matrix(
+              product.tile(Role.A, shape, a), at -> at / k * k + position.applyAsInt(at % k));
+      this.b =
+          new Matrix(
+              product.tile(Role.B, shape, b), at -> position.applyAsInt(at / n) * n + at % n);
+      this.c = product.matrix(Role.C, shape, c);
+      this.d = product.matrix(Role.C, shape, d);
       numbersA = new NumberTile(shape.m(), shape.k(), TensorCore.smallestExponent(target, formatA));
       numbersB = new NumberTile(shape.k(), shape.n(), TensorCore.smallestExponent(target, formatB));
       sums = new float[shape.m() * shape.n()];
       // sums are f32 where either is (PTX ISA 9.7.14.4.5)
       var sum = c == Type.F16 ? d : c;
-      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, shape.k()), loop);
+      int depth = product == WMMA && a == Type.TF32 ? WMMA_TF32_DEPTH : k;
+      products = new DotProducts(shape, TensorCore.of(target, formatA, sum, depth), loop);
+      summands = new float[addsLast ? sums.length : 0];
     }
 
     @Override
@@ -140,7 +168,14 @@ enum MatrixProduct implements WarpFunction {
             sources[a.words + register], b.indices, register * b.perRegister, numbersB.values());
       }
       read(sources, a.words + b.words);
+      if (addsLast) {
+        System.arraycopy(sums, 0, summands, 0, sums.length);
+        Arrays.fill(sums, 0);
+      }
       products.add(numbersA, numbersB, sums, call.arithmetic());
+      for (int i = 0; i < summands.length; i++) {
+        sums[i] += summands[i]; // an f16 is rounded to f32 and then to f16, which is as good
+      }
       write(results);
     }
 

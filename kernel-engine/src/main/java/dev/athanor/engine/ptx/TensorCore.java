@@ -19,6 +19,7 @@ public record TensorCore(int fraction, int depth, Sum sum) {
 
   private static final int TURING = 75;
   private static final int HOPPER = 90;
+  private static final int CONSUMER_BLACKWELL = 120;
   private static final int FP8_FRACTION = 13;
 
   /** The format of a sum, and how it is rounded to that. */
@@ -77,8 +78,8 @@ public record TensorCore(int fraction, int depth, Sum sum) {
   /**
    * The tensor cores of a target as {@code mma.sync} and {@code wmma} use them. Volta adds blocks
    * of 4 products, Turing to Ada of 16 bytes a row (8 of f16, 4 of tf32, 16 of fp8), and Hopper of
-   * 32 bytes. Ada adds fp8 in 13 bits. Hopper has no such instruction: its assembler converts fp8
-   * to f16, 16 of which are a block; that those are neighbours in k is our assumption.
+   * 32 bytes. Ada adds fp8 in 13 bits. Where {@link #convertsFp8} holds, the result is that of one
+   * of the two instructions with k / 2 halves each.
    *
    * @param sum the type of the sum, f32 or f16
    * @param k of the instruction
@@ -91,7 +92,7 @@ public record TensorCore(int fraction, int depth, Sum sum) {
     }
     int depth =
         switch (factors) {
-          case E4M3, E5M2 -> 16;
+          case E4M3, E5M2 -> convertsFp8(target) ? k / 2 : k;
           case F16, BF16 -> sm >= HOPPER ? 16 : sm >= TURING ? 8 : 4;
           case TF32 -> sm >= HOPPER ? 8 : 4;
         };
@@ -100,11 +101,31 @@ public record TensorCore(int fraction, int depth, Sum sum) {
   }
 
   /**
+   * Returns whether ptxas replaces an {@code mma.sync} of fp8 by conversions to f16, two products
+   * of f16 and an addition. It does so from Hopper to Thor, that is for sm_90 to sm_110; Ada and
+   * sm_120 have QMMA instructions. Source: the SASS of ptxas 13.0, see docs/emulator.md.
+   */
+  static boolean convertsFp8(Target target) {
+    return target.sm() >= HOPPER && target.sm() < CONSUMER_BLACKWELL;
+  }
+
+  /**
+   * Returns the position along K at which an element of such an {@code mma.sync} is added: the
+   * elements with k mod 4 of 0 and 1 are in the first product of f16, those with 2 and 3 in the
+   * second.
+   *
+   * @param depth of the whole instruction
+   */
+  static int convertedPosition(int k, int depth) {
+    return k % 4 / 2 * (depth / 2) + k / 4 * 2 + k % 2;
+  }
+
+  /**
    * The smallest exponent with which factors of {@code mma.sync} and {@code wmma} reach the adder
-   * of a target: that of their format, but Hopper's fp8 arrives as f16.
+   * of a target: that of their format, or that of f16 where fp8 is converted.
    */
   static int smallestExponent(Target target, NumberFormat factors) {
-    return factors.isOf8Bits() && target.sm() >= HOPPER
+    return factors.isOf8Bits() && convertsFp8(target)
         ? NumberFormat.F16.smallestExponent()
         : factors.smallestExponent();
   }

@@ -37,11 +37,15 @@ class MatrixProductTest {
     "m16n8k4.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_90, 25, 8,  F32,   -126, -126",
+    // ptxas makes HMMA.1684 of wmma for every target, two along k
+    "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_80, 24, 4, F32, -126, -126",
+    "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_90, 25, 4, F32, -126, -126",
     "m16n8k16.row.col.f32.e4m3.e4m3.f32,  sm_89, 13, 16, E8M13, -6,   -6",
     "m16n8k32.row.col.f32.e4m3.e5m2.f32,  sm_89, 13, 16, E8M13, -6,   -14",
     "m16n8k32.row.col.f16.e5m2.e5m2.f16,  sm_89, 13, 16, F16,   -14,  -14",
-    "m16n8k32.row.col.f32.e5m2.e4m3.f32,  sm_90, 25, 16, F32,   -14,  -14",
-    "m16n8k32.row.col.f16.e4m3.e4m3.f16,  sm_90, 25, 16, F16,   -14,  -14",
+    "m16n8k16.row.col.f32.e4m3.e4m3.f32,  sm_120, 25, 16, F32,  -6,   -6",
+    "m16n8k32.row.col.f32.e4m3.e5m2.f32,  sm_120, 25, 32, F32,  -6,   -14",
+    "m16n8k32.row.col.f16.e5m2.e4m3.f16,  sm_121, 25, 32, F16,  -14,  -6",
   })
   void sumsAreTruncatedAsTheModelSays(
       String spelling,
@@ -53,7 +57,8 @@ class MatrixProductTest {
       int smallestB) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.EXACT);
+    var opcode = spelling.startsWith("wmma") ? spelling : "mma.sync.aligned." + spelling;
+    var run = new Run(opcode, Target.of(target), Arithmetic.EXACT);
     var typeA = run.types.get(1);
     var typeB = run.types.get(2);
     var typeC = run.types.get(3);
@@ -77,6 +82,53 @@ class MatrixProductTest {
           assertThat(Integer.toHexString((int) run.d[i][j]))
               .as("seed %d, round %d, row %d, column %d", seed, round, i, j)
               .isEqualTo(Integer.toHexString(bits(typeC, sum)));
+        }
+      }
+    }
+  }
+
+  /**
+   * The SASS that ptxas 13.0 emits: one HMMA of the elements whose k is 0 or 1 modulo 4, from zero,
+   * then one of those with 2 or 3, then an FADD or HADD2 with the summand.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "m16n8k16.row.col.f32.e4m3.e4m3.f32, sm_90",
+    "m16n8k16.row.col.f16.e5m2.e4m3.f16, sm_90a",
+    "m16n8k32.row.col.f32.e4m3.e4m3.f32, sm_90",
+    "m16n8k32.row.col.f32.e5m2.e4m3.f32, sm_90a",
+    "m16n8k32.row.col.f32.e5m2.e5m2.f32, sm_100",
+    "m16n8k32.row.col.f16.e4m3.e5m2.f16, sm_90",
+    "m16n8k32.row.col.f16.e4m3.e4m3.f16, sm_110"
+  })
+  void ptxasReplacesProductsOfBytesByTwoOfHalvesAndASum(String spelling, String target) {
+    long seed = System.nanoTime();
+    var random = new Random(seed);
+    var run = new Run("mma.sync.aligned." + spelling, Target.of(target));
+    boolean halves = run.types.getFirst() == Type.F16;
+    var format = halves ? SlowTensorCore.Format.F16 : SlowTensorCore.Format.F32;
+    var core = new SlowTensorCore(25, format, -14, -14);
+    int depth = run.shape.k() / 2;
+    for (int round = 0; round < ROUNDS; round++) {
+      run.fill(random, round % 3 == 2, 1 + random.nextInt(40));
+      run.execute();
+      for (int i = 0; i < run.shape.m(); i++) {
+        for (int j = 0; j < run.shape.n(); j++) {
+          double sum = 0;
+          for (int half = 0; half < 2; half++) {
+            var x = new double[depth];
+            var y = new double[depth];
+            for (int l = 0; l < depth; l++) {
+              int k = l / 2 * 4 + 2 * half + l % 2;
+              x[l] = value(run.types.get(1), run.a[i][k]);
+              y[l] = value(run.types.get(2), run.b[k][j]);
+            }
+            sum = core.add(x, y, sum);
+          }
+          float both = (float) sum + (float) value(run.types.get(3), run.c[i][j]);
+          assertThat(Integer.toHexString((int) run.d[i][j]))
+              .as("seed %d, round %d, row %d, column %d", seed, round, i, j)
+              .isEqualTo(Integer.toHexString(bits(run.types.get(3), both)));
         }
       }
     }
@@ -130,12 +182,15 @@ class MatrixProductTest {
   /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not push small terms out. */
   @Test
   void hopperConvertsBytesToHalvesFirst() {
-    var run = new Run("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", Target.SM_90);
+    var run = new Run("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
     run.a[0][0] = 0x01; // 2^-9
-    run.b[0][0] = 0x01;
-    run.c[0][0] = Float.floatToRawIntBits(-0x1.fffffep-19f); // 2^-42 short of the product
+    run.a[0][1] = 0x01;
+    run.a[0][4] = 0x01;
+    run.b[0][0] = 0x78; // 2^15
+    run.b[1][0] = 0x18; // 2^-9
+    run.b[4][0] = 0xF8; // -2^15
     run.execute();
-    assertThat(run.d[0][0]).isEqualTo(Float.floatToRawIntBits(0x1p-42f));
+    assertThat(run.d[0][0]).isEqualTo(Float.floatToRawIntBits(0x1p-18f));
   }
 
   @Test
@@ -153,15 +208,15 @@ class MatrixProductTest {
 
   @ParameterizedTest
   @CsvSource({
-    "m16n8k16.row.col.f32.f16.f16.f32",
-    "m16n8k8.row.col.f16.f16.f16.f16",
-    "m16n8k8.row.col.f32.tf32.tf32.f32",
-    "m16n8k32.row.col.f32.e4m3.e5m2.f32"
+    "m16n8k16.row.col.f32.f16.f16.f32,   sm_90",
+    "m16n8k8.row.col.f16.f16.f16.f16,    sm_90",
+    "m16n8k8.row.col.f32.tf32.tf32.f32,  sm_90",
+    "m16n8k32.row.col.f32.e4m3.e5m2.f32, sm_89"
   })
-  void fastSumsAreFusedMultiplyAddsOfF32(String spelling) {
+  void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.SM_90, Arithmetic.FAST);
+    var run = new Run("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
     run.fill(random, false, 6);
     run.execute();
     for (int i = 0; i < run.shape.m(); i++) {

@@ -3,13 +3,15 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Modifier.Rounding;
+import dev.athanor.engine.ptx.RegisterTile.Role;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.function.IntUnaryOperator;
 
 /**
- * One {@code mma.sync} on matrices whose elements are bits, spread over registers and collected.
+ * One {@code mma.sync} or {@code wmma.mma} on matrices whose elements are bits, spread over
+ * registers and collected.
  */
 final class Run {
 
@@ -24,6 +26,7 @@ final class Run {
   final long[][] c;
   final long[][] d;
 
+  private final MatrixProduct product;
   private final Target target;
   private final Arithmetic arithmetic;
 
@@ -33,9 +36,10 @@ final class Run {
 
   Run(String opcode, Target target, Arithmetic arithmetic) {
     var words = Arrays.stream(opcode.split("\\.")).skip(1).map(Modifier::of).toList();
+    product = opcode.startsWith("wmma") ? MatrixProduct.WMMA : MatrixProduct.MMA;
     modifiers =
         Opcodes.all().stream()
-            .filter(row -> row.mnemonic().equals("mma"))
+            .filter(row -> opcode.startsWith(row.mnemonic() + "."))
             .flatMap(row -> row.fit(words).stream())
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException(opcode));
@@ -106,9 +110,9 @@ final class Run {
   }
 
   void execute() {
-    var fragmentA = Fragments.a(shape.m(), shape.k(), types.get(1).bits());
-    var fragmentB = Fragments.b(shape.k(), types.get(2).bits());
-    var fragmentC = Fragments.c(shape.m());
+    var fragmentA = fragment(Role.A, types.get(1));
+    var fragmentB = fragment(Role.B, types.get(2));
+    var fragmentC = fragment(Role.C, types.get(3));
     int rowsA = rows(fragmentA, types.get(1));
     int rowsB = rows(fragmentB, types.get(2));
     var sources = new int[rowsA + rowsB + rows(fragmentC, types.get(3))][Fragment.LANES];
@@ -116,10 +120,20 @@ final class Run {
     spread(b, fragmentB, types.get(2), sources, rowsA);
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
-    MatrixProduct.MMA
+    product
         .bind(modifiers, target, ProductLoop.PLAIN)
         .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
     collect(results, fragmentC, types.get(0));
+  }
+
+  private Fragment fragment(Role role, Type type) {
+    return product == MatrixProduct.WMMA
+        ? RegisterTile.wmma(role, shape, type).fragment()
+        : switch (role) {
+          case A -> Fragments.a(shape.m(), shape.k(), type.bits());
+          case B -> Fragments.b(shape.k(), type.bits());
+          case C -> Fragments.c(shape.m());
+        };
   }
 
   private static int rows(Fragment fragment, Type type) {

@@ -49,6 +49,13 @@ final class TensorPlanner {
    */
   private static final int REGISTERS = 175;
 
+  /**
+   * Registers of a thread for products that are promoted. ptxas computes all products of a stage
+   * before it adds the first, so they need registers beside those of the sums: more than these, and
+   * some spill.
+   */
+  private static final int PROMOTED_REGISTERS = 128;
+
   /** Multiply-adds of 16-bit elements that a multiprocessor does in a cycle. */
   private static final double PRODUCTS_PER_CYCLE = 1024;
 
@@ -100,6 +107,12 @@ final class TensorPlanner {
         MatrixStaging.pieces(variant.stageA(), variant.a().access(), tile.threads())
             + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
     int sums = tile.warpM() * tile.warpN() / 32;
+    var mma = Operand.mma(variant.a(), variant.b());
+    if (mma.keepsFewBits() && sums * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
+      return Optional.of(
+          "its registers would not suffice for sums of fp8 that leave the tensor cores every %d of K"
+              .formatted(mma.k()));
+    }
     int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
     int access = Math.min(variant.a().access(), variant.b().access());
     // single bytes that no asynchronous copy can bring

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.within;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Target;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
@@ -19,6 +20,7 @@ import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -28,11 +30,15 @@ import java.util.SplittableRandom;
 import java.util.function.DoubleUnaryOperator;
 import java.util.function.Function;
 import java.util.function.IntBinaryOperator;
+import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What holds for every kernel on tensor cores. */
@@ -214,6 +220,66 @@ class TensorMatmulTest {
             .isCloseTo(exact[i] / (ofA * ofB), within(1e-6 * k));
       }
     }
+  }
+
+  static Stream<Arguments> longSums() {
+    var cases = new ArrayList<Arguments>();
+    for (var target : List.of(Target.SM_89, Target.SM_90)) {
+      cases.add(Arguments.of(DType.E4M3, target, 1024, 1));
+      cases.add(Arguments.of(DType.E4M3, target, 4096, 1));
+      if (Boolean.getBoolean("athanor.sweep")) {
+        for (var dtype : List.of(DType.E4M3, DType.E5M2, DType.F16, DType.BF16, DType.F32)) {
+          cases.add(Arguments.of(dtype, target, 4096, 99));
+          cases.add(Arguments.of(dtype, target, 16384, 99));
+        }
+      }
+    }
+    return cases.stream();
+  }
+
+  /**
+   * Ada keeps 13 bits of a sum of fp8, so where all products have one sign a long sum in its tensor
+   * cores loses several percent.
+   *
+   * @param plans how many are run of those with a block for all K
+   */
+  @ParameterizedTest
+  @MethodSource("longSums")
+  void longSumsOfOneSignKeepTheirBits(DType dtype, Target target, int k, int plans) {
+    var random = new SplittableRandom(12);
+    var attributes = attributes(dtype, false, true);
+    var limit = dtype == DType.F32 ? Matmul.TF32_TOLERANCE : Matmul.tolerance(dtype, k).limit();
+    for (boolean wide : new boolean[] {false, true}) {
+      var inputs =
+          Map.of(
+              "a", positive(random, wide, TensorType.of(dtype, 8, k)),
+              "b", positive(random, wide, TensorType.of(dtype, 8, k)));
+      var exact =
+          Objects.requireNonNull(
+              MATMUL.reference(inputs, Attributes.of(MATMUL.description(), attributes)).get("c"));
+      var whole =
+          plans(inputs, attributes).stream().filter(plan -> plan.workspaceBytes() == 0).toList();
+      assertThat(whole).isNotEmpty();
+      try (var device =
+          new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(target).withBlocks(1))) {
+        for (var plan : whole.subList(0, Math.min(plans, whole.size()))) {
+          var c = HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c");
+          assertThat(Tolerance.maximum(0).error(Objects.requireNonNull(c).toDoubles(), exact))
+              .as("%s, exponents %s apart", plan.kernel(), wide ? "far" : "little")
+              .isLessThanOrEqualTo(limit);
+        }
+      }
+    }
+  }
+
+  /** Numbers from 0 to 1, or of all magnitudes from 2^-7 to 2^7. */
+  private static HostTensor positive(RandomGenerator random, boolean wide, TensorType type) {
+    return HostTensor.of(
+        type,
+        random
+            .doubles(type.shape().elements(), 0, 1)
+            .map(x -> wide ? Math.pow(2, 14 * x - 7) : x)
+            .toArray());
   }
 
   /** K is added in the same order whatever the tile, if one block has all of it. */

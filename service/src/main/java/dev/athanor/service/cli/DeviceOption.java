@@ -2,6 +2,7 @@ package dev.athanor.service.cli;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.ptx.Target;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -32,8 +33,26 @@ final class DeviceOption {
     try {
       return Devices.open(wanted);
     } catch (IllegalArgumentException | DeviceException.Unavailable e) {
-      throw new ParameterException(
-          command.commandLine(), "--device %s: %s".formatted(wanted, e.getMessage()), e);
+      throw refused("--device " + wanted, e);
     }
+  }
+
+  /**
+   * Opens the device, which must be an emulator, as one of a target.
+   *
+   * @param target {@code sm_89}
+   * @throws ParameterException when the device is no emulator, or there is no such target
+   */
+  Devices.Opened open(String target) {
+    try {
+      return Devices.openEmulator(wanted, Target.of(target));
+    } catch (IllegalArgumentException e) {
+      throw refused("--target " + target, e);
+    }
+  }
+
+  private ParameterException refused(String option, RuntimeException e) {
+    return new ParameterException(
+        command.commandLine(), "%s: %s".formatted(option, e.getMessage()), e);
   }
 }

@@ -1,6 +1,7 @@
 package dev.athanor.service.cli;
 
 import dev.athanor.engine.Devices;
+import dev.athanor.engine.emulator.EmulatorOptions;
 
 /**
  * The device of a result.
@@ -28,9 +29,13 @@ record Machine(
         opened.reason());
   }
 
-  /** What {@code --device} takes to mean it. */
+  /** What to write after {@code --device} to have it again. */
   String option() {
-    return id.startsWith("emulator") ? "emulator" : id;
+    if (!id.startsWith("emulator")) {
+      return id;
+    }
+    boolean usual = target.equals(EmulatorOptions.DEFAULT.target().toString());
+    return usual ? "emulator" : "emulator --target " + target;
   }
 
   /** One line: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25 (…why…)}. */

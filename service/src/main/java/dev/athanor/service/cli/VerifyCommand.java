@@ -46,6 +46,12 @@ public final class VerifyCommand implements Callable<Integer> {
 
   @Mixin private DeviceOption device;
 
+  @Option(
+      names = "--target",
+      paramLabel = "TARGET",
+      description = "with --device emulator: the GPU that it emulates, such as sm_80 or sm_89")
+  private @Nullable String target;
+
   /** What there is to check. */
   enum Suite {
     ops,
@@ -121,7 +127,7 @@ public final class VerifyCommand implements Callable<Integer> {
     ResultFile.check(spec.commandLine(), "--json", json);
     ResultFile.check(spec.commandLine(), "--markdown", markdown);
     ResultFile.check(spec.commandLine(), "--goldens", goldens);
-    var opened = device.open();
+    var opened = target == null ? device.open() : device.open(target);
     try (var closing = opened.device()) {
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();

@@ -86,6 +86,8 @@ class CommandLineTest {
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, emulator:N, cuda and cuda:N
+          verify --device emulator --target ada | athanor verify: --target ada: "ada" names no target; targets are written sm_80 or sm_90a
+          verify --target sm_89 | athanor verify: --target sm_89: "auto" is no emulator, and only an emulator's target can be chosen; ask for "emulator"
           verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
           verify --suite everything | athanor verify: Invalid value for option '--suite': expected one of [ops, isa, all] (case-sensitive) but was 'everything'
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
@@ -298,6 +300,19 @@ class CommandLineTest {
     assertThat(JSON.readTree(athanor("ops", "--json").out()).get("ops").valueStream())
         .hasSizeGreaterThan(30)
         .contains(op);
+  }
+
+  @Test
+  void theEmulatorVerifiesAsTheTargetThatIsChosen() throws Exception {
+    var json = folder.resolve("verify-ada.json");
+    var run =
+        athanor(
+            "verify --device emulator --target sm_89 --quick --op matmul --case 13 --json %s"
+                .formatted(json)
+                .split(" "));
+    assertThat(run.out()).startsWith("emulator:0, ").contains(", sm_89, ").contains("e4m3");
+    assertThat(run.status()).isZero();
+    assertThat(read(json).get("device").get("target").stringValue()).isEqualTo("sm_89");
   }
 
   /** Some of them: the tests of the ops check all, and so does CI with the program as shipped. */
