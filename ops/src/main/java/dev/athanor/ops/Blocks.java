@@ -8,7 +8,8 @@ import java.nio.ByteOrder;
 
 /**
  * The formats of GGML in which a block of weights shares its scales, and NF4, whose table is that
- * of QLoRA (arXiv 2305.14314, appendix E).
+ * of QLoRA (arXiv 2305.14314, appendix E). As in bitsandbytes the first of two neighbours is in the
+ * high nibble of their byte.
  */
 public final class Blocks {
 
@@ -67,7 +68,7 @@ public final class Blocks {
       }
       case NF4 ->
           (double) block.get(FLOAT, 0)
-              * NF4_TABLE[(unsigned(block, 4 + i / 2) >> (4 * (i % 2))) & 15];
+              * NF4_TABLE[(unsigned(block, 4 + i / 2) >> (i % 2 == 0 ? 4 : 0)) & 15];
       default -> throw new IllegalArgumentException(format.text() + " is no block format");
     };
   }

@@ -35,7 +35,7 @@ public enum DType {
   Q4_K(256, 144),
   Q5_K(256, 176),
   Q6_K(256, 210),
-  /** 64 four-bit indices into a table of normal quantiles, and their f32 scale. */
+  /** The f32 scale of 64 values, then their four-bit indices into a table of normal quantiles. */
   NF4(64, 36);
 
   private static final ValueLayout.OfShort SHORT =

@@ -157,6 +157,13 @@ public record OpDescription(
           meaning);
     }
 
+    /**
+     * Returns this attribute without a default; its meaning says what holds when it is left out.
+     */
+    public Attribute withoutDefault() {
+      return new Attribute(name, type, "", choices, least, greatest, meaning);
+    }
+
     /** This attribute, whose numbers are from {@code min} to {@code max}. */
     public Attribute from(double min, double max) {
       return new Attribute(name, type, defaultValue, choices, min, max, meaning);

@@ -161,10 +161,10 @@ class BlocksTest {
   }
 
   @Test
-  void nf4HasTheLowNibbleFirst() {
+  void nf4HasTheHighNibbleFirst() {
     DType.F32.write(MemorySegment.ofArray(bytes), 0, 2);
-    bytes[4] = (byte) 0xF0;
-    bytes[5] = 0x07;
+    bytes[4] = 0x0F;
+    bytes[5] = 0x70;
     var values = decode(DType.NF4);
     assertThat(values[0]).isEqualTo(-2);
     assertThat(values[1]).isEqualTo(2);

@@ -44,15 +44,32 @@ final class CastCases {
       var x = numbers(from, dtypes);
       for (var to : dtypes) {
         if (!quick || QUICK_TO.contains(to)) {
-          cases.add(
-              new Case(
-                  Map.of("x", x),
-                  Attributes.of(op, Map.of(ElementwiseOp.TO, to.text())),
-                  Map.of("y", Tolerance.exact())));
+          for (var attributes : attributes(from, to)) {
+            cases.add(
+                new Case(
+                    Map.of("x", x), Attributes.of(op, attributes), Map.of("y", Tolerance.exact())));
+          }
         }
       }
     }
     return cases;
+  }
+
+  /** The usual conversion, and the others of each pair that they make a difference for. */
+  private List<Map<String, ?>> attributes(DType from, DType to) {
+    var all = new ArrayList<Map<String, ?>>();
+    all.add(Map.of("to", to.text()));
+    if (quick || from.bytes() < 4) {
+      return all;
+    }
+    if (to.isFloat()) {
+      all.add(Map.of("to", to.text(), "saturate", to != DType.E4M3));
+    } else if (from.isFloat() && (to == DType.I8 || to == DType.U32 || to == DType.I64)) {
+      for (var round : List.of("nearest-even", "floor", "ceil")) {
+        all.add(Map.of("to", to.text(), "round", round));
+      }
+    }
+    return all;
   }
 
   private HostTensor numbers(DType from, List<DType> dtypes) {
@@ -91,10 +108,10 @@ final class CastCases {
         values.addAll(around(to.overflow()));
         values.addAll(List.of(least, least / 2, least * 1.5, Math.nextUp(least / 2)));
       } else {
-        double greatest = Rounding.round(to, Double.POSITIVE_INFINITY);
+        double greatest = Rounding.round(to, Double.POSITIVE_INFINITY, Conversion.usual(to));
         values.addAll(around(greatest + 0.5));
         values.addAll(around(greatest));
-        values.addAll(around(Rounding.round(to, Double.NEGATIVE_INFINITY) - 0.5));
+        values.addAll(around(Rounding.least(to) - 0.5));
       }
     }
     for (int i = 0; i < RANDOM; i++) {
@@ -103,7 +120,8 @@ final class CastCases {
     }
     var tensor = HostTensor.zeros(TensorType.of(from, 2L * values.size()));
     for (int i = 0; i < values.size(); i++) {
-      double value = Rounding.round(from, Objects.requireNonNull(values.get(i)));
+      double value =
+          Rounding.round(from, Objects.requireNonNull(values.get(i)), Conversion.usual(from));
       from.write(tensor.data(), 2L * i, value);
       from.write(tensor.data(), 2L * i + 1, -value);
     }

@@ -10,7 +10,7 @@ import dev.athanor.ops.DType;
 /**
  * How elements of each dtype are computed with. A kernel loads an element as its {@link #type},
  * widens it to a register type that has all its numbers (f32, f64, s32, u32 or s64), and narrows
- * the result to the dtype that it stores: rounded once, to nearest even.
+ * the result to the dtype that it stores, rounded once.
  */
 final class Elements {
 
@@ -49,18 +49,36 @@ final class Elements {
   }
 
   /**
-   * The element of a dtype nearest to a number. What is beyond the greatest number becomes an
-   * infinity, or the greatest number where the dtype has no infinity; a NaN becomes 0 in an
-   * integer. A bool is 1 for all but 0.
+   * Converts a number to an element of a dtype as a cast without attributes does: floats round to
+   * nearest even, a NaN becomes 0 in an integer, and a bool is 1 for all but 0.
    */
   Value narrow(DType dtype, Value number) {
+    return narrow(dtype, number, Conversion.usual(dtype));
+  }
+
+  /** Converts a number to an element of a dtype. */
+  Value narrow(DType dtype, Value number, Conversion conversion) {
     return switch (dtype) {
-      case F64, F32, F16 -> toFloat(type(dtype), number);
-      case BF16 -> toF32(number).to(Type.BF16);
-      case E4M3, E5M2 -> smallFloat(dtype, toF32(number));
+      case F64 -> saturated(dtype, toFloat(Type.F64, number), conversion);
+      case F32 -> toFloat(Type.F32, saturated(dtype, number, conversion));
+      case F16 ->
+          toFloat(
+              Type.F16,
+              conversion.saturate() ? saturated(dtype, toF32(number), conversion) : number);
+      case BF16 -> ((Real) saturated(dtype, toF32(number), conversion)).to(Type.BF16);
+      case E4M3, E5M2 -> smallFloat(dtype, toF32(number), conversion.saturate());
       case BOOL -> isNotZero(number);
-      default -> toInteger(type(dtype), number);
+      default -> toInteger(type(dtype), number, conversion.fraction());
     };
+  }
+
+  /** A number between the greatest finite numbers of a dtype where the conversion saturates. */
+  private static Value saturated(DType dtype, Value number, Conversion conversion) {
+    if (!conversion.saturate() || !(number instanceof Real real)) {
+      return number;
+    }
+    var clamped = real.max(real.constant(-dtype.greatest())).min(real.constant(dtype.greatest()));
+    return real.where(real.isNan(), clamped);
   }
 
   private Value toFloat(Type type, Value number) {
@@ -90,14 +108,17 @@ final class Elements {
     return (Real) cut.bits().or(lost).value().as(Type.F32);
   }
 
-  private Value toInteger(Type type, Value number) {
+  private Value toInteger(Type type, Value number, Conversion.Fraction fraction) {
     if (number instanceof Real real) {
       // of f64, and to s64, the conversion of a NaN is not 0
       var finite = real.constant(0).where(real.isNan(), real);
       var wide = type == Type.S64 || type == Type.U32 ? Type.S64 : Type.S32;
       var rounded =
-          k.compute(wide, "cvt.rni.%s.%s".formatted(wide.word(), real.type().word()), finite);
-      return toInteger(type, rounded);
+          k.compute(
+              wide,
+              "cvt.%s.%s.%s".formatted(fraction.modifier(), wide.word(), real.type().word()),
+              finite);
+      return toInteger(type, rounded, fraction);
     }
     var from = number.type();
     if (from == type) {
@@ -147,7 +168,7 @@ final class Elements {
     return scaled.constant(Double.NaN).where(magnitude.eq(0x7F), scaled);
   }
 
-  private Value smallFloat(DType dtype, Real number) {
+  private Value smallFloat(DType dtype, Real number, boolean saturate) {
     int shift = 23 - fractionBits(dtype);
     var bits = number.bits();
     var magnitude = bits.and(0x7FFF_FFFF);
@@ -158,8 +179,8 @@ final class Elements {
     float last = Math.scalb(1f, 23 + leastExponent(dtype) - fractionBits(dtype));
     var subnormal = number.abs().plus(last).bits().plus(-Float.floatToIntBits(last));
     var least = Math.scalb(1.0, leastExponent(dtype));
-    // beyond the greatest number is infinity, or nothing
-    int greatest = dtype == DType.E4M3 ? 0x7E : 0x7C;
+    // behind the greatest number follows infinity in e5m2, NaN in e4m3
+    int greatest = (dtype == DType.E4M3 ? 0x7E : 0x7B) + (saturate ? 0 : 1);
     var ordered = subnormal.where(number.abs().lt(least), normal).min(k.integer(greatest));
     var code = k.integer(0x7F).where(number.isNan(), ordered);
     return code.or(bits.shr(24).and(0x80)).value();

@@ -90,6 +90,10 @@ record ElementwiseOp(
     return description.attribute(TO).isPresent();
   }
 
+  private Conversion conversion(DType in, DType out, Attributes attributes) {
+    return casts() ? Conversion.of(attributes, in, out) : Conversion.usual(out);
+  }
+
   private Shape shape(List<TensorType> operands) {
     var x = operands.getFirst().shape();
     if (operands.size() == 1) {
@@ -149,6 +153,7 @@ record ElementwiseOp(
             names(),
             in,
             output,
+            conversion(in, output.dtype(), attributes),
             constants)
         .plans(
             Plan.Cost.of((double) flops * output.shape().elements(), inputs, Map.of("y", output)),
@@ -173,12 +178,13 @@ record ElementwiseOp(
     var operands = inOrder(inputs);
     var types = operands.stream().map(HostTensor::type).toList();
     var output = output(types, attributes);
+    var in = types.getFirst().dtype();
     if (casts()) {
+      var conversion = conversion(in, output.dtype(), attributes);
       return LongStream.of(elements)
-          .mapToDouble(i -> cast(operands.getFirst(), i, output.dtype()))
+          .mapToDouble(i -> cast(operands.getFirst(), i, output.dtype(), conversion))
           .toArray();
     }
-    var in = types.getFirst().dtype();
     var function = formula.apply(attributes);
     double factor = hasFactor() ? attributes.number(FACTOR) : 0;
     double rounded = in == DType.F64 ? factor : (float) factor;
@@ -192,10 +198,10 @@ record ElementwiseOp(
     return y;
   }
 
-  private static double cast(HostTensor x, long index, DType to) {
+  private static double cast(HostTensor x, long index, DType to, Conversion conversion) {
     return x.type().dtype() == DType.I64
-        ? Rounding.round(to, DType.I64.readLong(x.data(), index))
-        : Rounding.round(to, x.get(index));
+        ? Rounding.round(to, DType.I64.readLong(x.data(), index), conversion)
+        : Rounding.round(to, x.get(index), conversion);
   }
 
   /** What is beyond the greatest number of a dtype is infinite there. */

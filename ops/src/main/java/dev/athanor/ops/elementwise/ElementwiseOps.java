@@ -179,17 +179,20 @@ public final class ElementwiseOps implements OpProvider {
             "cast",
             "Converts each element to another dtype.",
             List.of(one("x", "[…]", ELEMENTS, "the numbers")),
-            List.of(
-                Attribute.choice(
-                    ElementwiseOp.TO,
-                    "",
-                    ELEMENTS.stream().sorted().map(DType::text).toList(),
-                    "the dtype of y")),
+            Stream.concat(
+                    Stream.of(
+                        Attribute.choice(
+                            ElementwiseOp.TO,
+                            "",
+                            ELEMENTS.stream().sorted().map(DType::text).toList(),
+                            "the dtype of y")),
+                    Conversion.attributes().stream())
+                .toList(),
             List.of(Output.of("y", "[…]", "to", "the numbers of x in another dtype")),
-            "y = x rounded once to the nearest number of the dtype, of two the even one. What is"
-                + " beyond the greatest number becomes an infinity, or the greatest number where"
-                + " the dtype has no infinity (e4m3 and integers). To an integer a NaN becomes 0; to"
-                + " a bool all but 0 becomes 1",
+            "y = x, rounded once. To a float: to nearest, ties to even; overflow as saturate says."
+                + " To an integer: as round says, then clamped to the range of the dtype, never"
+                + " wrapped (NumPy and PyTorch wrap or leave it undefined); a NaN becomes 0. To a"
+                + " bool: 0 for zeros, else 1",
             "0"),
         _ -> Formula.IDENTITY,
         Shapes.EQUAL,

@@ -23,6 +23,7 @@ import java.util.Map;
  * @param inputs the names of the operands in memory
  * @param in the dtype of the operands
  * @param output of the name {@code y}
+ * @param conversion how results become elements of the output
  * @param constants the argument for an operand that is a number, if there is one
  */
 record ElementwisePlanner(
@@ -32,6 +33,7 @@ record ElementwisePlanner(
     List<String> inputs,
     DType in,
     TensorType output,
+    Conversion conversion,
     List<Slot> constants) {
 
   /** The most elements a launch computes, so that 32 bits number them. */
@@ -78,6 +80,7 @@ record ElementwisePlanner(
             !constants.isEmpty(),
             in,
             output.dtype(),
+            conversion,
             all.size(),
             inner.strides().stream().map(stride -> stride == 1).toList(),
             vector(part));

@@ -24,6 +24,7 @@ import java.util.List;
  *
  * @param constant whether the last operand is a number among the parameters
  * @param in of the operands
+ * @param conversion how results become elements of {@code out}
  * @param rank how many nested {@link Loops} there are
  * @param along for each operand in memory, whether it goes along the innermost loop; otherwise it
  *     is repeated there
@@ -35,6 +36,7 @@ record ElementwiseVariant(
     boolean constant,
     DType in,
     DType out,
+    Conversion conversion,
     int rank,
     List<Boolean> along,
     int vector)
@@ -73,6 +75,7 @@ record ElementwiseVariant(
     if (out != in) {
       name.append('_').append(out.text());
     }
+    name.append(conversion.suffix(out));
     if (rank > 1 || along.contains(false)) {
       name.append("_r").append(rank).append('_');
       along.forEach(a -> name.append(a ? 'a' : 'n'));
@@ -192,12 +195,13 @@ record ElementwiseVariant(
     private Value compute(List<Value> numbers) {
       if (formula.equals(Formula.IDENTITY)) {
         var only = numbers.getFirst();
-        return in == out ? only : elements.narrow(out, elements.widen(in, only));
+        boolean moves = in == out && conversion.equals(Conversion.usual(out));
+        return moves ? only : elements.narrow(out, elements.widen(in, only), conversion);
       }
       var x = new ArrayList<Real>();
       numbers.forEach(number -> x.add((Real) elements.widen(in, number)));
       x.addAll(constants);
-      return elements.narrow(out, formula.apply(x));
+      return elements.narrow(out, formula.apply(x), conversion);
     }
   }
 }

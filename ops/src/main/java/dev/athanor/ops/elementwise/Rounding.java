@@ -8,25 +8,23 @@ final class Rounding {
   private Rounding() {}
 
   /**
-   * The number of a dtype nearest to {@code value}, of two the even one. What is beyond the
-   * greatest number becomes an infinity, or the greatest number where the dtype has no infinity. To
-   * an integer a NaN becomes 0; to a bool all but 0 becomes 1.
+   * Converts a number to a dtype. Floats round to nearest even, a NaN becomes 0 in an integer, and
+   * a bool is 1 for all but 0.
    */
-  static double round(DType to, double value) {
+  static double round(DType to, double value, Conversion conversion) {
     return switch (to) {
-      case F64 -> value;
-      case F32 -> (float) value;
+      case F64, F32, F16, BF16, E4M3, E5M2 -> toFloat(to, value, conversion.saturate());
       case BOOL -> value == 0 ? 0 : 1;
-      case F16, BF16, E4M3, E5M2 -> toSmall(to, value);
       default ->
           Double.isNaN(value)
               ? 0
-              : Math.clamp(Math.rint(value), (double) least(to), (double) greatest(to));
+              : Math.clamp(
+                  conversion.fraction().apply(value), (double) least(to), (double) greatest(to));
     };
   }
 
   /** The same for integers, of which float64 does not have all. */
-  static double round(DType to, long value) {
+  static double round(DType to, long value, Conversion conversion) {
     if (to == DType.F64) {
       return value;
     }
@@ -40,19 +38,33 @@ final class Rounding {
     int lost = Math.max(0, 64 - 53 - Long.numberOfLeadingZeros(Math.abs(value)));
     long cut = Math.abs(value) >>> lost << lost;
     long odd = cut == Math.abs(value) ? cut : cut | (1L << lost);
-    return round(to, value < 0 ? -unsigned(odd) : unsigned(odd));
+    return round(to, value < 0 ? -unsigned(odd) : unsigned(odd), conversion);
   }
 
   private static double unsigned(long bits) {
     return bits < 0 ? (bits >>> 11) * 0x1p11 : bits;
   }
 
-  private static double toSmall(DType to, double value) {
+  private static double toFloat(DType to, double value, boolean saturate) {
     if (Double.isNaN(value)) {
       return value;
     }
-    if (Math.abs(value) >= to.overflow()) {
-      return Math.copySign(to == DType.E4M3 ? to.greatest() : Double.POSITIVE_INFINITY, value);
+    double rounded = nearest(to, value);
+    if (Math.abs(rounded) <= to.greatest()) {
+      return rounded;
+    }
+    double beyond =
+        saturate ? to.greatest() : to == DType.E4M3 ? Double.NaN : Double.POSITIVE_INFINITY;
+    return Math.copySign(beyond, value);
+  }
+
+  /** Rounds as if there were no greatest exponent. */
+  private static double nearest(DType to, double value) {
+    if (to == DType.F64 || Double.isInfinite(value)) {
+      return value;
+    }
+    if (to == DType.F32) {
+      return (float) value;
     }
     double spacing = to.spacing(value);
     return Math.copySign(Math.rint(value / spacing) * spacing, value);

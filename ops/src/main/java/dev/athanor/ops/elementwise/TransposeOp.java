@@ -91,7 +91,14 @@ final class TransposeOp implements Op {
       // only the size of elements matters, so that dtypes share kernels
       var moved = new TensorType(sameSize(x.dtype()), output.shape());
       return new ElementwisePlanner(
-              "transpose", Formula.IDENTITY, loops, List.of("x"), moved.dtype(), moved, List.of())
+              "transpose",
+              Formula.IDENTITY,
+              loops,
+              List.of("x"),
+              moved.dtype(),
+              moved,
+              Conversion.usual(moved.dtype()),
+              List.of())
           .plans(cost, capability).stream().map(plan -> giving(output, plan)).toList();
     }
     var candidates = new Candidates("transpose of " + x.dtype().text(), capability);

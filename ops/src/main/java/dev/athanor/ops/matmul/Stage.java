@@ -26,7 +26,7 @@ import java.util.List;
  *
  * <p>Chunks are swizzled so that none of these reads has a bank conflict.
  *
- * @param element type in shared memory; f32 is rounded to tf32 as it is read
+ * @param element type in shared memory; {@link TensorMatmul} makes tf32 of f32
  * @param kIsRow whether rows in shared memory go along the extent, one for each of K
  */
 public record Stage(Type element, boolean kIsRow, int extent, int depth) {
@@ -83,9 +83,9 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
   }
 
   /**
-   * The fragments of 16 rows or columns at one step of K: four registers, of the first eight and of
-   * the second eight in the lower half of the step, then of both in the upper half. That is the
-   * order of a fragment of a; one of b is every other register.
+   * Reads the fragments of 16 rows or columns at one step of K: four registers, of the first eight
+   * and of the second eight in the lower half of the step, then of both in the upper half. That is
+   * the order of a fragment of a; one of b is every other register.
    *
    * @param first a multiple of 16
    * @param from the first of K, within the stage
@@ -95,7 +95,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     if (!kIsRow) {
       var row = first.plus(lane.rem(GROUP));
       var column = lane.div(GROUP).times(Swizzle.CHUNK / element.bytes()).plus(from);
-      return multiplied(stage.loadMatrices(row, column, false));
+      return elements(stage.loadMatrices(row, column, false));
     }
     return switch (element.bytes()) {
       case 2 -> {
@@ -113,7 +113,7 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
       default -> {
         var row = lane.rem(4).plus(from);
         var column = first.plus(lane.div(4));
-        yield multiplied(
+        yield elements(
             List.of(
                 stage.load(row, column),
                 stage.load(row, column.plus(8)),
@@ -127,9 +127,9 @@ public record Stage(Type element, boolean kIsRow, int extent, int depth) {
     return k.compute(Type.B32, "prmt.b32", low, high, k.integer(selection).value());
   }
 
-  private List<Value> multiplied(List<Value> elements) {
+  private List<Value> elements(List<Value> registers) {
     return element == Type.F32
-        ? elements.stream().map(e -> e.as(Type.F32).widen().to(Type.TF32)).toList()
-        : elements;
+        ? registers.stream().<Value>map(e -> e.as(Type.F32).widen()).toList()
+        : registers;
   }
 }

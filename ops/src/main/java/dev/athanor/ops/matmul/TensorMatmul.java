@@ -3,8 +3,10 @@ package dev.athanor.ops.matmul;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
 import dev.athanor.engine.author.Mma;
+import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Value;
+import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,12 +23,52 @@ import java.util.List;
  * @param shared of which the ring takes the first {@link #ringBytes}
  * @param a the rows of the tile
  * @param b the columns of the tile
+ * @param singles what f32 factors become on their way to tf32
  */
 public record TensorMatmul(
-    KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
+    KernelBuilder k,
+    SharedTile shared,
+    TensorTile tile,
+    Mma mma,
+    Stage a,
+    Stage b,
+    Singles singles) {
+
+  /** How f32 factors are multiplied by tensor cores, which take tf32. */
+  public enum Singles {
+    /** Each factor is rounded to the 11 bits of tf32. */
+    ROUNDED,
+    /**
+     * Each factor is the sum of two tf32 numbers, and three products of these are summed; the
+     * product of the two low parts is replaced by the rounding of a high part. A product errs by
+     * 2^-21 of itself at most.
+     */
+    SPLIT
+  }
+
+  /** The greatest number of tf32. */
+  private static final double GREATEST = 0x1.FFCp127;
+
+  /** Bits of f32 that tf32 has. */
+  private static final int TF32_BITS = 0xFFFFE000;
+
+  /** A product of factors without splitting. */
+  public TensorMatmul(
+      KernelBuilder k, SharedTile shared, TensorTile tile, Mma mma, Stage a, Stage b) {
+    this(k, shared, tile, mma, a, b, Singles.ROUNDED);
+  }
 
   /** The fragments of one step of K that a warp multiplies with each other. */
   private record Fragments(List<List<Value>> rows, List<List<Value>> columns) {}
+
+  /**
+   * The tf32 parts of the numbers of a fragment.
+   *
+   * @param high the leading 11 bits, truncated
+   * @param low what is left
+   * @param nearest the number rounded
+   */
+  private record Parts(List<Value> high, List<Value> low, List<Value> nearest) {}
 
   public static int ringBytes(TensorTile tile, Stage a, Stage b) {
     return tile.stages() * (a.bytes() + b.bytes());
@@ -137,6 +179,10 @@ public record TensorMatmul(
       if (depth + mma.k() < tile.k()) {
         next = fragments(stageA, stageB, depth + mma.k());
       }
+      if (singles == Singles.SPLIT) {
+        multiplySplit(now, sums);
+        continue;
+      }
       int across = now.columns.size();
       for (int row = 0; row < now.rows.size(); row++) {
         for (int i = 0; i < across; i++) {
@@ -156,17 +202,58 @@ public record TensorMatmul(
     }
   }
 
+  private void multiplySplit(Fragments factors, List<List<Value>> sums) {
+    var columns = factors.columns.stream().map(this::split).toList();
+    for (int row = 0; row < factors.rows.size(); row++) {
+      var left = split(factors.rows.get(row));
+      for (int column = 0; column < columns.size(); column++) {
+        var right = columns.get(column);
+        var sum = sums.get(row * columns.size() + column);
+        k.mma(mma, left.nearest, right.low, sum);
+        k.mma(mma, left.low, right.high, sum);
+        k.mma(mma, left.high, right.high, sum);
+      }
+    }
+  }
+
+  /**
+   * Splits numbers. High parts are finite, for an infinity times a low part of 0 would be NaN: of
+   * an infinity the high part is the greatest number, and the low part is infinite. High parts are
+   * truncated, so that both parts of a number have its sign, and products with an infinity too.
+   */
+  private Parts split(List<Value> numbers) {
+    var high = new ArrayList<Value>();
+    var low = new ArrayList<Value>();
+    var nearest = new ArrayList<Value>();
+    for (var number : numbers) {
+      var whole = (Real) number;
+      var finite = whole.max(whole.constant(-GREATEST)).min(whole.constant(GREATEST));
+      var leading = (Real) finite.bits().and(TF32_BITS).value().as(Type.F32);
+      high.add(leading.to(Type.TF32));
+      low.add(whole.minus(leading).to(Type.TF32));
+      nearest.add(finite.to(Type.TF32));
+    }
+    return new Parts(high, low, nearest);
+  }
+
   private Fragments fragments(SharedTile stageA, SharedTile stageB, int depth) {
     var rows = new ArrayList<List<Value>>();
     for (int row = 0; row < tile.warpM(); row += Stage.GROUP) {
-      rows.add(a.fragments(k, stageA, warpRow().plus(row), depth));
+      rows.add(factors(a.fragments(k, stageA, warpRow().plus(row), depth)));
     }
     var columns = new ArrayList<List<Value>>();
     for (int column = 0; column < tile.warpN(); column += Stage.GROUP) {
-      var both = b.fragments(k, stageB, warpColumn().plus(column), depth);
+      var both = factors(b.fragments(k, stageB, warpColumn().plus(column), depth));
       columns.add(List.of(both.get(0), both.get(2)));
       columns.add(List.of(both.get(1), both.get(3)));
     }
     return new Fragments(rows, columns);
+  }
+
+  /** What is multiplied, or is split before. */
+  private List<Value> factors(List<Value> elements) {
+    return mma.a() == Type.TF32 && singles == Singles.ROUNDED
+        ? elements.stream().map(element -> ((Real) element).to(Type.TF32)).toList()
+        : elements;
   }
 }

@@ -211,7 +211,8 @@ final class BlockFormat {
         var values = new ArrayList<Real>();
         for (var word : block.words(part.times(length / 2), length / 2, 4, length / 2)) {
           for (int i = 0; i < Math.min(8, length); i++) {
-            values.add(entries.load(k.integer(0), word.bits(4 * i, 4)).widen());
+            // of each byte the high nibble comes first
+            values.add(entries.load(k.integer(0), word.bits(4 * (i ^ 1), 4)).widen());
           }
         }
         yield List.of(new Run(first, values, block.single(k.integer(0), 0), Optional.empty()));

@@ -42,21 +42,25 @@ public final class Dequantize implements Op {
                   "[…, N] or packed words",
                   inputs(),
                   false,
-                  "the dtype says the format: i8, words of eight four-bit weights as matmul-int4"
-                      + " packs them (u32), blocks of GGML, or nf4"),
+                  "the dtype names the format. i8: signed bytes. u32: words of eight four-bit weights"
+                      + " as matmul-int4 packs them. q4_0 to q6_k: GGML's blocks. nf4: blocks of 64"
+                      + " values in 36 bytes, the f32 absmax, then the indices as bitsandbytes packs"
+                      + " them, the first of two neighbors in the high nibble"),
               new Input(
                   "scale",
-                  "[] or [rows], [K/groupSize, N] of u32",
+                  "[] or […] for i8, [K/groupSize, N] for u32",
                   Set.of(DType.F32, DType.F16),
                   true,
-                  "of i8 one number or one for each row, f32 or f16; of u32 those of the groups,"
-                      + " f16; blocks have their own"),
+                  "required for x of i8: one factor, or one for each row, in the shape of x without"
+                      + " its last dimension; f32 or f16. Required for x of u32: one for each group"
+                      + " and column, f16. Refused for blocks, which hold their own scales"),
               new Input(
                   "zeros",
                   "[K/groupSize, N/8]",
                   Set.of(DType.U32),
                   true,
-                  "zero points of the layouts gptq and awq; 8 where there are none")),
+                  "packed zero points, for x of u32 in the layouts gptq and awq only; without them"
+                      + " every zero point is 8")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -69,7 +73,9 @@ public final class Dequantize implements Op {
                   "that of x; [K, N] of gptq and awq, [N, K] of k-packed",
                   "outDtype",
                   "the numbers")),
-          "y = scale · x, scale · (q − zero) of u32, and of blocks what GGML and QLoRA say",
+          "i8: y = scale · x. u32: y = scale · (q − zero), and scale · q in the layout k-packed."
+              + " Blocks: as GGML and bitsandbytes define them. Computed in f32, then rounded to"
+              + " outDtype",
           "one or two a number");
 
   private static Set<DType> inputs() {

@@ -40,8 +40,11 @@ record Int4Weights(Int4Layout layout, int k, int n, int group, boolean zeros, bo
               "zeroFormat",
               "",
               List.of("plain", "less-one"),
-              "whether zeros are stored as they are or less one; less-one for gptq, whose first"
-                  + " format has it so, and plain for awq when left out"));
+              "how zeros are stored. plain: nibbles are the zero points, 0 to 15. less-one: nibbles"
+                  + " are the zero points less one, as in the first format of GPTQ, so that a nibble"
+                  + " of 15 stands for 16. That format cannot store a zero point of 0: packers that"
+                  + " wrap it to 15 need their zeros converted to plain. The default is less-one"
+                  + " for gptq and plain for awq"));
 
   static Attribute groupSize() {
     return Attribute.integer(

@@ -36,7 +36,8 @@ public final class MatmulGguf implements Op {
                   "the weights, a row of blocks for each column of c; the dtype says the format")),
           List.of(),
           List.of(Output.of("c", "[M, N]", "f32", "the product")),
-          "c = a·wᵀ, with w as GGML defines its numbers, sums in f32",
+          "c = a·wᵀ, with w as GGML defines its numbers, sums in f32. Factors of f32 keep at least 20"
+              + " bits in every kernel; with a of f16, larger products round weights to f16",
           "2·M·N·K");
 
   @Override
@@ -100,7 +101,13 @@ public final class MatmulGguf implements Op {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    return Tolerance.relative(1e-3);
+    var a = Objects.requireNonNull(inputs.get("a"));
+    return tolerance(a.dtype(), a.shape().extent(-1));
+  }
+
+  /** How far a product may be off: as one of f32, or as much as weights that are rounded to f16. */
+  static Tolerance tolerance(DType in, long depth) {
+    return Tolerance.relative(in == DType.F32 ? 1e-6 * Math.sqrt(depth) : 1e-3);
   }
 
   @Override

@@ -42,7 +42,7 @@ final class ProjectionCases {
                     "w",
                     draw.blocks(TensorType.of(format, sizes[s][1], k))),
                 Attributes.of(new MatmulGguf().description(), Map.of()),
-                Map.of("c", Tolerance.relative(1e-3))));
+                Map.of("c", MatmulGguf.tolerance(in, k))));
       }
     }
     return cases;

@@ -15,6 +15,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Variant;
 import dev.athanor.ops.matmul.Shares;
 import dev.athanor.ops.matmul.SplitVariant;
+import dev.athanor.ops.matmul.TensorMatmul.Singles;
 import dev.athanor.ops.matmul.TensorTile;
 import java.util.List;
 import java.util.Locale;
@@ -59,6 +60,9 @@ final class ProjectionPlanner {
 
   /** Multiply-adds of 16-bit elements on tensor cores that a multiprocessor does in a cycle. */
   private static final double PRODUCTS_PER_CYCLE = 1024;
+
+  /** Products of tf32 that make one of f32. */
+  private static final double SPLIT_PRODUCTS = 3;
 
   /** Bytes that a multiprocessor receives in a cycle when all do. */
   private static final double BYTES_PER_CYCLE = 20;
@@ -233,9 +237,9 @@ final class ProjectionPlanner {
     offer(
         variant.name(),
         Math.ceil(blocks / (double) device.multiprocessors()) * stagesOfDepth * stageCycles(tile),
-        staged == Type.F32
-            ? "both factors are rounded to tf32"
-            : "weights are rounded to " + staged.word(),
+        TensorProjection.singles(problem.in()) == Singles.SPLIT
+            ? "each factor is the sum of two tf32 numbers"
+            : "weights are rounded to " + (staged == Type.F32 ? "tf32" : staged.word()),
         blocks,
         () ->
             List.of(
@@ -300,7 +304,10 @@ final class ProjectionPlanner {
   private double stageCycles(TensorTile tile) {
     double weights = (double) tile.n() * tile.k();
     double products =
-        PRODUCTS_PER_CYCLE * 2 / TensorProjection.staged(problem.packing(), problem.in()).bytes();
+        PRODUCTS_PER_CYCLE
+            * 2
+            / TensorProjection.staged(problem.packing(), problem.in()).bytes()
+            / (TensorProjection.singles(problem.in()) == Singles.SPLIT ? SPLIT_PRODUCTS : 1);
     return Math.max(tile.m() * weights / products, weights * (DECODING + STAGING) / LANES)
         + STAGE_CYCLES;
   }

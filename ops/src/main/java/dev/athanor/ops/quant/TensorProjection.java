@@ -15,6 +15,7 @@ import dev.athanor.ops.matmul.Stage;
 import dev.athanor.ops.matmul.Staging;
 import dev.athanor.ops.matmul.SumStore;
 import dev.athanor.ops.matmul.TensorMatmul;
+import dev.athanor.ops.matmul.TensorMatmul.Singles;
 import dev.athanor.ops.matmul.TensorTile;
 
 /**
@@ -50,6 +51,11 @@ record TensorProjection(
       case F32 -> Mma.TF32;
       default -> throw new IllegalArgumentException(in.text());
     };
+  }
+
+  /** Rows of f32 keep their digits; those of bf16 are tf32 as they are. */
+  static Singles singles(DType in) {
+    return in == DType.F32 ? Singles.SPLIT : Singles.ROUNDED;
   }
 
   /** The type of what is in shared memory. */
@@ -107,7 +113,8 @@ record TensorProjection(
         new ProjectionParameters(k, packing, in, out, products, (m, n) -> Place.tiles(tile, m, n));
     var place = Place.of(k, problem.tile, tile, problem.m, problem.n);
     var shared = k.dynamicShared();
-    var product = new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB());
+    var product =
+        new TensorMatmul(k, shared, tile, mma(packing, in), stageA(), stageB(), singles(in));
     var weights =
         new WeightStaging(
             k, shared, stageB(), problem, place.column(), packing, accessWeights, tile.threads());

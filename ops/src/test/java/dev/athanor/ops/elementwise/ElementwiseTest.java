@@ -14,6 +14,7 @@ import dev.athanor.ops.TestDevices;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -121,6 +122,7 @@ class ElementwiseTest {
             List.of("a", "b"),
             DType.F16,
             output,
+            Conversion.usual(DType.F16),
             List.of());
     var cost = new Plan.Cost(600, 2000);
     var whole =
@@ -149,7 +151,13 @@ class ElementwiseTest {
     "F64, BF16, 1.00390625, 1",
     "F64, BF16, 1.0039062500000002, 1.0078125",
     "F32, I8, 2.5, 2",
-    "F32, I8, -3.5, -4",
+    "F32, I8, 2.9, 2",
+    "F32, I8, -3.5, -3",
+    "F16, I32, -0.999, 0",
+    "BF16, U8, 254.5, 254",
+    "F64, I64, -1.9999999999999998, -1",
+    "F64, I64, Infinity, 9223372036854775807",
+    "F64, U32, -0.5, 0",
     "F32, I8, 300, 127",
     "F32, U8, -1, 0",
     "F32, U32, 1e10, 4294967295",
@@ -162,6 +170,74 @@ class ElementwiseTest {
   })
   void castsRoundOnceAndSaturate(DType from, DType to, double x, double y) {
     assertThat(apply("cast", Map.of("to", to.text()), from, x)).containsExactly(y);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "nearest-even, 2.5, 2",
+    "nearest-even, -3.5, -4",
+    "nearest-even, -0.5, 0",
+    "nearest-even, 127.5, 127",
+    "floor, -2.25, -3",
+    "floor, 2.75, 2",
+    "floor, 1e9, 127",
+    "ceil, -2.75, -2",
+    "ceil, 2.25, 3",
+    "ceil, NaN, 0",
+    "truncate, -2.75, -2",
+    "truncate, 2.75, 2"
+  })
+  void castsRoundToIntegersAsAsked(String round, double x, double y) {
+    for (var from : List.of(DType.F64, DType.F32)) {
+      assertThat(apply("cast", Map.of("to", "i8", "round", round), from, x)).containsExactly(y);
+    }
+  }
+
+  /** Truncation is what {@code (int) x} does, and every other rounding gives other numbers. */
+  @Test
+  void castsToIntegersDropTheFraction() {
+    long seed = new Random().nextLong();
+    System.out.println("castsToIntegersDropTheFraction: seed " + seed);
+    var random = new Random(seed);
+    var x = random.doubles(256, -1e9, 1e9).map(v -> (float) (v * random.nextDouble())).toArray();
+    var whole = DoubleStream.of(x).map(v -> (int) v).toArray();
+    assertThat(apply("cast", Map.of("to", "i32"), DType.F32, x)).isEqualTo(whole);
+    assertThat(apply("cast", Map.of("to", "i64"), DType.F32, x)).isEqualTo(whole);
+  }
+
+  /** The expected numbers are those of ONNX's Cast with saturate 1 and 0. */
+  @ParameterizedTest
+  @CsvSource({
+    "F32, E5M2, true, 61440, 57344",
+    "F32, E5M2, true, Infinity, 57344",
+    "F32, E5M2, true, -1e30, -57344",
+    "F32, E5M2, true, NaN, NaN",
+    "F64, E5M2, true, 1e300, 57344",
+    "E5M2, E5M2, true, -Infinity, -57344",
+    "I64, E5M2, true, 1000000, 57344",
+    "F32, E5M2, false, 61439, 57344",
+    "F32, E5M2, false, 61440, Infinity",
+    "F32, E4M3, true, Infinity, 448",
+    "F32, E4M3, false, 448, 448",
+    "F32, E4M3, false, 464, 448",
+    "F32, E4M3, false, 464.00003, NaN",
+    "F16, E4M3, false, -Infinity, NaN",
+    "I32, E4M3, false, 500, NaN",
+    "F32, F16, true, 65520, 65504",
+    "F32, F16, true, -Infinity, -65504",
+    "F32, F16, true, NaN, NaN",
+    "I32, F16, true, -70000, -65504",
+    "I32, F16, true, 2049, 2048",
+    "F16, F16, true, Infinity, 65504",
+    "F64, BF16, true, 1e300, 3.3895313892515355e38",
+    "F64, F32, true, -1e300, -3.4028234663852886e38",
+    "F32, F32, true, Infinity, 3.4028234663852886e38",
+    "F32, F64, true, -Infinity, -1.7976931348623157e308",
+    "F64, F64, true, Infinity, 1.7976931348623157e308"
+  })
+  void castsSaturateAsAsked(DType from, DType to, boolean saturate, double x, double y) {
+    assertThat(apply("cast", Map.of("to", to.text(), "saturate", saturate), from, x))
+        .containsExactly(y);
   }
 
   @Test

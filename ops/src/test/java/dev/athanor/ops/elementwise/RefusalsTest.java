@@ -107,6 +107,12 @@ class RefusalsTest {
         "attribute \"to\" must be one of f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8,"
             + " u32, bool, got \"q4_0\"");
     refused(
+        "cast",
+        Map.of("x", f32(3)),
+        Map.of("to", "i8", "saturate", false),
+        OpException.InvalidAttribute.class,
+        "attribute \"saturate\" is false, but a cast to i8 always saturates; leave it out");
+    refused(
         "gelu",
         Map.of("x", f32(3)),
         Map.of("form", "exact"),

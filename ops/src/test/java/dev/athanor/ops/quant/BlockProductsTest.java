@@ -12,11 +12,13 @@ import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Tolerance;
+import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
 import java.util.stream.IntStream;
+import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -57,6 +59,78 @@ class BlockProductsTest {
         assertThat(Tolerance.relative(limit).error(c, exact)).as(kernel).isLessThanOrEqualTo(limit);
       }
     });
+  }
+
+  /** No kernel rounds f32 to the 11 bits of tf32, whatever the shape. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3, 17, 40})
+  void singlesKeepTheirDigitsInEveryKernel(int m) {
+    // 1e5 has 17 bits
+    int k = 32;
+    var w = HostTensor.zeros(TensorType.of(DType.Q8_0, 8, k));
+    for (int n = 0; n < 8; n++) {
+      DType.F16.write(w.data().asSlice(34L * n), 0, 1000);
+      w.data().set(ValueLayout.JAVA_BYTE, 34L * n + 2, (byte) 100);
+    }
+    var a = HostTensor.zeros(TensorType.of(DType.F32, m, k));
+    for (int row = 0; row < m; row++) {
+      DType.F32.write(a.data(), (long) row * k, row == 0 ? 2 : 1 + 0x1p-20);
+    }
+    var inputs = Map.of("a", a, "w", w);
+    var results = Runner.all(GGUF, inputs, Map.of(), "c");
+    assertThat(results.keySet()).anyMatch(kernel -> kernel.startsWith("mma"));
+    results.forEach((kernel, c) -> {
+      for (int i = 0; i < c.length; i++) {
+        double right = i < 8 ? 200_000 : 1e5 * (1 + 0x1p-20);
+        assertThat(c[i]).as(kernel).isCloseTo(right, Offset.offset(0.01));
+      }
+    });
+  }
+
+  /** As with one multiply-add each: an infinity times a number is infinite, times 0 it is NaN. */
+  @Test
+  void singlesThatAreInfiniteStaySo() {
+    var draw = new Draw(new Random(25));
+    int k = 32;
+    var w = draw.blocks(TensorType.of(DType.Q8_0, 9, k));
+    for (int n = 0; n < 9; n++) {
+      w.data().set(ValueLayout.JAVA_BYTE, 34L * n + 2, (byte) (n == 0 ? 0 : n % 2 == 0 ? 3 : -3));
+    }
+    double[] first = {Double.POSITIVE_INFINITY, Double.NEGATIVE_INFINITY, Double.NaN, 1e36, 1e-42};
+    var a = HostTensor.zeros(TensorType.of(DType.F32, first.length, k));
+    for (int row = 0; row < first.length; row++) {
+      DType.F32.write(a.data(), (long) row * k, first[row]);
+    }
+    var inputs = Map.of("a", a, "w", w);
+    Runner.all(GGUF, inputs, Map.of(), "c")
+        .forEach((kernel, c) -> {
+          for (int i = 0; i < c.length; i++) {
+            double right = (float) (first[i / 9] * w.get((long) (i % 9) * k));
+            assertThat(
+                    c[i] == right
+                        || Double.isNaN(right) && Double.isNaN(c[i])
+                        || Math.abs(c[i] - right) <= 0x1p-20 * Math.abs(right) + 0x1p-136 * 127)
+                .as("%s of %s: %s, not %s", kernel, i, c[i], right)
+                .isTrue();
+          }
+        });
+  }
+
+  /** Sums in every kernel are as right as those of f32. */
+  @ParameterizedTest
+  @EnumSource(names = {"Q4_K", "Q5_0", "Q6_K", "Q8_0"})
+  void productsOfSinglesLoseOnlyRoundings(DType format) {
+    var draw = new Draw(new Random(26));
+    var inputs =
+        Map.of(
+            "a", draw.normal(DType.F32, 17, 512), "w", draw.blocks(TensorType.of(format, 9, 512)));
+    var exact = exact(GGUF, inputs, Map.of());
+    // tensor cores truncate their sums; tf32 factors alone would err by 3e-4
+    Runner.all(GGUF, inputs, Map.of(), "c")
+        .forEach((kernel, c) ->
+            assertThat(Tolerance.relative(1e-5).error(c, exact))
+                .as(kernel)
+                .isLessThanOrEqualTo(1e-5));
   }
 
   /** The greatest logit is that of the exact product. */
@@ -113,7 +187,7 @@ class BlockProductsTest {
               .orElseThrow();
       long at = 4L + i / 2;
       long other = DType.U8.readLong(block.data(), at);
-      DType.U8.writeLong(block.data(), at, other | ((long) nearest << (4 * (i % 2))));
+      DType.U8.writeLong(block.data(), at, other | ((long) nearest << (4 * (1 - i % 2))));
     }
     Runner.all(new Dequantize(), Map.of("x", block), Map.of(), "y")
         .forEach((kernel, y) -> {
