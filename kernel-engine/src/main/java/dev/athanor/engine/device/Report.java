@@ -31,6 +31,10 @@ public record Report(
     NULL_POINTER,
     /** A buffer that was closed before the launch. */
     USE_AFTER_CLOSE,
+    /** Bytes of a block that the kernel got from {@code malloc} and has freed. */
+    USE_AFTER_FREE,
+    /** {@code free} of what {@code malloc} has not returned, or of a block again. */
+    INVALID_FREE,
     /** Bytes that nobody has written. */
     UNINITIALISED,
 
@@ -122,6 +126,8 @@ public record Report(
     /** A branch that is said to be uniform and is not. */
     DIVERGENT_UNIFORM,
     TRAP,
+    /** An {@code assert} of the kernel. */
+    ASSERTION,
     /** The shared memory of a block of the cluster that has ended. */
     PEER_ENDED,
     /** Another rule of an instruction, which the text names. */

@@ -66,6 +66,14 @@ final class Allocation implements Buffer, Memory {
     }
   }
 
+  /** Fills bytes with values that show when they are used, as if nobody had written them. */
+  void forget(long offset, long count) {
+    GlobalMemory.poison(segment.asSlice(offset, count));
+    if (defined != null) {
+      defined.unsetRange(offset, count);
+    }
+  }
+
   boolean belongsTo(GlobalMemory owner) {
     return memory == owner;
   }

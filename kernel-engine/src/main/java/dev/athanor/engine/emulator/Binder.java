@@ -9,6 +9,7 @@ import dev.athanor.engine.ptx.LaneMeaning;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import dev.athanor.engine.ptx.SpecialRegister;
@@ -127,6 +128,7 @@ final class Binder {
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
+      case Semantics.RuntimeCall call -> op(Kind.STRAIGHT, i, runtimeCall(i, call.function()));
       case Semantics.Call _, Semantics.IndexedBranch _ ->
           throw new IllegalArgumentException("a call has to be inlined first");
     };
@@ -174,6 +176,14 @@ final class Binder {
       }
     }
     return new Barrier(kind, Objects.requireNonNull(number), threads, predicate, result);
+  }
+
+  private Step runtimeCall(Instruction instruction, RuntimeFunction function) {
+    var offsets =
+        instruction.operands().stream()
+            .mapToLong(variable -> program.address(((Operand.Address) variable).base().toString()))
+            .toArray();
+    return new RuntimeCall(block, instruction, function, offsets);
   }
 
   private AsyncBinder async(Instruction instruction) {

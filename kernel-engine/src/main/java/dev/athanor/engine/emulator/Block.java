@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.device.Report.Place;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -72,6 +73,7 @@ final class Block {
 
   GlobalMemory.Snapshot memory;
 
+  private PrintBuffer printed;
   private final Places places;
   private final Dim3 grid;
   private final Dim3 shape;
@@ -114,6 +116,7 @@ final class Block {
         new Memory.Small(
             Space.LOCAL, Arena.ofAuto().allocate(Math.max(1, locals), 16).asSlice(0, locals));
     this.memory = launch.memory();
+    this.printed = launch.printed();
     this.target = launch.options().target();
     this.arithmetic = launch.options().arithmetic();
     this.copies = new AsyncCopies(this);
@@ -187,6 +190,7 @@ final class Block {
   void launch(LaunchedKernel launch) {
     parameterMemory = launch.parameters();
     memory = launch.memory();
+    printed = launch.printed();
   }
 
   /** The bytes of local memory that each thread of a kernel has. */
@@ -254,6 +258,12 @@ final class Block {
     progress();
   }
 
+  /** Prints what a thread has formatted, which is there when the block has ended. */
+  void print(byte[] text) {
+    printed.add(number, text);
+    hasStored = true;
+  }
+
   /** Whether memory has changed, since the block began, that is there when it has ended. */
   boolean hasStored() {
     return hasStored;
@@ -304,6 +314,11 @@ final class Block {
 
   boolean isActive(int lane) {
     return ((active[lane >> 5] >>> lane) & 1) != 0;
+  }
+
+  /** A thread of the block at an instruction. */
+  Place place(int lane, Instruction instruction) {
+    return places.of(number, lane, instruction);
   }
 
   /** What is known of a thread that did something wrong. */

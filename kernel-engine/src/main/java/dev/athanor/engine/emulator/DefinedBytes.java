@@ -57,6 +57,16 @@ final class DefinedBytes {
     }
   }
 
+  /** Makes any number of bytes undefined again. */
+  void unsetRange(long offset, long bytes) {
+    long end = offset + bytes;
+    for (long at = offset; at < end; ) {
+      int count = (int) Math.min(64 - (at & 63), end - at);
+      unset(at, count);
+      at += count;
+    }
+  }
+
   /** Makes bytes as defined as others are. */
   void copyRange(DefinedBytes from, long source, long target, long bytes) {
     for (long i = 0; i < bytes; i++) {

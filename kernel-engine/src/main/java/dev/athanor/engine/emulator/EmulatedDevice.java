@@ -16,6 +16,9 @@ import dev.athanor.engine.ptx.Inliner;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.RuntimeFunction;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Verifier;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
@@ -129,9 +132,13 @@ public final class EmulatedDevice implements Device {
     try {
       Verifier.verify(module);
       var inliner = new Inliner(module);
+      var code = inliner.kernel(kernel);
+      if (code.instructions().anyMatch(EmulatedDevice::usesHeap)) {
+        memory.openHeap(options.heapBytes());
+      }
       var program =
           new Program(
-              inliner.kernel(kernel),
+              code,
               variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
       var other = ofModule.putIfAbsent(kernel, program);
       return other == null
@@ -142,6 +149,11 @@ public final class EmulatedDevice implements Device {
       failed.initCause(e);
       throw failed;
     }
+  }
+
+  private static boolean usesHeap(Instruction instruction) {
+    return instruction.form().semantics() instanceof Semantics.RuntimeCall call
+        && (call.function() == RuntimeFunction.MALLOC || call.function() == RuntimeFunction.FREE);
   }
 
   private record Loaded(EmulatedDevice device, Program program, Origin origin)
@@ -165,10 +177,21 @@ public final class EmulatedDevice implements Device {
 
   @Override
   public void close() {
+    if (!closed && options.sanitize() != Sanitize.OFF) {
+      reportLeaks();
+    }
     closed = true;
     memory.close();
     workers.close();
     hostMemory.forEach(HostMemory::close);
+  }
+
+  private void reportLeaks() {
+    var heap = memory.heap();
+    var leaks = heap == null ? null : heap.leaks();
+    if (leaks != null) {
+      options.output().accept(leaks + "\n");
+    }
   }
 
   private void checkOpen() {
@@ -207,18 +230,24 @@ public final class EmulatedDevice implements Device {
     }
     launch.check(capability);
     var parameters = parameters(launch);
-    return () ->
-        workers.run(
-            LaunchedKernel.of(
-                launches.getAndIncrement(),
-                loaded.program,
-                launch.grid(),
-                launch.block(),
-                launch.cluster(),
-                loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
-                parameters,
-                memory.snapshot(),
-                options));
+    return () -> {
+      var launched =
+          LaunchedKernel.of(
+              launches.getAndIncrement(),
+              loaded.program,
+              launch.grid(),
+              launch.block(),
+              launch.cluster(),
+              loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
+              parameters,
+              memory.snapshot(),
+              options);
+      try {
+        workers.run(launched);
+      } finally {
+        launched.printed().deliver(options.output());
+      }
+    };
   }
 
   private Memory parameters(Launch launch) {

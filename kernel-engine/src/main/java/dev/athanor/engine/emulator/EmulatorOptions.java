@@ -22,6 +22,10 @@ import java.util.function.Consumer;
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
  * @param execution how kernels are executed; results and faults are the same
+ * @param heapBytes how much kernels may get from {@code malloc} together; taken from the memory of
+ *     the device when the first kernel is loaded that calls it
+ * @param output takes what kernels print, in one piece at the end of each launch that prints, the
+ *     text of the block with the lowest number first
  */
 public record EmulatorOptions(
     Target target,
@@ -35,14 +39,19 @@ public record EmulatorOptions(
     long blocks,
     Arithmetic arithmetic,
     Sanitize sanitize,
-    Execution execution) {
+    Execution execution,
+    long heapBytes,
+    Consumer<String> output) {
+
+  /** The heap of CUDA where nothing else is set. */
+  private static final long HEAP_BYTES = 8 << 20;
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
-   * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
-   * may take a quarter of the machine or container. The system property {@code athanor.sanitize}
-   * ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds set it for their
-   * tests.
+   * compiled, and twice the memory that the Java heap may take. What kernels print is logged. Where
+   * nothing else was set the heap may take a quarter of the machine or container. The system
+   * property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what is
+   * looked for; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -57,7 +66,13 @@ public record EmulatorOptions(
           Long.MAX_VALUE,
           Arithmetic.EXACT,
           Sanitize.of(System.getProperty("athanor.sanitize", "off")),
-          Execution.TIERED);
+          Execution.TIERED,
+          HEAP_BYTES,
+          EmulatorOptions::log);
+
+  private static void log(String text) {
+    System.getLogger(EmulatorOptions.class.getName()).log(System.Logger.Level.INFO, text);
+  }
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -125,6 +140,9 @@ public record EmulatorOptions(
     if (memoryBytes < 1) {
       throw new IllegalArgumentException("memoryBytes must be at least 1, got " + memoryBytes);
     }
+    if (heapBytes < 1) {
+      throw new IllegalArgumentException("heapBytes must be at least 1, got " + heapBytes);
+    }
   }
 
   public EmulatorOptions withTarget(Target newTarget) {
@@ -175,6 +193,14 @@ public record EmulatorOptions(
     return with(draft -> draft.execution = newExecution);
   }
 
+  public EmulatorOptions withHeapBytes(long newHeapBytes) {
+    return with(draft -> draft.heapBytes = newHeapBytes);
+  }
+
+  public EmulatorOptions withOutput(Consumer<String> newOutput) {
+    return with(draft -> draft.output = newOutput);
+  }
+
   private EmulatorOptions with(Consumer<Draft> change) {
     var draft = new Draft(this);
     change.accept(draft);
@@ -195,6 +221,8 @@ public record EmulatorOptions(
     private Arithmetic arithmetic;
     private Sanitize sanitize;
     private Execution execution;
+    private long heapBytes;
+    private Consumer<String> output;
 
     Draft(EmulatorOptions from) {
       target = from.target;
@@ -209,6 +237,8 @@ public record EmulatorOptions(
       arithmetic = from.arithmetic;
       sanitize = from.sanitize;
       execution = from.execution;
+      heapBytes = from.heapBytes;
+      output = from.output;
     }
 
     EmulatorOptions options() {
@@ -224,7 +254,9 @@ public record EmulatorOptions(
           blocks,
           arithmetic,
           sanitize,
-          execution);
+          execution,
+          heapBytes,
+          output);
     }
   }
 }

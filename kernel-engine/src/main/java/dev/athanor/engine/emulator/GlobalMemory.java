@@ -44,6 +44,7 @@ final class GlobalMemory {
   private long nextAddress = FIRST_ADDRESS;
   private int users;
   private @Nullable Snapshot snapshot;
+  private @Nullable DeviceHeap heap;
 
   /**
    * @param sanitized whether it is kept in mind which bytes somebody has written
@@ -101,6 +102,22 @@ final class GlobalMemory {
     segment.asSlice(whole).fill((byte) 0xFF);
   }
 
+  /**
+   * Makes the heap of kernels that allocate, if it is not there.
+   *
+   * @throws DeviceException.OutOfMemory when so much is not free
+   */
+  synchronized void openHeap(long bytes) {
+    if (heap == null) {
+      heap = new DeviceHeap(allocate(bytes, "the device heap"));
+    }
+  }
+
+  /** What kernels allocate from; null = none was loaded that does. */
+  synchronized @Nullable DeviceHeap heap() {
+    return heap;
+  }
+
   /** Called once by an allocation that is closed. */
   synchronized void release(Allocation allocation) {
     open.remove(allocation.address());
@@ -151,7 +168,7 @@ final class GlobalMemory {
   synchronized Snapshot snapshot() {
     var now = snapshot;
     if (now == null) {
-      now = new Snapshot(open.values(), List.copyOf(closed));
+      now = new Snapshot(open.values(), List.copyOf(closed), heap);
       snapshot = now;
     }
     return now;
@@ -162,11 +179,18 @@ final class GlobalMemory {
     private final Allocation[] open;
     private final long[] addresses;
     private final List<Allocation> closed;
+    private final @Nullable DeviceHeap heap;
 
-    Snapshot(Collection<Allocation> open, List<Allocation> closed) {
+    Snapshot(Collection<Allocation> open, List<Allocation> closed, @Nullable DeviceHeap heap) {
+      this.heap = heap;
       this.open = open.toArray(Allocation[]::new);
       this.addresses = Arrays.stream(this.open).mapToLong(Allocation::address).toArray();
       this.closed = closed;
+    }
+
+    /** What kernels allocate from; null = none was loaded that does. */
+    @Nullable DeviceHeap heap() {
+      return heap;
     }
 
     /** The open buffer in which all of these bytes lie. */

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator;
 
+import java.util.Arrays;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -132,6 +133,27 @@ final class GlobalShadow {
             }
           }
           left &= left - 1;
+        }
+      }
+    }
+  }
+
+  /** Forgets who touched bytes that lie at a multiple of 4 and belong to somebody else from now. */
+  void forget(Allocation buffer, long offset, long bytes) {
+    var of = of(buffer);
+    long end = offset + bytes;
+    for (long start = offset; start < end; start = (start | (PAGE - 1)) + 1) {
+      var page = of.pages.get((int) (start >>> PAGE_BITS));
+      if (page == null) {
+        continue;
+      }
+      long stop = Math.min(end, (start | (PAGE - 1)) + 1);
+      synchronized (page) {
+        int first = (int) (start & (PAGE - 1)) >> page.shift;
+        int last = (int) ((stop - 1) & (PAGE - 1)) >> page.shift;
+        Arrays.fill(page.marks, first * SLOTS, (last + 1) * SLOTS, 0);
+        if (page.strong != null) {
+          Arrays.fill(page.strong, first, last + 1, 0);
         }
       }
     }

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
+ * @param printed what its blocks print
  * @param sanitizer what its workers find; null = nothing is looked for
  */
 record LaunchedKernel(
@@ -28,6 +29,7 @@ record LaunchedKernel(
     Memory parameters,
     GlobalMemory.Snapshot memory,
     EmulatorOptions options,
+    PrintBuffer printed,
     @Nullable SanitizedLaunch sanitizer) {
 
   /** A run with a sanitizer if the options say so. */
@@ -41,9 +43,20 @@ record LaunchedKernel(
       Memory parameters,
       GlobalMemory.Snapshot memory,
       EmulatorOptions options) {
+    var printed = new PrintBuffer();
     var plain =
         new LaunchedKernel(
-            number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
+            number,
+            program,
+            grid,
+            block,
+            cluster,
+            sharedBytes,
+            parameters,
+            memory,
+            options,
+            printed,
+            null);
     return options.sanitize() == Sanitize.OFF
         ? plain
         : new LaunchedKernel(
@@ -56,7 +69,8 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
-            new SanitizedLaunch(plain.observed(), cluster, options.sanitize()));
+            printed,
+            new SanitizedLaunch(plain.observed(), cluster, options.sanitize(), memory.heap()));
   }
 
   private Observer.Observed observed() {
@@ -99,8 +113,9 @@ record LaunchedKernel(
         Dim3.of(1),
         0,
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
-        new GlobalMemory.Snapshot(List.of(), List.of()),
+        new GlobalMemory.Snapshot(List.of(), List.of(), null),
         EmulatorOptions.DEFAULT,
+        new PrintBuffer(),
         null);
   }
 }

@@ -131,6 +131,17 @@ record Role(
               0,
               0,
               null);
+      case Semantics.RuntimeCall _ ->
+          new Role(
+              Kind.ACCESS,
+              instruction,
+              number,
+              Mark.WEAK,
+              false,
+              false,
+              Mark.of(number, Mark.WEAK, 0),
+              0,
+              null);
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
       default -> plain(Kind.OTHER, number, instruction, 0, 0);
     };

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /** What the sanitizers of a launch share: what is known of its kernel, and what they find. */
 final class SanitizedLaunch {
@@ -33,7 +34,11 @@ final class SanitizedLaunch {
   final GlobalShadow shadow = new GlobalShadow();
   final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
 
-  SanitizedLaunch(Observed observed, Dim3 cluster, Sanitize level) {
+  /** The memory of kernels that allocate; null = there is none. */
+  final @Nullable DeviceHeap heap;
+
+  SanitizedLaunch(Observed observed, Dim3 cluster, Sanitize level, @Nullable DeviceHeap heap) {
+    this.heap = heap;
     this.observed = observed;
     this.races = level == Sanitize.FULL;
     this.places = new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);

@@ -240,6 +240,13 @@ final class Sanitizer implements Observer {
       return;
     }
     checkExtents();
+    int all = now.mask;
+    now.mask &= ~checkHeap(); // of those enough is said
+    touchMemory(now);
+    now.mask = all;
+  }
+
+  private void touchMemory(Touch now) {
     checkDefined();
     boolean copy = role.kind() == Role.Kind.COPY;
     for (int left = now.mask; left != 0; left &= left - 1) {
@@ -416,6 +423,31 @@ final class Sanitizer implements Observer {
         }
       }
     }
+  }
+
+  /** What lies in the heap belongs to a block that was not freed; answers which lanes' does not. */
+  private int checkHeap() {
+    var heap = launch.heap;
+    int astray = 0;
+    if (heap == null) {
+      return astray;
+    }
+    for (int left = touch.mask; left != 0; left &= left - 1) {
+      int lane = Integer.numberOfTrailingZeros(left);
+      long offset = touch.offsets[lane];
+      int bytes = touch.bytes(lane);
+      if (touch.memories[lane] == heap.buffer() && heap.find(offset, bytes) == null) {
+        astray |= 1 << lane;
+        var freed = heap.freed(offset);
+        if (freed != null) {
+          report(lane, Kind.USE_AFTER_FREE, () -> sentences.freed(freed, offset));
+        } else {
+          var before = heap.before(offset);
+          report(lane, Kind.OUT_OF_BOUNDS, () -> sentences.beyond(before, offset, bytes));
+        }
+      }
+    }
+    return astray;
   }
 
   /** The offset in the lane's own memory. */

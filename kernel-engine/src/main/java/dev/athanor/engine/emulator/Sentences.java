@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /** What reports say. */
 record Sentences(Places places, KernelVariables variables, List<Role> roles) {
@@ -44,6 +45,32 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
                 offset - extent.start() + bytes - 1,
                 extent.end() - extent.start()),
         "keep the index within " + extent.name());
+  }
+
+  /** A block of the heap that was freed. */
+  Text freed(DeviceHeap.Freed freed, long offset) {
+    return new Text(
+        ", byte %d of a block of %d bytes that %s has freed"
+            .formatted(offset - freed.chunk().offset(), freed.chunk().bytes(), freed.freed()),
+        "free it after its last use");
+  }
+
+  /**
+   * Bytes of the heap that belong to no block.
+   *
+   * @param before the block that begins nearest before them; null = none
+   */
+  Text beyond(DeviceHeap.@Nullable Chunk before, long offset, int bytes) {
+    return new Text(
+        before == null
+            ? ", which malloc has not returned"
+            : ", bytes %d..%d of a block of %d bytes that %s has allocated"
+                .formatted(
+                    offset - before.offset(),
+                    offset - before.offset() + bytes - 1,
+                    before.bytes(),
+                    before.allocated()),
+        "keep the index within the block");
   }
 
   /**

@@ -80,42 +80,58 @@ final class BitFunctions {
     return -1;
   }
 
+  // Of the 32-bit forms the low 8 bits of position and length count. The 64-bit forms take all 32
+  // bits, as ptxas makes them of shifts that clamp, though the manual masks those too.
+
   static int extract(int a, int position, int length) {
-    return (int) extract((long) a, position & 0xFF, length, 31);
+    return (int) field(a, position & 0xFF, length & 0xFF, 31);
   }
 
   static long extract(long a, int position, int length) {
-    return extract(a, position & 0xFF, length, 63);
+    return field(a, clamped(position), clamped(length), 63);
   }
 
   /** What lies beyond the top bit is the sign, which is the top bit of the field otherwise. */
-  private static long extract(long a, int position, int length, int top) {
-    int count = length & 0xFF;
-    if (count == 0) {
+  private static long field(long a, int position, int length, int top) {
+    if (length == 0) {
       return 0;
     }
-    int sign = Math.min(position + count - 1, top);
+    int sign = Math.min(position + length - 1, top);
     long shifted = a << (63 - sign);
     return position > sign ? shifted >> 63 : shifted >> (63 - sign + position);
   }
 
   static int extractUnsigned(int a, int position, int length) {
-    return (int) extractUnsigned(a & 0xFFFF_FFFFL, position, length);
+    return (int) fieldUnsigned(a & 0xFFFF_FFFFL, position & 0xFF, length & 0xFF);
   }
 
   static long extractUnsigned(long a, int position, int length) {
-    int from = position & 0xFF;
-    return from > 63 ? 0 : (a >>> from) & lowBits(length & 0xFF);
+    return fieldUnsigned(a, clamped(position), clamped(length));
+  }
+
+  private static long fieldUnsigned(long a, int position, int length) {
+    return position > 63 ? 0 : (a >>> position) & lowBits(length);
   }
 
   static int insert(int a, int b, int position, int length) {
-    return (int) insert((long) a, (long) b, position, length);
+    return (int) withField(a, b, position & 0xFF, length & 0xFF);
   }
 
   static long insert(long a, long b, int position, int length) {
-    int from = position & 0xFF;
-    long field = from > 63 ? 0 : lowBits(length & 0xFF) << from;
-    return (b & ~field) | (from > 63 ? 0 : (a << from) & field);
+    return withField(a, b, clamped(position), clamped(length));
+  }
+
+  private static long withField(long a, long b, int position, int length) {
+    if (position > 63) {
+      return b;
+    }
+    long field = lowBits(length) << position;
+    return (b & ~field) | ((a << position) & field);
+  }
+
+  /** An unsigned count, of which all beyond a word are alike. */
+  private static int clamped(int count) {
+    return Integer.compareUnsigned(count, 64) > 0 ? 64 : count;
   }
 
   private static long lowBits(int count) {

@@ -299,6 +299,12 @@ final class Expansion {
 
   private void clone(
       Instruction call, String name, List<Operand> results, List<Operand> arguments) {
+    var runtime =
+        inliner.function(name).filter(f -> !f.isDefined()).flatMap(_ -> RuntimeFunction.of(name));
+    if (runtime.isPresent()) {
+      runtimeCall(call, runtime.get(), results, arguments);
+      return;
+    }
     var function =
         inliner
             .function(name)
@@ -306,8 +312,8 @@ final class Expansion {
             .orElseThrow(() ->
                 refused(
                     call,
-                    "calls %s, which has no body in the module; only its own functions can be called"
-                        .formatted(name)));
+                    "calls %s, which has no body in the module; besides the module's own functions there are %s"
+                        .formatted(name, RuntimeFunction.symbols())));
     if (callers.contains(name)) {
       var cycle =
           new ArrayList<>(
@@ -316,18 +322,7 @@ final class Expansion {
       throw refused(call, "recurs, which is not supported: " + String.join(" calls ", cycle));
     }
     var code = function.code();
-    if (arguments.size() != code.parameters().size()
-        || results.size() != function.results().size()) {
-      throw refused(
-          call,
-          "hands over %d arguments and takes %d results, but %s has %d parameters and %d results"
-              .formatted(
-                  arguments.size(),
-                  results.size(),
-                  name,
-                  code.parameters().size(),
-                  function.results().size()));
-    }
+    checkCounts(call, function, results, arguments);
     var source = call.source();
     callers.push(name);
     var frame = new Frame(code, "$" + ++clones, unique(name + "$end"));
@@ -359,6 +354,67 @@ final class Expansion {
       }
     }
     callers.pop();
+  }
+
+  private static void checkCounts(
+      Instruction call, Function function, List<Operand> results, List<Operand> arguments) {
+    var parameters = function.code().parameters();
+    if (arguments.size() != parameters.size() || results.size() != function.results().size()) {
+      throw refused(
+          call,
+          "hands over %d arguments and takes %d results, but %s has %d parameters and %d results"
+              .formatted(
+                  arguments.size(),
+                  results.size(),
+                  function.name(),
+                  parameters.size(),
+                  function.results().size()));
+    }
+  }
+
+  /** Calls a function of the device runtime, with arguments and results in local variables. */
+  private void runtimeCall(
+      Instruction call, RuntimeFunction callee, List<Operand> results, List<Operand> arguments) {
+    var declared = inliner.function(callee.symbol()).orElseThrow();
+    if (!callee.fits(declared)) {
+      throw refused(call, "declares it wrongly: " + callee.signature());
+    }
+    checkCounts(call, declared, results, arguments);
+    var source = call.source();
+    var frame = new Frame(declared.code(), "$" + ++clones, unique(callee.symbol() + "$end"));
+    var taken = new ArrayList<Operand>();
+    for (int i = 0; i < arguments.size(); i++) {
+      var formal = declared.code().parameters().get(i);
+      taken.add(variable(frame, formal, arguments.get(i)));
+      if (!isVariable(arguments.get(i))) {
+        move(taken.getLast(), arguments.get(i), formal.type(), source);
+      }
+    }
+    var returned = new ArrayList<Operand>();
+    for (int i = 0; i < results.size(); i++) {
+      returned.add(variable(frame, declared.results().get(i), results.get(i)));
+    }
+    add(callee.call(call, returned, taken));
+    for (int i = 0; i < results.size(); i++) {
+      if (!isVariable(results.get(i)) && !(results.get(i) instanceof Operand.Sink)) {
+        move(results.get(i), returned.get(i), declared.results().get(i).type(), source);
+      }
+    }
+  }
+
+  /** Whether an operand is a variable of the caller in what is now local memory. */
+  private boolean isVariable(Operand operand) {
+    return operand instanceof Symbol s && !parameters.contains(s.name());
+  }
+
+  /** The caller's variable, or a new one for what is not in memory yet. */
+  private Operand variable(Frame frame, Parameter formal, Operand actual) {
+    if (isVariable(actual)) {
+      return actual;
+    }
+    var name = frame.rename(formal.name());
+    locals.add(local(name, formal.alignment(), formal.type(), formal.count()));
+    return new Symbol(name);
   }
 
   /** The names of the shared arrays of a function, of which all its clones use the same. */

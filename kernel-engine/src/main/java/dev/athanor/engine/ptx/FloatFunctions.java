@@ -376,12 +376,14 @@ final class FloatFunctions {
     return isNaN(a);
   }
 
+  // Zeros are normal numbers, as the manual says.
+
   static boolean isNormal(float a) {
-    return Float.isFinite(a) && Math.abs(a) >= Float.MIN_NORMAL;
+    return Float.isFinite(a) && !isSubnormal(a);
   }
 
   static boolean isNormal(double a) {
-    return Double.isFinite(a) && Math.abs(a) >= Double.MIN_NORMAL;
+    return Double.isFinite(a) && !isSubnormal(a);
   }
 
   static boolean isSubnormal(float a) {

@@ -213,6 +213,12 @@ public sealed interface Semantics {
    */
   record Call() implements Semantics {}
 
+  /**
+   * Executes a function of the device runtime. The operands are addresses of local variables: that
+   * of its result, where it has one, and those of its arguments.
+   */
+  record RuntimeCall(RuntimeFunction function) implements Semantics {}
+
   /** Ends the thread. */
   record Exit() implements Semantics {}
 }

@@ -22,7 +22,14 @@ import org.junit.jupiter.params.provider.MethodSource;
 /**
  * What ptxas makes of instructions whose operands are constants is what the table's meanings
  * answer, bit by bit. Each row of the file has a name, the bits of {@code %r1} at the end, and
- * statements.
+ * statements. The rows from number 641 on come from ptxas 13.0 for sm_90a: corner cases of bit
+ * fields, classes of numbers and NaNs, and a sweep with seeds over all that ptxas folds, at edges
+ * and random values.
+ *
+ * <p>Three kinds of answers are left out. The sums and products of f32 that are NaN, which only a
+ * whole kernel makes canonical. {@code neg} and {@code abs} of a signaling NaN of f32, which ptxas
+ * makes quiet and the emulator keeps; the manual leaves its payload open. {@code slct} by {@code
+ * 0x80000000} as s32, which ptxas takes for a number that is not negative, against the manual.
  */
 class FoldOracleTest {
 
@@ -48,7 +55,7 @@ class FoldOracleTest {
 
   @Test
   void allRowsAreThere() {
-    assertThat(rows()).hasSize(640);
+    assertThat(rows()).hasSize(3157);
   }
 
   @ParameterizedTest

@@ -94,7 +94,8 @@ public final class EmulateCommand implements Callable<Integer> {
       paramLabel = "ARGUMENT",
       description = {
         "a parameter's value, in their order: TYPE:VALUE, in:FILE.npy, out:FILE.npy:DTYPE:SHAPE,",
-        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value), or a tensor map of",
+        "inout:FILE.npy, zeros:BYTES (a buffer), bytes:FILE (an array by value), or a tensor map"
+            + " of",
         "tiles, tensormap:BOX:swizzle=128:in:FILE.npy (or out:, inout:)"
       })
   private List<String> arguments = new ArrayList<>();
@@ -123,7 +124,8 @@ public final class EmulateCommand implements Callable<Integer> {
   @Option(
       names = "--sanitize",
       description = {
-        "looks for what a GPU hides: races, bytes that nobody has written, copies that nobody waits",
+        "looks for what a GPU hides: races, bytes that nobody has written, copies that nobody"
+            + " waits",
         "for, misused barriers; what is found is a failure"
       })
   private boolean sanitize;
@@ -148,7 +150,25 @@ public final class EmulateCommand implements Callable<Integer> {
       List<Output> outputs,
       List<String> faults,
       List<Report> findings,
-      ProfileReport.@Nullable Launch profile) {}
+      String printed,
+      ProfileReport.@Nullable Launch profile) {
+
+    /** The same, with what the kernel printed. */
+    Result withPrinted(String text) {
+      return new Result(
+          kernel,
+          grid,
+          block,
+          cluster,
+          target,
+          milliseconds,
+          outputs,
+          faults,
+          findings,
+          text,
+          profile);
+    }
+  }
 
   private record Output(String file, String type) {}
 
@@ -160,6 +180,7 @@ public final class EmulateCommand implements Callable<Integer> {
     var runsOn = target == null ? module.target() : target();
     var profiledFor = gpu.gpu();
     var profiler = new Profiler();
+    var printed = new StringBuilder();
     var options =
         EmulatorOptions.DEFAULT
             .withTarget(runsOn)
@@ -167,7 +188,9 @@ public final class EmulateCommand implements Callable<Integer> {
             .withAsyncTiming(choice("--timing", timing, AsyncTiming.values()))
             .withSeed(seed)
             .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF)
+            .withOutput(printed::append)
             .withObservers(profile ? List.of(profiler) : List.of());
+    Result result;
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream()) {
       var buffers = new ArrayList<Buffer>();
@@ -191,7 +214,7 @@ public final class EmulateCommand implements Callable<Integer> {
         faults.addAll(fault.reports());
         findings.addAll(fault.findings());
       }
-      var result =
+      result =
           new Result(
               code.name(),
               launch.grid().toString(),
@@ -202,17 +225,19 @@ public final class EmulateCommand implements Callable<Integer> {
               outputs,
               faults,
               findings,
+              "",
               profile && faults.isEmpty()
                   ? ProfileReport.Launch.of(
                       profiler.profiles().getFirst(),
                       profiledFor,
                       KernelRegisters.of(module, code, profiledFor))
                   : null);
-      print(result, profiledFor);
-      return faults.isEmpty() ? 0 : 1;
     } catch (DeviceException.LoadFailed | IllegalArgumentException e) {
       throw refused(String.valueOf(e.getMessage()), e);
     }
+    // a device that closes notes what its kernels have not freed
+    print(result.withPrinted(printed.toString()), profiledFor);
+    return result.faults().isEmpty() ? 0 : 1;
   }
 
   private void print(Result result, Gpu profiledFor) {
@@ -220,6 +245,7 @@ public final class EmulateCommand implements Callable<Integer> {
       spec.commandLine().getOut().println(ResultFile.json(result));
       return;
     }
+    spec.commandLine().getOut().print(result.printed());
     result.faults().forEach(spec.commandLine().getErr()::println);
     if (result.faults().isEmpty()) {
       spec.commandLine()

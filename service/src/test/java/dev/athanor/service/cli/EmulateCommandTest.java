@@ -293,4 +293,37 @@ class EmulateCommandTest {
     assertThat(run.status()).isEqualTo(2);
     assertThat(run.err()).contains("bad.ptx:15:").contains("fma");
   }
+
+  private static final String PRINTING =
+      """
+      .version 7.8
+      .target sm_80
+      .address_size 64
+      .extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);
+      .extern .func (.param .b64 r) malloc(.param .b64 n);
+      .global .align 1 .b8 line[10] = {98, 108, 111, 99, 107, 32, 37, 100, 10, 0};
+      .visible .entry hello()
+      {
+        .local .align 8 .b8 values[8];
+        .reg .b32 %r<4>; .reg .b64 %rd<4>;
+        mov.u32 %r0, %ctaid.x;
+        mov.u64 %rd0, values; st.local.u32 [%rd0], %r0; cvta.local.u64 %rd0, %rd0;
+        mov.u64 %rd1, line;
+        call (%r1), vprintf, (%rd1, %rd0);
+        call (%rd2), malloc, (24);
+        ret;
+      }
+      """;
+
+  @Test
+  void showsWhatTheKernelPrints() throws IOException {
+    Files.writeString(folder.resolve("hello.ptx"), PRINTING);
+    var run = emulate("hello.ptx --grid 3 --block 1");
+    assertThat(run.status()).isZero();
+    assertThat(run.out()).startsWith("block 0\nblock 1\nblock 2\nhello ran as 3x1x1 blocks");
+    var leaky = emulate("hello.ptx --grid 2 --block 1 --sanitize --json");
+    assertThat(leaky.status()).isZero();
+    assertThat(JsonMapper.shared().readTree(leaky.out()).get("printed").asString())
+        .startsWith("block 0\nblock 1\ndevice heap: 2 blocks of 48 bytes in all were never freed;");
+  }
 }
