@@ -79,6 +79,8 @@ public record Report(
     MBARRIER_COUNT,
     /** Bytes that an mbarrier was told of and that have not come, or the other way round. */
     MBARRIER_BYTES,
+    /** A parity to wait for that is neither 0 nor 1. */
+    MBARRIER_PARITY,
     /** Something is stored where an mbarrier is. */
     MBARRIER_OVERWRITTEN,
     /** An mbarrier that its user need not see yet. */

@@ -56,7 +56,7 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
-            new SanitizedLaunch(plain.observed(), cluster, options.sanitize()));
+            new SanitizedLaunch(plain.observed(), cluster, options));
   }
 
   private Observer.Observed observed() {

@@ -194,9 +194,13 @@ final class MbarrierSteps {
       long phase = asked.bits(32 * warp + lane);
       if (parity) {
         if (phase > 1) {
-          finder.complain(Kind.RULE, lane, "a parity is 0 or 1, not " + phase);
+          finder.report(
+              Kind.MBARRIER_PARITY,
+              lane,
+              "a parity is 0 or 1, not %d; its lowest bit counts".formatted((int) phase),
+              "keep the lowest bit: and.b32 with 1");
         }
-        return (barrier.phase() & 1) != phase;
+        return ((barrier.phase() ^ phase) & 1) != 0;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
       if (since > 1) {

@@ -7,9 +7,8 @@ import dev.athanor.engine.emulator.Observer.Observed;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 
 /** What the sanitizers of a launch share: what is known of its kernel, and what they find. */
@@ -20,12 +19,18 @@ final class SanitizedLaunch {
   /** How many agents beside the threads there are. */
   final AtomicLong agents = new AtomicLong();
 
-  /** How often tensor maps were changed, and which of those changes was the last of each. */
-  final AtomicLong mapChanges = new AtomicLong();
-
-  final Map<Long, Long> changedMaps = new ConcurrentHashMap<>();
   final boolean races;
-  final Reports reports = new Reports();
+
+  /** Whether races are looked for and anything in the kernel releases what a thread knows. */
+  final boolean releases;
+
+  /**
+   * Held during a strong access, so that what it reads or writes and what is acquired or released
+   * there belong together.
+   */
+  final ReentrantLock strong = new ReentrantLock();
+
+  final Reports reports;
   final List<Role> roles;
   final Sentences sentences;
   final ProductRegisters.Uses productRegisters;
@@ -33,9 +38,10 @@ final class SanitizedLaunch {
   final GlobalShadow shadow = new GlobalShadow();
   final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
 
-  SanitizedLaunch(Observed observed, Dim3 cluster, Sanitize level) {
+  SanitizedLaunch(Observed observed, Dim3 cluster, EmulatorOptions options) {
     this.observed = observed;
-    this.races = level == Sanitize.FULL;
+    this.races = options.sanitize() == Sanitize.FULL;
+    this.reports = new Reports(options.ignored());
     this.places = new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);
     var instructions = observed.instructions();
     var variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
@@ -43,6 +49,12 @@ final class SanitizedLaunch {
         IntStream.range(0, instructions.size())
             .mapToObj(i -> Role.of(i, instructions.get(i), variables))
             .toList();
+    this.releases =
+        races
+            && roles.stream()
+                .anyMatch(role ->
+                    role.releases()
+                        && (role.kind() == Role.Kind.ACCESS || role.kind() == Role.Kind.FENCE));
     this.sentences = new Sentences(places, variables, roles);
     this.productRegisters = ProductRegisters.Uses.of(instructions);
     for (int i = 0; i < instructions.size(); i++) {
