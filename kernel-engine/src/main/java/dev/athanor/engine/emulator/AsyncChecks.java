@@ -83,12 +83,50 @@ final class AsyncChecks {
               : "fence.mbarrier_init.release.cluster, and then barrier.cluster, between the two would"
                   + " order them");
     }
+    known.use(inCluster(thread), now(thread));
     return known;
   }
 
   /** A thread announces bytes, or says that they have come. */
   void counts(Mbarrier barrier, int thread) {
     seen(barrier, thread);
+  }
+
+  /** A thread gives up an mbarrier. */
+  void invalidates(Mbarrier barrier, int thread) {
+    var known = seen(barrier, thread);
+    if (!of.launch.races) {
+      return;
+    }
+    int warp = of.firstWarp + thread / 32;
+    int[] uses = known.uses();
+    for (int other = 0; other < uses.length; other++) {
+      if (uses[other] != 0 && !knows(warp, thread % 32, other, uses[other])) {
+        int user = other % (32 * of.launch.places.warps());
+        complain(
+            Kind.MBARRIER_IN_USE,
+            thread,
+            "gives up %s, which lane %d of warp %d%s has used, and nothing orders the two"
+                .formatted(
+                    barrier,
+                    user % 32,
+                    user / 32,
+                    watch.rankOf(other / 32) == of.rank
+                        ? ""
+                        : " of block %d of the cluster".formatted(watch.rankOf(other / 32))),
+            "a barrier after the last use of the mbarrier would order them");
+        return;
+      }
+    }
+    var last = known.last;
+    if (last != null && !last.isOver(watch.clocks, warp, thread % 32, true)) {
+      complain(
+          Kind.MBARRIER_IN_USE,
+          thread,
+          "gives up %s, which a copy is to signal, and does not know that it has"
+              .formatted(barrier),
+          "wait for the phase of the copy before");
+    }
   }
 
   /** A thread is about to arrive. */

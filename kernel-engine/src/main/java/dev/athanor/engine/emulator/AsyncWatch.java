@@ -65,7 +65,9 @@ final class AsyncWatch {
 
   /** A thread makes an mbarrier. */
   BarrierWatch make(int thread, int instruction) {
-    var made = new BarrierWatch(newAgent(), thread, watch.clocks.now(thread / 32), instruction);
+    var made =
+        new BarrierWatch(
+            newAgent(), thread, watch.clocks.now(thread / 32), instruction, joined.length);
     barriers.add(made);
     return made;
   }

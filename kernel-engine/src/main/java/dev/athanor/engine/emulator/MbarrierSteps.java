@@ -70,6 +70,7 @@ final class MbarrierSteps {
       if (checks != null) {
         switch (kind) {
           case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
+          case INVAL -> checks.invalidates(barrier, 32 * warp + lane);
           default -> checks.counts(barrier, 32 * warp + lane);
         }
       }
