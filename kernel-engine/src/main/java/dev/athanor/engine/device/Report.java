@@ -83,6 +83,10 @@ public record Report(
     MBARRIER_COUNT,
     /** Bytes that an mbarrier was told of and that have not come, or the other way round. */
     MBARRIER_BYTES,
+    /** An mbarrier that is given up while other threads or copies may use it. */
+    MBARRIER_IN_USE,
+    /** A parity to wait for that is neither 0 nor 1. */
+    MBARRIER_PARITY,
     /** Something is stored where an mbarrier is. */
     MBARRIER_OVERWRITTEN,
     /** An mbarrier that its user need not see yet. */

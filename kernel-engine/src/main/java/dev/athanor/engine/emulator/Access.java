@@ -116,11 +116,17 @@ final class Access implements Step {
     }
     addresses.resolved(warp, bytes, touch);
     block.observe(touch);
-    boolean moved = move(pattern, 32 * warp, 32 * warp + 32);
+    try {
+      return move(pattern, 32 * warp, 32 * warp + 32);
+    } finally {
+      observed();
+    }
+  }
+
+  private void observed() {
     if (strong) {
       block.observed(touch);
     }
-    return moved;
   }
 
   private boolean all(int lo, int hi) {
@@ -174,6 +180,14 @@ final class Access implements Step {
     }
     addresses.resolve(warp, mask, size * elements.length, touch);
     block.observe(touch);
+    try {
+      someObserved(warp, mask);
+    } finally {
+      observed();
+    }
+  }
+
+  private void someObserved(int warp, int mask) {
     for (int left = mask; left != 0; left &= left - 1) {
       int in = Integer.numberOfTrailingZeros(left);
       var segment = touch.memory(in).segment();
@@ -185,9 +199,6 @@ final class Access implements Step {
           elements[i].store(segment, offset, 32 * warp + in);
         }
       }
-    }
-    if (strong) {
-      block.observed(touch);
     }
   }
 }

@@ -146,6 +146,10 @@ final class AsyncBinder {
         bytes);
   }
 
+  Step fenceMap() {
+    return new BulkSteps.FenceMap(block, addresses("a"));
+  }
+
   Step copyMap() {
     return new BulkSteps.CopyMap(block, addresses("d"), addresses("a"));
   }

@@ -31,9 +31,6 @@ final class AsyncChecks {
 
   private final ProductRegisters registers;
 
-  /** Up to which change of a tensor map each warp has executed a fence. */
-  private final long[] mapFences;
-
   AsyncChecks(Sanitizer of) {
     this.of = of;
     this.watch = of.watch;
@@ -42,14 +39,12 @@ final class AsyncChecks {
     this.lastGroups = new int[32 * warps];
     this.lastInstructions = new int[32 * warps];
     this.read = new int[32 * warps];
-    this.mapFences = new long[warps];
     this.registers = new ProductRegisters(of, warps);
   }
 
   void begin() {
     Arrays.fill(lastGroups, NONE);
     Arrays.fill(read, 0);
-    Arrays.fill(mapFences, 0);
     registers.begin();
   }
 
@@ -88,12 +83,50 @@ final class AsyncChecks {
               : "fence.mbarrier_init.release.cluster, and then barrier.cluster, between the two would"
                   + " order them");
     }
+    known.use(inCluster(thread), now(thread));
     return known;
   }
 
   /** A thread announces bytes, or says that they have come. */
   void counts(Mbarrier barrier, int thread) {
     seen(barrier, thread);
+  }
+
+  /** A thread gives up an mbarrier. */
+  void invalidates(Mbarrier barrier, int thread) {
+    var known = seen(barrier, thread);
+    if (!of.launch.races) {
+      return;
+    }
+    int warp = of.firstWarp + thread / 32;
+    int[] uses = known.uses();
+    for (int other = 0; other < uses.length; other++) {
+      if (uses[other] != 0 && !knows(warp, thread % 32, other, uses[other])) {
+        int user = other % (32 * of.launch.places.warps());
+        complain(
+            Kind.MBARRIER_IN_USE,
+            thread,
+            "gives up %s, which lane %d of warp %d%s has used, and nothing orders the two"
+                .formatted(
+                    barrier,
+                    user % 32,
+                    user / 32,
+                    watch.rankOf(other / 32) == of.rank
+                        ? ""
+                        : " of block %d of the cluster".formatted(watch.rankOf(other / 32))),
+            "a barrier after the last use of the mbarrier would order them");
+        return;
+      }
+    }
+    var last = known.last;
+    if (last != null && !last.isOver(watch.clocks, warp, thread % 32, true)) {
+      complain(
+          Kind.MBARRIER_IN_USE,
+          thread,
+          "gives up %s, which a copy is to signal, and does not know that it has"
+              .formatted(barrier),
+          "wait for the phase of the copy before");
+    }
   }
 
   /** A thread is about to arrive. */
@@ -109,7 +142,7 @@ final class AsyncChecks {
     }
     if (!of.role().instruction().modifiers().has("relaxed")) {
       int warp = of.firstWarp + thread / 32;
-      watch.clocks.publish(warp, thread % 32, watch.clocks.now(warp), known.coming());
+      watch.clocks.publish(warp, thread % 32, known.coming());
       watch.clocks.tick(warp);
     }
   }
@@ -149,16 +182,8 @@ final class AsyncChecks {
 
   /** A thread issues a copy that an mbarrier will be told of. */
   Flight issue(int thread, Side source, Side target, int bytes, Mbarrier barrier) {
+    // a copy reaches its mbarrier through the generic proxy (PTX ISA 9.7.9.25.4.1)
     var known = seen(barrier, thread);
-    if (of.launch.races
-        && of.role().isInAsyncProxy()
-        && !async.isVisibleToProxy(known, inCluster(thread))) {
-      complain(
-          Kind.MBARRIER_NOT_VISIBLE,
-          thread,
-          "will tell %s, which was made without a fence for asynchronous copies".formatted(barrier),
-          "fence.mbarrier_init.release.cluster after mbarrier.init would make it visible to them");
-    }
     var flight = issue(thread, source, target, bytes);
     known.last = flight;
     return flight;
@@ -220,32 +245,73 @@ final class AsyncChecks {
     this.read[thread] = Math.max(this.read[thread], until);
   }
 
-  /** A tensor map has been changed. */
-  void changesMap(Memory memory, long offset) {
+  /**
+   * A thread has changed bytes of a tensor map.
+   *
+   * @param map where it begins
+   */
+  void changesMap(int thread, Memory memory, long map, long offset, int bytes) {
     var defined = of.defined(memory);
     if (defined != null) {
-      defined.setRange(offset, TensorMap.BYTES);
+      defined.setRange(map, TensorMap.BYTES);
     }
-    if (memory instanceof Allocation buffer) {
-      of.launch.changedMaps.put(buffer.address() + offset, of.launch.mapChanges.incrementAndGet());
+    if (of.launch.races && memory instanceof Allocation buffer) {
+      of.launch.shadow.change(
+          of.launch.shadow.of(buffer),
+          offset,
+          bytes,
+          Mark.at(of.role().mark(), inCluster(thread) / 32, thread % 32, now(thread)),
+          (int) watch.cluster());
     }
   }
 
-  /** {@code fence.proxy.tensormap}, of whatever map. */
-  void fencesMaps(int warp) {
-    mapFences[warp] = of.launch.mapChanges.get();
+  private int now(int thread) {
+    return watch.clocks.now(inCluster(thread) / 32);
+  }
+
+  /** {@code fence.proxy.tensormap::generic.acquire} of a map. */
+  void fencesMap(int thread, long address) {
+    int warp = inCluster(thread) / 32;
+    var known = new Knowledge();
+    watch.clocks.publish(warp, thread % 32, known);
+    async.fenceMap(address, inCluster(thread), new MapFence(watch.clocks.now(warp), known));
+    watch.clocks.tick(warp);
   }
 
   /** A thread copies a tile of a tensor map. */
-  void usesMap(int thread, long address) {
-    var change = of.launch.changedMaps.get(address);
-    if (change != null && change > mapFences[thread / 32]) {
-      complain(
-          Kind.TENSOR_MAP_FENCE,
-          thread,
-          "uses the tensor map at 0x%x, which this launch has changed".formatted(address),
-          "fence.proxy.tensormap::generic.acquire of it before would make the change visible");
+  void usesMap(int thread, Allocation buffer, long offset) {
+    if (!of.launch.races) {
+      return;
     }
+    int warp = inCluster(thread) / 32;
+    var fences = async.mapFences(buffer.address() + offset);
+    of.launch.shadow.writers(
+        of.launch.shadow.of(buffer),
+        offset,
+        TensorMap.BYTES,
+        (mark, cluster, _) -> {
+          boolean fenced =
+              Mark.has(mark, Mark.COPY) // nobody follows what copies change
+                  || fences.entrySet().stream()
+                      .anyMatch(fence ->
+                          knows(warp, thread % 32, fence.getKey(), fence.getValue().time())
+                              && fence.getValue().covers(mark, cluster));
+          if (!fenced) {
+            complain(
+                Kind.TENSOR_MAP_FENCE,
+                thread,
+                "uses the tensor map at 0x%x, which this launch has changed"
+                    .formatted(buffer.address() + offset),
+                "the PTX memory model requires fence.proxy.tensormap::generic.acquire of this map"
+                    + " after the change and before the use (PTX ISA 9.7.13.4)");
+          }
+        });
+  }
+
+  /** Whether a thread knows of another of its cluster, or is itself that one. */
+  private boolean knows(int warp, int lane, int other, int time) {
+    return other == 32 * warp + lane
+        || watch.clocks.knows(warp, lane, watch.cluster(), other / 32, other % 32, time);
   }
 
   /** A product of four warps begins, as far as one of them is concerned. */

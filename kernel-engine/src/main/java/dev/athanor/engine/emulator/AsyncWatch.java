@@ -21,6 +21,9 @@ final class AsyncWatch {
 
   private final Map<Integer, Long> agents = new HashMap<>();
 
+  /** By the address of a tensor map and thread, the thread's last fence for it. */
+  private final Map<Long, Map<Integer, MapFence>> mapFences = new HashMap<>();
+
   /** The number of the first flight. */
   private int base = 1;
 
@@ -34,6 +37,7 @@ final class AsyncWatch {
     flights.clear();
     barriers.clear();
     agents.clear();
+    mapFences.clear();
     Arrays.fill(joined, 0);
   }
 
@@ -61,7 +65,9 @@ final class AsyncWatch {
 
   /** A thread makes an mbarrier. */
   BarrierWatch make(int thread, int instruction) {
-    var made = new BarrierWatch(newAgent(), thread, watch.clocks.now(thread / 32), instruction);
+    var made =
+        new BarrierWatch(
+            newAgent(), thread, watch.clocks.now(thread / 32), instruction, joined.length);
     barriers.add(made);
     return made;
   }
@@ -89,24 +95,21 @@ final class AsyncWatch {
     joined[thread] = round;
   }
 
+  /** A thread executes a fence for a tensor map. */
+  void fenceMap(long address, int thread, MapFence fence) {
+    mapFences.computeIfAbsent(address, _ -> new HashMap<>()).put(thread, fence);
+  }
+
+  /** The last fences for a tensor map, by thread. */
+  Map<Integer, MapFence> mapFences(long address) {
+    return mapFences.getOrDefault(address, Map.of());
+  }
+
   /** Whether a thread sees that an mbarrier was made. */
   boolean isVisible(BarrierWatch barrier, int thread) {
     return barrier.maker == thread
         || joined[thread] >= barrier.round
         || watch.clocks.knows(
-            thread / 32,
-            thread % 32,
-            watch.cluster(),
-            barrier.maker / 32,
-            barrier.maker % 32,
-            barrier.made);
-  }
-
-  /** Whether what a thread issues sees that as well. */
-  boolean isVisibleToProxy(BarrierWatch barrier, int thread) {
-    return barrier.isFenced
-        || watch.clocks.knowsFenced(
-            Proxied.SHARED,
             thread / 32,
             thread % 32,
             watch.cluster(),

@@ -65,7 +65,16 @@ final class Atomic implements Step {
 
   private void execute(int warp, int mask) {
     addresses.resolve(warp, mask, size * operands.size(), touch);
+    touch.unwritten = 0;
     block.observe(touch);
+    try {
+      update(warp, mask);
+    } finally {
+      block.observed(touch);
+    }
+  }
+
+  private void update(int warp, int mask) {
     for (int left = mask; left != 0; left &= left - 1) {
       int in = Integer.numberOfTrailingZeros(left);
       int lane = 32 * warp + in;
@@ -77,12 +86,14 @@ final class Atomic implements Step {
         long b = bits(operands.get(i), lane);
         long old =
             update(block, memory.segment(), at, size, was -> function.apply(was, b, c, global));
+        if (other != null && old != b) {
+          touch.unwritten |= 1 << in;
+        }
         if (!results.isEmpty()) {
           results.get(i).set(lane, old);
         }
       }
     }
-    block.observed(touch);
   }
 
   private long bits(Lanes register, int lane) {

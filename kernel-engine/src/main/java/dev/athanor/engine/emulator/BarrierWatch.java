@@ -28,6 +28,9 @@ final class BarrierWatch {
   /** The last copy that it is told of. */
   @Nullable Flight last;
 
+  /** By thread of the cluster, when it last used the mbarrier; 0 = never. */
+  private final int[] uses;
+
   private final Knowledge coming = new Knowledge();
   private final Knowledge come = new Knowledge();
 
@@ -37,11 +40,25 @@ final class BarrierWatch {
   private long phase;
   private long observed;
 
-  BarrierWatch(long agent, int maker, int made, int instruction) {
+  /**
+   * @param threads of the cluster
+   */
+  BarrierWatch(long agent, int maker, int made, int instruction, int threads) {
+    this.uses = new int[threads];
     this.agent = agent;
     this.maker = maker;
     this.made = made;
     this.instruction = instruction;
+  }
+
+  /** A thread uses the mbarrier at a time of its warp. */
+  void use(int thread, int time) {
+    uses[thread] = time;
+  }
+
+  /** When each thread of the cluster last used the mbarrier; 0 = never. */
+  int[] uses() {
+    return uses;
   }
 
   /** What is brought to the phase that is not complete. */

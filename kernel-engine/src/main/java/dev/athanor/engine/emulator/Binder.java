@@ -88,7 +88,8 @@ final class Binder {
               block.copies
               .new Wait(i.operands().isEmpty() ? AsyncCopies.Wait.ALL : (int) literal(i, 0)));
       case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
-      case Semantics.Fence _ -> op(Kind.STRAIGHT, i, new Step.Fence());
+      case Semantics.Fence _ ->
+          op(Kind.STRAIGHT, i, i.operands().isEmpty() ? new Step.Fence() : async(i).fenceMap());
       case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new Step.NoEffect());
       case Semantics.ClusterRank _ ->
           op(

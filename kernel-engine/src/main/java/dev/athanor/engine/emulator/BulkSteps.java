@@ -6,6 +6,7 @@ import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.emulator.Side.Reduction;
 import dev.athanor.engine.emulator.Side.Row;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -241,7 +242,7 @@ final class BulkSteps {
       var map = encoded.map();
       var checks = block.checks();
       if (checks != null && maps.memory() instanceof Allocation buffer) {
-        checks.usesMap(lane, buffer.address() + at);
+        checks.usesMap(lane, buffer, at);
       }
       if (map.sizes().size() != coordinates.size()) {
         throw fault(
@@ -326,11 +327,37 @@ final class BulkSteps {
     }
   }
 
-  /** Lets who looks know that a tensor map was changed. */
-  private static void changed(Block block, Memory memory, long offset) {
+  /**
+   * Lets who looks know that bytes of a tensor map were changed.
+   *
+   * @param map where it begins
+   */
+  private static void changed(
+      Block block, int lane, Memory memory, long map, long offset, int bytes) {
     var checks = block.checks();
     if (checks != null) {
-      checks.changesMap(memory, offset);
+      checks.changesMap(lane, memory, map, offset, bytes);
+    }
+  }
+
+  /** {@code fence.proxy.tensormap::generic.acquire}. */
+  record FenceMap(Block block, Addresses maps) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      VarHandle.fullFence();
+      var checks = block.checks();
+      for (int lane = 32 * first; lane < 32 * end; lane++) {
+        if (!block.isActive(lane)) {
+          continue;
+        }
+        long at = maps.offset(lane, TensorMap.BYTES, MAP_ALIGNMENT);
+        if (at < 0) {
+          throw maps.fault(lane, TensorMap.BYTES, MAP_ALIGNMENT);
+        }
+        if (checks != null && maps.memory() instanceof Allocation buffer) {
+          checks.fencesMap(lane, buffer.address() + at);
+        }
+      }
     }
   }
 
@@ -351,7 +378,7 @@ final class BulkSteps {
         } else {
           maps.segment().set(Cells.INT, at + offset, (int) value.bits(lane));
         }
-        changed(block, maps.memory(), at);
+        changed(block, lane, maps.memory(), at, at + offset, bytes);
       }
       block.stored();
     }
@@ -377,7 +404,7 @@ final class BulkSteps {
         }
         new Row(targets.memory(), to, TensorMap.BYTES, Row.ALL)
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
-        changed(block, targets.memory(), to);
+        changed(block, lane, targets.memory(), to, to, TensorMap.BYTES);
       }
       block.stored();
     }

@@ -275,34 +275,77 @@ final class Clocks {
     barrierCommon[barrier] = null;
   }
 
+  /** What a thread knows at some time. */
+  static final class Moment {
+
+    /** What its warp knows of others, as {@link #seen}. */
+    private final int[] seen;
+
+    /** What its warp knows besides. */
+    private final Knowledge common;
+
+    /** What it knows alone; null = nothing. */
+    private final @Nullable Knowledge own;
+
+    /** By {@link Proxied}, the time of its last proxy fence. */
+    private final int[] fenced;
+
+    /** The time up to which its own doings are told. */
+    private final int upTo;
+
+    private Moment(int[] seen, Knowledge common, @Nullable Knowledge own, int[] fenced, int upTo) {
+      this.seen = seen;
+      this.common = common;
+      this.own = own;
+      this.fenced = fenced;
+      this.upTo = upTo;
+    }
+  }
+
   /**
-   * Hands on what a thread knows.
+   * What a thread knows now.
    *
-   * @param upTo the time up to which its own doings are told
+   * @param known a copy of what its warp has seen, which may be that of several threads
    */
-  void publish(int warp, int lane, int upTo, Knowledge to) {
+  Moment moment(int warp, int lane, int[] known) {
+    var alone = own[32 * warp + lane];
+    int[] fences = new int[PARTS];
+    for (int part = 0; part < PARTS; part++) {
+      fences[part] = fenced[part][32 * warp + lane];
+    }
+    return new Moment(known, common[warp], alone == null ? null : alone.copy(), fences, now[warp]);
+  }
+
+  /** Hands on what a thread knows now. */
+  void publish(int warp, int lane, Knowledge to) {
+    publish(warp, lane, moment(warp, lane, seen[warp]), to);
+  }
+
+  /** Hands on what a thread knew; answers to whom. */
+  Knowledge publish(int warp, int lane, Moment known, Knowledge to) {
     for (int other = 0; other < warps; other++) {
-      to.raise(Knowledge.key(cluster, other, Knowledge.ALL), seen[warp][other]);
+      to.raise(Knowledge.key(cluster, other, Knowledge.ALL), known.seen[other]);
       for (var memory : MEMORIES) {
         if (anyFence) {
           to.raise(
               Knowledge.fencedKey(memory, cluster, other, Knowledge.ALL),
-              seen[warp][place(memory, other)]);
+              known.seen[place(memory, other)]);
         }
       }
     }
-    to.join(common[warp]);
-    var alone = own[32 * warp + lane];
-    if (alone != null) {
-      to.join(alone);
+    to.join(known.common);
+    if (known.own != null) {
+      to.join(known.own);
     }
-    to.raise(Knowledge.key(cluster, warp, lane), upTo);
+    to.raise(Knowledge.key(cluster, warp, lane), known.upTo);
     for (var memory : MEMORIES) {
       if (anyFence) {
-        int time = fenced[memory.clock][32 * warp + lane];
-        to.raise(Knowledge.fencedKey(memory, cluster, warp, lane), Math.min(upTo, time));
+        to.raise(
+            Knowledge.fencedKey(memory, cluster, warp, lane),
+            Math.min(known.upTo, known.fenced[memory.clock]));
       }
     }
+    return to;
   }
 
   private static void learn(int[] known, int at, Knowledge news, long key) {

@@ -1,8 +1,10 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -21,6 +23,8 @@ import java.util.function.Consumer;
  *     clusters; where a grid has more, its results are not complete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
+ * @param ignored kinds of findings that the sanitizer does not report; a fault that stops a kernel
+ *     is reported all the same
  * @param execution how kernels are executed; results and faults are the same
  * @param heapBytes how much kernels may get from {@code malloc} together; taken from the memory of
  *     the device when the first kernel is loaded that calls it
@@ -39,6 +43,7 @@ public record EmulatorOptions(
     long blocks,
     Arithmetic arithmetic,
     Sanitize sanitize,
+    Set<Report.Kind> ignored,
     Execution execution,
     long heapBytes,
     Consumer<String> output) {
@@ -66,6 +71,7 @@ public record EmulatorOptions(
           Long.MAX_VALUE,
           Arithmetic.EXACT,
           Sanitize.of(System.getProperty("athanor.sanitize", "off")),
+          Set.of(),
           Execution.TIERED,
           HEAP_BYTES,
           EmulatorOptions::log);
@@ -128,6 +134,7 @@ public record EmulatorOptions(
 
   public EmulatorOptions {
     observers = List.copyOf(observers);
+    ignored = Set.copyOf(ignored);
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
     }
@@ -189,6 +196,10 @@ public record EmulatorOptions(
     return with(draft -> draft.sanitize = newSanitize);
   }
 
+  public EmulatorOptions withIgnored(Set<Report.Kind> newIgnored) {
+    return with(draft -> draft.ignored = newIgnored);
+  }
+
   public EmulatorOptions withExecution(Execution newExecution) {
     return with(draft -> draft.execution = newExecution);
   }
@@ -220,6 +231,7 @@ public record EmulatorOptions(
     private long blocks;
     private Arithmetic arithmetic;
     private Sanitize sanitize;
+    private Set<Report.Kind> ignored;
     private Execution execution;
     private long heapBytes;
     private Consumer<String> output;
@@ -236,6 +248,7 @@ public record EmulatorOptions(
       blocks = from.blocks;
       arithmetic = from.arithmetic;
       sanitize = from.sanitize;
+      ignored = from.ignored;
       execution = from.execution;
       heapBytes = from.heapBytes;
       output = from.output;
@@ -254,6 +267,7 @@ public record EmulatorOptions(
           blocks,
           arithmetic,
           sanitize,
+          ignored,
           execution,
           heapBytes,
           output);

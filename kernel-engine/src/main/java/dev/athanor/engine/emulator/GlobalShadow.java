@@ -1,6 +1,8 @@
 package dev.athanor.engine.emulator;
 
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -155,6 +157,48 @@ final class GlobalShadow {
         if (page.strong != null) {
           Arrays.fill(page.strong, first, last + 1, 0);
         }
+      }
+    }
+  }
+
+  /**
+   * Takes note of a write that nobody judges.
+   *
+   * @param mark complete
+   */
+  void change(Pages pages, long offset, int bytes, long mark, int cluster) {
+    for (long at = offset; at < offset + bytes; at += Integer.BYTES) {
+      var page = pages.page(at);
+      synchronized (page) {
+        int first = (int) (at & (PAGE - 1)) >> page.shift;
+        for (int cell = first; cell < first + (Integer.BYTES >> page.shift); cell++) {
+          page.marks[cell * SLOTS + WRITER] = mark;
+          page.clusters[cell * SLOTS + WRITER] = cluster;
+        }
+      }
+    }
+  }
+
+  /** Shows who last wrote bytes, each of them once. */
+  void writers(Pages pages, long offset, int bytes, Judge judge) {
+    var seen = new HashSet<List<Long>>();
+    for (long at = offset; at < offset + bytes; at += Integer.BYTES) {
+      var page = pages.page(at);
+      synchronized (page) {
+        int first = (int) (at & (PAGE - 1)) >> page.shift;
+        for (int cell = first; cell < first + (Integer.BYTES >> page.shift); cell++) {
+          seen.add(
+              List.of(
+                  page.marks[cell * SLOTS + WRITER], (long) page.clusters[cell * SLOTS + WRITER]));
+          if (page.strong != null && page.strongClusters != null) {
+            seen.add(List.of(page.strong[cell], (long) page.strongClusters[cell]));
+          }
+        }
+      }
+    }
+    for (var writer : seen) {
+      if (writer.get(0) != 0) {
+        judge.judge(writer.get(0), writer.get(1).intValue(), true);
       }
     }
   }

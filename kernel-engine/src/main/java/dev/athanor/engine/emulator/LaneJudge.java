@@ -104,7 +104,18 @@ final class LaneJudge implements Judge {
     if (Mark.has(before | role.mark(), Mark.ATOMIC)) {
       return Kind.ATOMIC_AND_PLAIN;
     }
-    return race(before, cluster);
+    return wrote && isSameStore(before, cluster) ? null : race(before, cluster);
+  }
+
+  /**
+   * Whether another thread of the block has stored the same with the same instruction: whoever was
+   * last, memory holds one value.
+   */
+  private boolean isSameStore(long before, int cluster) {
+    return isNear(cluster)
+        && watch.rankOf(Mark.warp(before)) == of.rank
+        && Mark.instruction(before) == Mark.instruction(role().mark())
+        && of.now().isThere(lane);
   }
 
   /** How far the scopes of accesses have to reach. */

@@ -70,7 +70,7 @@ record LaunchedKernel(
             memory,
             options,
             printed,
-            new SanitizedLaunch(plain.observed(), cluster, options.sanitize(), memory.heap()));
+            new SanitizedLaunch(plain.observed(), cluster, options, memory.heap()));
   }
 
   private Observer.Observed observed() {

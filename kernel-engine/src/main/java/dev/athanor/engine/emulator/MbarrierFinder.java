@@ -70,6 +70,11 @@ final class MbarrierFinder {
     }
   }
 
+  /** Reports what breaks a rule but does not stop the block. */
+  void report(Kind kind, int lane, String what, String remedy) {
+    block.complain(kind, 32 * touch.warp() + lane, instruction, what, remedy);
+  }
+
   private Fault fault(Kind kind, int lane, String what) {
     return block.fault(kind, 32 * touch.warp() + lane, instruction, what);
   }

@@ -70,6 +70,7 @@ final class MbarrierSteps {
       if (checks != null) {
         switch (kind) {
           case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
+          case INVAL -> checks.invalidates(barrier, 32 * warp + lane);
           default -> checks.counts(barrier, 32 * warp + lane);
         }
       }
@@ -193,6 +194,14 @@ final class MbarrierSteps {
       var barrier = finder.find(lane);
       long phase = asked(warp, lane);
       if (parity) {
+        long given = asked.bits(32 * warp + lane);
+        if (given > 1) {
+          finder.report(
+              Kind.MBARRIER_PARITY,
+              lane,
+              "a parity is 0 or 1, not %d; its lowest bit counts".formatted((int) given),
+              "keep the lowest bit: and.b32 with 1");
+        }
         return (barrier.phase() & 1) != phase;
       }
       long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;

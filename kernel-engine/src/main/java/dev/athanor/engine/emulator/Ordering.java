@@ -1,26 +1,39 @@
 package dev.athanor.engine.emulator;
 
+import dev.athanor.engine.emulator.Clocks.Moment;
+import dev.athanor.engine.emulator.SyncPlaces.Party;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Release and acquire by the threads of a cluster (PTX ISA 8.8): what fences cover, and what strong
- * accesses hand over and bring. Warps and threads are numbered through the blocks of the cluster.
+ * Release and acquire patterns of the threads of a cluster (PTX ISA 8.8): what fences cover, and
+ * what strong accesses hand over and bring. Warps and threads are numbered through the blocks of
+ * the cluster.
  */
 final class Ordering {
 
-  private static final int STRENGTHS = Mark.DEVICE + 1;
+  /** The groups of threads that scopes reach: the block, the cluster, all. */
+  private static final int GROUPS = Mark.DEVICE;
 
   private final Clocks clocks;
   private final SyncPlaces buffers;
   private final SyncPlaces shared = new SyncPlaces();
   private final int warpsOfBlock;
 
-  /** By strength and thread the time of the last fence that reaches as far; 0 = none. */
-  private final int[][] fenced;
+  /** By group and thread what the thread knew at its last releasing fence that reaches it. */
+  private final @Nullable Moment[][] fenced;
 
-  /** By strength and thread what a fence that reaches as far would acquire. */
+  /** By group and thread what an acquiring fence that reaches it would acquire. */
   private final @Nullable Knowledge[][] pending;
+
+  /**
+   * The place of each thread's last release operation, what it knew then, and how far that reaches:
+   * a later strong write of the thread to that place completes a release pattern too.
+   */
+  private final long[] releasedKeys;
+
+  private final @Nullable Moment[] released;
+  private final int[] releasedStrengths;
 
   /**
    * The place of each thread's last strong read, its instruction, and what the place's version was.
@@ -31,8 +44,8 @@ final class Ordering {
   private final int[] lastInstructions;
   private final long[] lastVersions;
 
-  /** The groups of threads that a strong access reaches: its block, its cluster, all. */
-  private final long[] groups = new long[STRENGTHS - 1];
+  /** What reads of that place brought: a later acquire operation there acquires it as well. */
+  private final Knowledge[][] lastNews;
 
   private long cluster;
 
@@ -43,41 +56,51 @@ final class Ordering {
     this.clocks = clocks;
     this.buffers = buffers;
     this.warpsOfBlock = warpsOfBlock;
-    this.fenced = new int[STRENGTHS][32 * warps];
-    this.pending = new @Nullable Knowledge[STRENGTHS][32 * warps];
-    this.lastKeys = new long[32 * warps];
-    this.lastInstructions = new int[32 * warps];
-    this.lastVersions = new long[32 * warps];
+    int threads = 32 * warps;
+    this.fenced = new @Nullable Moment[GROUPS][threads];
+    this.pending = new @Nullable Knowledge[GROUPS][threads];
+    this.releasedKeys = new long[threads];
+    this.released = new @Nullable Moment[threads];
+    this.releasedStrengths = new int[threads];
+    this.lastKeys = new long[threads];
+    this.lastInstructions = new int[threads];
+    this.lastVersions = new long[threads];
+    this.lastNews = new Knowledge[threads][];
+    Arrays.fill(lastNews, SyncPlaces.NOTHING);
   }
 
   void begin(long number) {
     cluster = number;
     shared.clear();
-    for (int strength = 0; strength < STRENGTHS; strength++) {
-      Arrays.fill(fenced[strength], 0);
-      Arrays.fill(pending[strength], null);
+    for (int group = 0; group < GROUPS; group++) {
+      Arrays.fill(fenced[group], null);
+      Arrays.fill(pending[group], null);
     }
+    Arrays.fill(released, null);
     Arrays.fill(lastVersions, 0);
+    Arrays.fill(lastNews, SyncPlaces.NOTHING);
   }
 
-  private void setGroups(int warp) {
-    groups[0] = cluster * 32 + warp / warpsOfBlock;
-    groups[1] = cluster * 32 + 31;
-    groups[2] = SyncPlaces.EVERYBODY;
-  }
-
-  /** A fence: what strong reads have seen is acquired, what is done can be released. */
-  void fence(int warp, int lanes, int strength) {
-    int now = clocks.now(warp);
+  /** A fence: what strong reads have brought is acquired, what is known can be released. */
+  void fence(int warp, int lanes, Role fence) {
+    if (lanes == 0) {
+      return;
+    }
+    int[] seen = clocks.seen(warp).clone();
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       int thread = 32 * warp + lane;
-      for (int reach = Mark.BLOCK; reach <= strength; reach++) {
-        fenced[reach][thread] = now;
-        var news = pending[reach][thread];
+      for (int group = 0; fence.acquires() && group < fence.strength(); group++) {
+        var news = pending[group][thread];
         if (news != null) {
           clocks.learn(warp, lane, news);
-          pending[reach][thread] = null;
+          pending[group][thread] = null;
+        }
+      }
+      if (fence.releases()) {
+        var moment = clocks.moment(warp, lane, seen);
+        for (int group = 0; group < fence.strength(); group++) {
+          fenced[group][thread] = moment;
         }
       }
     }
@@ -85,79 +108,101 @@ final class Ordering {
   }
 
   /**
-   * Lanes are about to write with strong accesses.
+   * Lanes have made strong accesses, one after the other.
    *
    * @param keys of their places
    */
-  void write(int warp, Touch touch, Role role, long[] keys) {
-    setGroups(warp);
-    boolean released = false;
+  void access(int warp, Touch touch, Role role, long[] keys) {
+    long[] groups = {cluster * 32 + warp / warpsOfBlock, cluster * 32 + 31, SyncPlaces.EVERYBODY};
+    var party = new Party(groups, role.strength());
+    boolean writes = touch.kind() != Touch.Kind.LOAD;
+    int[] seen = writes && role.releases() ? clocks.seen(warp).clone() : null;
     for (int left = touch.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      int thread = 32 * warp + lane;
-      int reach = role.strength();
-      int upTo = clocks.now(warp);
-      if (!role.releases()) {
-        while (reach > Mark.WEAK && fenced[reach][thread] == 0) {
-          reach--;
-        }
-        upTo = fenced[reach][thread];
+      var places = touch.memory(lane) instanceof Allocation ? buffers : shared;
+      if (role.observes()) {
+        read(places, keys[lane], party, role, warp, lane);
       }
-      if (reach > Mark.WEAK) {
-        places(touch, lane).release(keys[lane], groups, reach, clocks, warp, lane, upTo);
-        released = true;
+      if (writes && ((touch.unwritten >>> lane) & 1) == 0) {
+        boolean atomic = touch.kind() == Touch.Kind.ATOMIC;
+        write(places, keys[lane], party, atomic, seen, warp, lane);
       }
     }
-    if (released) {
+    if (seen != null) {
       clocks.tick(warp);
     }
   }
 
-  /** Lanes have read with strong accesses. */
-  void read(int warp, Touch touch, Role role, long[] keys) {
-    setGroups(warp);
-    for (int left = touch.mask; left != 0; left &= left - 1) {
-      int lane = Integer.numberOfTrailingZeros(left);
-      var places = places(touch, lane);
-      if (!isNew(32 * warp + lane, keys[lane], role.number(), places.version(keys[lane]))) {
-        continue;
-      }
-      if (role.acquires()) {
-        var news = places.acquire(keys[lane], groups, role.strength());
-        if (news != null) {
-          clocks.learn(warp, lane, news);
-        }
-        continue;
-      }
-      for (int reach = Mark.BLOCK; reach <= role.strength(); reach++) {
-        var news = places.acquire(keys[lane], groups, reach);
-        if (news != null) {
-          var known = pending[reach][32 * warp + lane];
-          if (known == null) {
-            pending[reach][32 * warp + lane] = news;
-          } else {
-            known.join(news);
-          }
-        }
-      }
+  /**
+   * A thread writes.
+   *
+   * @param seen what its warp knows, of a release operation; null = it is relaxed
+   */
+  private void write(
+      SyncPlaces places,
+      long key,
+      Party party,
+      boolean atomic,
+      int @Nullable [] seen,
+      int warp,
+      int lane) {
+    int thread = 32 * warp + lane;
+    if (seen != null) {
+      releasedKeys[thread] = key;
+      released[thread] = clocks.moment(warp, lane, seen);
+      releasedStrengths[thread] = party.strength();
     }
+    var here = releasedKeys[thread] == key ? released[thread] : null;
+    places.write(
+        key,
+        party,
+        atomic,
+        here != null || fenced[0][thread] != null,
+        group -> {
+          var known = fenced[group][thread];
+          var news = known == null ? null : clocks.publish(warp, lane, known, new Knowledge());
+          return here == null || group >= releasedStrengths[thread]
+              ? news
+              : clocks.publish(warp, lane, here, news == null ? new Knowledge() : news);
+        });
   }
 
-  /** Whether a strong read may bring what the thread's last one did not; it is taken note of. */
-  private boolean isNew(int thread, long key, int instruction, long version) {
+  private void read(SyncPlaces places, long key, Party party, Role role, int warp, int lane) {
+    int thread = 32 * warp + lane;
+    long version = places.version(key);
+    boolean again = lastVersions[thread] != 0 && lastKeys[thread] == key;
     if (version == 0
-        || (lastVersions[thread] == version
-            && lastKeys[thread] == key
-            && lastInstructions[thread] == instruction)) {
-      return false;
+        || (again
+            && lastVersions[thread] == version
+            && lastInstructions[thread] == role.number())) {
+      return;
     }
     lastVersions[thread] = version;
     lastKeys[thread] = key;
-    lastInstructions[thread] = instruction;
-    return true;
+    lastInstructions[thread] = role.number();
+    var before = again ? lastNews[thread] : SyncPlaces.NOTHING;
+    var news = places.read(key, party);
+    for (int group = 0; group < GROUPS; group++) {
+      news[group] = joined(before[group], news[group]);
+      if (role.acquires() && group < role.strength()) {
+        clocks.learn(warp, lane, news[group]);
+        continue;
+      }
+      var known = pending[group][thread];
+      pending[group][thread] = known == null ? news[group] : joined(known, news[group]);
+    }
+    lastNews[thread] = news;
   }
 
-  private SyncPlaces places(Touch touch, int lane) {
-    return touch.memory(lane) instanceof Allocation ? buffers : shared;
+  private static Knowledge joined(Knowledge one, Knowledge other) {
+    if (one == other || other.isEmpty()) {
+      return one;
+    }
+    if (one.isEmpty()) {
+      return other;
+    }
+    var all = one.copy();
+    all.join(other);
+    return all;
   }
 }

@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
@@ -28,6 +29,14 @@ final class Reports {
   }
 
   private final Map<Key, Entry> entries = new HashMap<>();
+  private final Set<Report.Kind> ignored;
+
+  /**
+   * @param ignored kinds that nobody wants to know of
+   */
+  Reports(Set<Report.Kind> ignored) {
+    this.ignored = ignored;
+  }
 
   /**
    * Takes note of something.
@@ -39,6 +48,9 @@ final class Reports {
    */
   synchronized void add(
       Report.Kind kind, int first, int second, long block, Supplier<Report> report) {
+    if (ignored.contains(kind)) {
+      return;
+    }
     var key = new Key(kind, Math.min(first, second), Math.max(first, second));
     var entry = entries.get(key);
     if (entry == null) {

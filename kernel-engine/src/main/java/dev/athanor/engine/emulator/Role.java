@@ -56,7 +56,6 @@ record Role(
 
   static Role of(int number, Instruction instruction, KernelVariables variables) {
     var modifiers = instruction.modifiers();
-    boolean result = !instruction.writes().isEmpty();
     return switch (instruction.form().semantics()) {
       case Semantics.Load _ ->
           access(
@@ -81,7 +80,7 @@ record Role(
               number,
               instruction,
               scope(modifiers),
-              result && (modifiers.has("acquire") || modifiers.has("acq_rel")),
+              modifiers.has("acquire") || modifiers.has("acq_rel"),
               modifiers.has("release") || modifiers.has("acq_rel"),
               Mark.ATOMIC,
               variables);
@@ -101,6 +100,17 @@ record Role(
               Mark.of(number, Mark.WEAK, Mark.COPY),
               0,
               variables.of(instruction.operands().getFirst()));
+      case Semantics.ReplaceInTensorMap _, Semantics.CopyTensorMap _ ->
+          new Role(
+              Kind.OTHER,
+              instruction,
+              number,
+              Mark.WEAK,
+              false,
+              false,
+              Mark.of(number, Mark.WEAK, 0),
+              0,
+              null);
       case Semantics.CommitGroup _ -> plain(Kind.COMMIT, number, instruction, 0, 0);
       case Semantics.WaitGroup _ ->
           plain(
@@ -155,9 +165,19 @@ record Role(
             : modifiers.has("async")
                 ? Kind.PROXY_FENCE
                 : modifiers.has("tensormap::generic")
-                    ? modifiers.has("acquire") ? Kind.MAP_FENCE : Kind.OTHER
-                    : Kind.FENCE;
-    return plain(kind, number, instruction, scope(modifiers), 0);
+                    ? modifiers.has("acquire") ? Kind.MAP_FENCE : Kind.FENCE
+                    : modifiers.has("alias") ? Kind.OTHER : Kind.FENCE;
+    boolean ofMemory = kind == Kind.FENCE || kind == Kind.MAP_FENCE;
+    return new Role(
+        kind,
+        instruction,
+        number,
+        scope(modifiers),
+        ofMemory && !modifiers.has("release"),
+        ofMemory && !modifiers.has("acquire"),
+        0,
+        0,
+        null);
   }
 
   private static Role flight(Kind kind, int number, Instruction instruction) {
@@ -232,7 +252,10 @@ record Role(
 
   /** Whether it may be the first half of an acquire pattern: a {@code red} never is. */
   boolean observes() {
-    return strength != Mark.WEAK && !instruction.writes().isEmpty();
+    return strength != Mark.WEAK
+        && kind == Kind.ACCESS
+        && !instruction.form().mnemonic().equals("red")
+        && !(instruction.form().semantics() instanceof Semantics.Store);
   }
 
   private static int strength(Modifiers modifiers) {

@@ -7,9 +7,8 @@ import dev.athanor.engine.emulator.Observer.Observed;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -21,12 +20,18 @@ final class SanitizedLaunch {
   /** How many agents beside the threads there are. */
   final AtomicLong agents = new AtomicLong();
 
-  /** How often tensor maps were changed, and which of those changes was the last of each. */
-  final AtomicLong mapChanges = new AtomicLong();
-
-  final Map<Long, Long> changedMaps = new ConcurrentHashMap<>();
   final boolean races;
-  final Reports reports = new Reports();
+
+  /** Whether races are looked for and anything in the kernel releases what a thread knows. */
+  final boolean releases;
+
+  /**
+   * Held during a strong access, so that what it reads or writes and what is acquired or released
+   * there belong together.
+   */
+  final ReentrantLock strong = new ReentrantLock();
+
+  final Reports reports;
   final List<Role> roles;
   final Sentences sentences;
   final ProductRegisters.Uses productRegisters;
@@ -37,10 +42,12 @@ final class SanitizedLaunch {
   /** The memory of kernels that allocate; null = there is none. */
   final @Nullable DeviceHeap heap;
 
-  SanitizedLaunch(Observed observed, Dim3 cluster, Sanitize level, @Nullable DeviceHeap heap) {
+  SanitizedLaunch(
+      Observed observed, Dim3 cluster, EmulatorOptions options, @Nullable DeviceHeap heap) {
     this.heap = heap;
     this.observed = observed;
-    this.races = level == Sanitize.FULL;
+    this.races = options.sanitize() == Sanitize.FULL;
+    this.reports = new Reports(options.ignored());
     this.places = new Places(observed.kernel().name(), observed.grid(), observed.block(), cluster);
     var instructions = observed.instructions();
     var variables = new KernelVariables(observed.kernel(), instructions, observed.sharedBytes());
@@ -48,6 +55,12 @@ final class SanitizedLaunch {
         IntStream.range(0, instructions.size())
             .mapToObj(i -> Role.of(i, instructions.get(i), variables))
             .toList();
+    this.releases =
+        races
+            && roles.stream()
+                .anyMatch(role ->
+                    role.releases()
+                        && (role.kind() == Role.Kind.ACCESS || role.kind() == Role.Kind.FENCE));
     this.sentences = new Sentences(places, variables, roles);
     this.productRegisters = ProductRegisters.Uses.of(instructions);
     for (int i = 0; i < instructions.size(); i++) {

@@ -128,16 +128,12 @@ final class Sanitizer implements Observer {
         }
         watch.copies.await(of, chosen, Math.max(0, role.but()), watch.clocks.now(of));
       }
-      case FENCE -> watch.ordering.fence(of, chosen, role.strength());
+      case FENCE -> watch.ordering.fence(of, chosen, role);
       case CLUSTER_ARRIVE -> watch.arrive(of, chosen, role.releases());
       case EXIT -> exit(of, chosen);
       case PROXY_FENCE -> watch.clocks.fenceProxies(of, chosen, role.fences());
       case INIT_FENCE -> watch.async.fenceMade(of, chosen);
-      case MAP_FENCE -> {
-        if (chosen != 0) {
-          checks.fencesMaps(ofBlock);
-        }
-      }
+      case MAP_FENCE -> watch.ordering.fence(of, chosen, role); // its step tells of which map
       case ACCESS, COPY, MBARRIER, FLIGHT, PRODUCT, PRODUCT_FENCE, OTHER -> {} // touch says what
     }
   }
@@ -255,10 +251,23 @@ final class Sanitizer implements Observer {
           copy ? watch.copies.issue(32 * warp + lane, role.number()) : watch.clocks.now(warp);
     }
     touchShadows(now);
-    if (launch.races && now.kind() != Touch.Kind.LOAD && role.strength() != Mark.WEAK) {
-      findKeys();
-      watch.ordering.write(warp, now, role, keys);
+    if (isOrdered() && touchesGlobal()) {
+      launch.strong.lock();
     }
+  }
+
+  private boolean touchesGlobal() {
+    for (int left = touch.mask; left != 0; left &= left - 1) {
+      if (touch.memories[Integer.numberOfTrailingZeros(left)] instanceof Allocation) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether the access may be part of a release or an acquire pattern. */
+  private boolean isOrdered() {
+    return launch.releases && role.strength() != Mark.WEAK && role.kind() == Role.Kind.ACCESS;
   }
 
   /** Whatever else there is to say of mbarriers their steps tell the checks. */
@@ -306,11 +315,18 @@ final class Sanitizer implements Observer {
 
   @Override
   public void touched(Touch now) {
-    if (launch.races && role.observes()) {
+    if (!isOrdered()) {
+      return;
+    }
+    try {
       touch = now;
       warp = firstWarp + now.warp;
       findKeys();
-      watch.ordering.read(warp, now, role, keys);
+      watch.ordering.access(warp, now, role, keys);
+    } finally {
+      if (launch.strong.isHeldByCurrentThread()) {
+        launch.strong.unlock();
+      }
     }
   }
 

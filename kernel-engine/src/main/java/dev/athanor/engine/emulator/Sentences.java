@@ -278,7 +278,8 @@ record Sentences(Places places, KernelVariables variables, List<Role> roles) {
           "wgmma.wait_group before this instruction, and a barrier if it is of other threads, would"
               + " order them";
       case PROXY_FENCE ->
-          "fence.proxy.async after the one, and before the barrier that orders the two, would do";
+          "the PTX memory model requires fence.proxy.async after the one and before the barrier that"
+              + " orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)";
       default -> "";
     };
   }

@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.emulator.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -30,6 +31,9 @@ public final class Touch {
 
   /** How many bytes each lane touches, where that differs; null = {@link #bytes}. */
   int @Nullable [] lengths;
+
+  /** The lanes whose atomic operation has left what was there: a comparison that failed. */
+  int unwritten;
 
   /** What lanes store, an element each; null = they load, or it does not matter. */
   @Nullable List<Lanes> values;
@@ -76,6 +80,26 @@ public final class Touch {
     for (var value : stored) {
       if (value.bits(32 * warp + lane) != value.bits(32 * warp + other)) {
         return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether what a lane stores is there already. */
+  boolean isThere(int lane) {
+    var stored = values;
+    if (stored == null) {
+      return false;
+    }
+    int size = bytes / stored.size();
+    var segment = memory(lane).segment();
+    for (int i = 0; i < stored.size(); i++) {
+      long value = stored.get(i).bits(32 * warp + lane);
+      for (int at = 0; at < size; at++) {
+        if (segment.get(ValueLayout.JAVA_BYTE, offsets[lane] + (long) i * size + at)
+            != (byte) (value >>> (8 * at))) {
+          return false;
+        }
       }
     }
     return true;

@@ -90,7 +90,8 @@ final class MemoryRows {
   private static final List<Form> ORDER =
       List.of(
           row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence()),
-          row("9.7.13.5", "6.0", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence()));
+          row("9.7.13.5", "6.0", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence()),
+          row("9.7.13.5", "8.6", 90, "fence.<acquire|release>.scope",                  new Fence()));
   // spotless:on
 
   static final List<Form> ALL =

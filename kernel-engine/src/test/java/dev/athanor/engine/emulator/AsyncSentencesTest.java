@@ -92,8 +92,8 @@ class AsyncSentencesTest {
             "lane 0 of warp 0 copies from bytes 0..15 of tile, which lane 0 of warp 0, thread"
                 + " (0,0,0) of the same block, \"st.shared.u32 [%r5], %r0\"",
             ", writes without a fence between for asynchronous copies and products; "
-                + "fence.proxy.async after the one, and before the barrier that orders the two,"
-                + " would do");
+                + "the PTX memory model requires fence.proxy.async after the one and before the barrier"
+                + " that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)");
   }
 
   @Test

@@ -28,8 +28,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -131,6 +134,16 @@ public final class EmulateCommand implements Callable<Integer> {
   private boolean sanitize;
 
   @Option(
+      names = "--ignore",
+      paramLabel = "KIND",
+      split = ",",
+      description = {
+        "kinds of findings that --sanitize does not report, PROXY_FENCE,TENSOR_MAP_FENCE; a fault",
+        "that stops the kernel is reported all the same"
+      })
+  private List<String> ignored = new ArrayList<>();
+
+  @Option(
       names = "--profile",
       description = "counts what the kernel does, and bounds the time that a GPU needs for it")
   private boolean profile;
@@ -189,6 +202,7 @@ public final class EmulateCommand implements Callable<Integer> {
             .withSeed(seed)
             .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF)
             .withOutput(printed::append)
+            .withIgnored(ignored())
             .withObservers(profile ? List.of(profiler) : List.of());
     Result result;
     try (var device = new EmulatedDevice(options);
@@ -211,7 +225,12 @@ public final class EmulateCommand implements Callable<Integer> {
         stream.launch(launch);
         outputs.addAll(write(values, buffers, stream));
       } catch (DeviceException.KernelFault fault) {
-        faults.addAll(fault.reports());
+        faults.addAll(
+            fault.findings().isEmpty()
+                ? fault.reports()
+                : fault.findings().stream()
+                    .map(found -> "report: %s: %s".formatted(found.kind(), found))
+                    .toList());
         findings.addAll(fault.findings());
       }
       result =
@@ -305,21 +324,31 @@ public final class EmulateCommand implements Callable<Integer> {
     }
   }
 
-  private <E extends Enum<E>> E choice(String option, String text, E[] choices) {
-    for (var choice : choices) {
-      if (name(choice).equals(text)) {
-        return choice;
-      }
+  private Set<Report.Kind> ignored() {
+    if (!ignored.isEmpty() && !sanitize) {
+      throw refused("--ignore %s: it needs --sanitize".formatted(String.join(",", ignored)), null);
     }
-    throw refused(
-        "%s %s: it takes %s"
-            .formatted(
-                option,
-                text,
-                java.util.Arrays.stream(choices)
-                    .map(EmulateCommand::name)
-                    .collect(Collectors.joining(", "))),
-        null);
+    return ignored.stream()
+        .map(name -> choice("--ignore", name, Report.Kind.values(), Report.Kind::name))
+        .collect(Collectors.toSet());
+  }
+
+  private <E extends Enum<E>> E choice(String option, String text, E[] choices) {
+    return choice(option, text, choices, EmulateCommand::name);
+  }
+
+  private <E> E choice(String option, String text, E[] choices, Function<E, String> names) {
+    return Stream.of(choices)
+        .filter(choice -> names.apply(choice).equals(text))
+        .findFirst()
+        .orElseThrow(() ->
+            refused(
+                "%s %s: it takes %s"
+                    .formatted(
+                        option,
+                        text,
+                        Stream.of(choices).map(names).collect(Collectors.joining(", "))),
+                null));
   }
 
   private static String name(Enum<?> choice) {

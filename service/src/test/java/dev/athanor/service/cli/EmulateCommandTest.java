@@ -231,10 +231,24 @@ class EmulateCommandTest {
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.out()).isEmpty();
     assertThat(run.err())
+        .startsWith("report: RACE_IN_GRID: thread (0,0,0) of block")
         .contains("writes bytes 0..3 of a buffer of 4 bytes at 0x")
         .contains("race.ptx:9:3")
         .contains("nothing orders the two; atomic instructions, or a release after the one");
     assertThat(emulate(example() + " --sanitize").status()).isZero();
+  }
+
+  @Test
+  void kindsOfFindingsAreIgnored() throws IOException {
+    saveRace();
+    var line = "race.ptx --grid 2 --block 1 --arg zeros:4 --sanitize --ignore ";
+    assertThat(emulate(line + "PROXY_FENCE,RACE_IN_GRID").status()).isZero();
+    assertThat(emulate(line + "PROXY_FENCE").status()).isEqualTo(1);
+    var unknown = emulate(line + "RACE_IN_GRID,RACES");
+    assertThat(unknown.status()).isEqualTo(2);
+    assertThat(unknown.err())
+        .startsWith("athanor emulate: --ignore RACES: it takes OUT_OF_BOUNDS, MISALIGNED, ")
+        .contains(", PROXY_FENCE, TENSOR_MAP_FENCE, ");
   }
 
   @Test
@@ -265,6 +279,7 @@ class EmulateCommandTest {
           saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
           saxpy.ptx --block 1 --target x | --target: "x" names no target; targets are written sm_80 or sm_90a
           saxpy.ptx --block 1 --schedule no | --schedule no: it takes converging, ahead-first, one-by-one, random, apart
+          saxpy.ptx --block 1 --ignore PROXY_FENCE | --ignore PROXY_FENCE: it needs --sanitize
           saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is no number of type u8
           saxpy.ptx --block 1 --arg s8:-129 | --arg s8:-129: "-129" is no number of type s8
           saxpy.ptx --block 1 --arg frob | --arg frob: arguments are TYPE:VALUE (f32:3.5, u32:7), in:FILE.npy, out:FILE.npy:DTYPE:SHAPE, inout:FILE.npy, zeros:BYTES, bytes:FILE and tensormap:BOX:… of in, out or inout
