@@ -2,8 +2,10 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the emulator is set up.
@@ -22,6 +24,7 @@ import java.util.function.Consumer;
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize what is looked for in launches; a launch in which something is found fails
  * @param execution how kernels are executed; results and faults are the same
+ * @param timeout how long a launch may run before it fails; null = for ever
  */
 public record EmulatorOptions(
     Target target,
@@ -35,14 +38,15 @@ public record EmulatorOptions(
     long blocks,
     Arithmetic arithmetic,
     Sanitize sanitize,
-    Execution execution) {
+    Execution execution,
+    @Nullable Duration timeout) {
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
-   * compiled, and twice the memory that the Java heap may take. Where nothing else was set the heap
-   * may take a quarter of the machine or container. The system property {@code athanor.sanitize}
-   * ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds set it for their
-   * tests.
+   * compiled, no timeout, and twice the memory that the Java heap may take. Where nothing else was
+   * set the heap may take a quarter of the machine or container. The system property {@code
+   * athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what is looked for; builds
+   * set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -57,7 +61,8 @@ public record EmulatorOptions(
           Long.MAX_VALUE,
           Arithmetic.EXACT,
           Sanitize.of(System.getProperty("athanor.sanitize", "off")),
-          Execution.TIERED);
+          Execution.TIERED,
+          null);
 
   /** When asynchronous work is done. A right kernel gives the same results with all. */
   public enum AsyncTiming {
@@ -115,6 +120,9 @@ public record EmulatorOptions(
     observers = List.copyOf(observers);
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
+    }
+    if (timeout != null && !timeout.isPositive()) {
+      throw new IllegalArgumentException("timeout must be positive, got " + timeout);
     }
     if (blocks < 1) {
       throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
@@ -175,6 +183,10 @@ public record EmulatorOptions(
     return with(draft -> draft.execution = newExecution);
   }
 
+  public EmulatorOptions withTimeout(@Nullable Duration newTimeout) {
+    return with(draft -> draft.timeout = newTimeout);
+  }
+
   private EmulatorOptions with(Consumer<Draft> change) {
     var draft = new Draft(this);
     change.accept(draft);
@@ -195,6 +207,7 @@ public record EmulatorOptions(
     private Arithmetic arithmetic;
     private Sanitize sanitize;
     private Execution execution;
+    private @Nullable Duration timeout;
 
     Draft(EmulatorOptions from) {
       target = from.target;
@@ -209,6 +222,7 @@ public record EmulatorOptions(
       arithmetic = from.arithmetic;
       sanitize = from.sanitize;
       execution = from.execution;
+      timeout = from.timeout;
     }
 
     EmulatorOptions options() {
@@ -224,7 +238,8 @@ public record EmulatorOptions(
           blocks,
           arithmetic,
           sanitize,
-          execution);
+          execution,
+          timeout);
     }
   }
 }

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One run of a program.
  *
  * @param number of the launch on its device, from 0
+ * @param started when it began, as {@link System#nanoTime} says
  * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 record LaunchedKernel(
     long number,
+    long started,
     Program program,
     Dim3 grid,
     Dim3 block,
@@ -41,13 +43,25 @@ record LaunchedKernel(
       Memory parameters,
       GlobalMemory.Snapshot memory,
       EmulatorOptions options) {
+    long started = System.nanoTime();
     var plain =
         new LaunchedKernel(
-            number, program, grid, block, cluster, sharedBytes, parameters, memory, options, null);
+            number,
+            started,
+            program,
+            grid,
+            block,
+            cluster,
+            sharedBytes,
+            parameters,
+            memory,
+            options,
+            null);
     return options.sanitize() == Sanitize.OFF
         ? plain
         : new LaunchedKernel(
             number,
+            started,
             program,
             grid,
             block,
@@ -93,6 +107,7 @@ record LaunchedKernel(
   static LaunchedKernel trial(Program program) {
     return new LaunchedKernel(
         0,
+        System.nanoTime(),
         program,
         Dim3.of(1),
         Dim3.of(32),
