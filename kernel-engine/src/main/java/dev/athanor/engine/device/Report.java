@@ -107,6 +107,8 @@ public record Report(
     DEADLOCK,
     /** Threads go round loops for ever. */
     LIVELOCK,
+    /** A thread that has not ended when the launch has run as long as it may. */
+    TIMEOUT,
     /** A barrier that not all threads of a warp execute together. */
     BARRIER_DIVERGENT,
     /** A barrier number or a count of threads that cannot be. */

@@ -6,9 +6,11 @@ import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.Threads.Fragment;
 import dev.athanor.engine.emulator.Threads.Wait;
 import dev.athanor.engine.emulator.Threads.Warp;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -594,6 +596,20 @@ final class BlockRunner {
       fragment.wait = Wait.WARP;
       barriers.come(warps[warp]);
     }
+  }
+
+  /** A report on the first thread that has not ended; none when all have. */
+  Stream<Report> first(Kind kind, String what) {
+    return Arrays.stream(warps)
+        .flatMap(warp ->
+            warp.fragments.stream()
+                .map(fragment ->
+                    block.report(
+                        kind,
+                        32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask),
+                        code[fragment.pc].instruction,
+                        what)))
+        .limit(1);
   }
 
   /**

@@ -2,7 +2,10 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import java.math.BigDecimal;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongPredicate;
@@ -27,7 +30,11 @@ final class Cluster {
   private final AsyncWork work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
   private final @Nullable Watch sanitized;
+  private final @Nullable Duration timeout;
   private LongPredicate cancelled;
+
+  /** When the launch began, as {@link System#nanoTime} says. */
+  private long started;
 
   /**
    * @param cancelled whether a block need no longer be run to its end
@@ -38,6 +45,8 @@ final class Cluster {
     this.shape = launch.cluster();
     this.sharedBytes = launch.sharedBytes();
     this.patience = launch.options().patience();
+    this.timeout = launch.options().timeout();
+    this.started = launch.started();
     this.cancelled = cancelled;
     this.work = new AsyncWork(launch.options().asyncTiming(), launch.options().seed());
     this.sanitized = launch.sanitizer() == null ? null : new Watch(launch.sanitizer());
@@ -71,6 +80,7 @@ final class Cluster {
       return false;
     }
     cancelled = isCancelled;
+    started = launch.started();
     runners.forEach(runner -> runner.launch(launch));
     return true;
   }
@@ -167,6 +177,9 @@ final class Cluster {
         runners.forEach(BlockRunner::end);
         return;
       }
+      if (timeout != null && timeout.compareTo(Duration.ofNanos(System.nanoTime() - started)) < 0) {
+        throw overdue(timeout);
+      }
       if (!some) {
         boolean expired = false;
         if (lives < LIVES) {
@@ -198,6 +211,16 @@ final class Cluster {
 
   private Fault livelock(long jumps) {
     return fault("goes round a loop for ever", jumps);
+  }
+
+  private Fault overdue(Duration limit) {
+    var seconds =
+        BigDecimal.valueOf(limit.getSeconds()).add(BigDecimal.valueOf(limit.getNano(), 9));
+    var what =
+        "has not ended within the timeout of the launch, %s s"
+            .formatted(seconds.stripTrailingZeros().toPlainString());
+    return new Fault(
+        runners.stream().flatMap(runner -> runner.first(Kind.TIMEOUT, what)).limit(1).toList());
   }
 
   private Fault fault(String what, long jumps) {

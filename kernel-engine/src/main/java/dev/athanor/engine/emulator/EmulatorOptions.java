@@ -3,9 +3,11 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How the emulator is set up.
@@ -30,6 +32,7 @@ import java.util.function.Consumer;
  *     the device when the first kernel is loaded that calls it
  * @param output takes what kernels print, in one piece at the end of each launch that prints, the
  *     text of the block with the lowest number first
+ * @param timeout how long a launch may run before it fails; null = for ever
  */
 public record EmulatorOptions(
     Target target,
@@ -46,14 +49,15 @@ public record EmulatorOptions(
     Set<Report.Kind> ignored,
     Execution execution,
     long heapBytes,
-    Consumer<String> output) {
+    Consumer<String> output,
+    @Nullable Duration timeout) {
 
   /** The heap of CUDA where nothing else is set. */
   private static final long HEAP_BYTES = 8 << 20;
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
-   * compiled, and twice the memory that the Java heap may take. What kernels print is logged. Where
+   * compiled, no timeout, and twice the memory that the Java heap may take. What kernels print is logged. Where
    * nothing else was set the heap may take a quarter of the machine or container. The system
    * property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what is
    * looked for; builds set it for their tests.
@@ -74,7 +78,8 @@ public record EmulatorOptions(
           Set.of(),
           Execution.TIERED,
           HEAP_BYTES,
-          EmulatorOptions::log);
+          EmulatorOptions::log,
+          null);
 
   private static void log(String text) {
     System.getLogger(EmulatorOptions.class.getName()).log(System.Logger.Level.INFO, text);
@@ -137,6 +142,9 @@ public record EmulatorOptions(
     ignored = Set.copyOf(ignored);
     if (patience < 1) {
       throw new IllegalArgumentException("patience must be at least 1, got " + patience);
+    }
+    if (timeout != null && !timeout.isPositive()) {
+      throw new IllegalArgumentException("timeout must be positive, got " + timeout);
     }
     if (blocks < 1) {
       throw new IllegalArgumentException("blocks must be at least 1, got " + blocks);
@@ -212,6 +220,10 @@ public record EmulatorOptions(
     return with(draft -> draft.output = newOutput);
   }
 
+  public EmulatorOptions withTimeout(@Nullable Duration newTimeout) {
+    return with(draft -> draft.timeout = newTimeout);
+  }
+
   private EmulatorOptions with(Consumer<Draft> change) {
     var draft = new Draft(this);
     change.accept(draft);
@@ -235,6 +247,7 @@ public record EmulatorOptions(
     private Execution execution;
     private long heapBytes;
     private Consumer<String> output;
+    private @Nullable Duration timeout;
 
     Draft(EmulatorOptions from) {
       target = from.target;
@@ -252,6 +265,7 @@ public record EmulatorOptions(
       execution = from.execution;
       heapBytes = from.heapBytes;
       output = from.output;
+      timeout = from.timeout;
     }
 
     EmulatorOptions options() {
@@ -270,7 +284,8 @@ public record EmulatorOptions(
           ignored,
           execution,
           heapBytes,
-          output);
+          output,
+            timeout);
     }
   }
 }

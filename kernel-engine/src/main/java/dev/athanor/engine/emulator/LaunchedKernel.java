@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  * One run of a program.
  *
  * @param number of the launch on its device, from 0
+ * @param started when it began, as {@link System#nanoTime} says
  * @param cluster how many blocks are resident together
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
@@ -21,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  */
 record LaunchedKernel(
     long number,
+    long started,
     Program program,
     Dim3 grid,
     Dim3 block,
@@ -44,9 +46,11 @@ record LaunchedKernel(
       GlobalMemory.Snapshot memory,
       EmulatorOptions options) {
     var printed = new PrintBuffer();
+    long started = System.nanoTime();
     var plain =
         new LaunchedKernel(
             number,
+            started,
             program,
             grid,
             block,
@@ -61,6 +65,7 @@ record LaunchedKernel(
         ? plain
         : new LaunchedKernel(
             number,
+            started,
             program,
             grid,
             block,
@@ -107,6 +112,7 @@ record LaunchedKernel(
   static LaunchedKernel trial(Program program) {
     return new LaunchedKernel(
         0,
+        System.nanoTime(),
         program,
         Dim3.of(1),
         Dim3.of(32),

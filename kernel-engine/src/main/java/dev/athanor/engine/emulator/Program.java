@@ -30,6 +30,9 @@ final class Program {
   /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
   private static final long HOT = 1 << 19;
 
+  /** The local memory that a thread may have on any device (CUDA programming guide 16.2). */
+  private static final int MOST_LOCAL_BYTES = 512 << 10;
+
   private final Kernel written;
   private final Set<Integer> added = new HashSet<>();
   private final Kernel kernel;
@@ -53,6 +56,11 @@ final class Program {
     this.written = given;
     var additions = Collections.<Instruction>newSetFromMap(new IdentityHashMap<>());
     this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
+    if (kernel.localBytes() > MOST_LOCAL_BYTES) {
+      throw new IllegalArgumentException(
+          "kernel %s takes %d bytes of local memory a thread, %d are the most; use fewer or smaller .local arrays"
+              .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
+    }
     this.variables = variables;
     this.special =
         kernel

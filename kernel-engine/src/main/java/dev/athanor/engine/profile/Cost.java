@@ -1,7 +1,6 @@
 package dev.athanor.engine.profile;
 
 import dev.athanor.engine.analysis.Ceilings.Tensor;
-import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -67,7 +66,7 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
     }
     return switch (instruction.form().semantics()) {
       case Semantics.Pure _ -> pure(mnemonic, modifiers);
-      case Semantics.Load _ when modifiers.space() == Space.PARAM -> plain(Unit.NONE);
+      case Semantics.Load _ when modifiers.has("param") -> plain(Unit.NONE);
       case Semantics.Branch _, Semantics.Exit _, Semantics.Barrier _, Semantics.WarpBarrier _ ->
           plain(Unit.CONTROL);
       case Semantics.Warp _, Semantics.Converged _ -> plain(Unit.WARP);

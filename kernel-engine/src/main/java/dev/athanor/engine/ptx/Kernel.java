@@ -189,7 +189,7 @@ public record Kernel(
 
   private List<Piece> localPieces() {
     return locals.stream()
-        .map(v -> new Piece(v.name(), v.alignment(), Math.toIntExact(v.bytes())))
+        .map(v -> new Piece(v.name(), v.alignment(), saturated(v.bytes())))
         .toList();
   }
 

@@ -21,12 +21,6 @@ public record Modifiers(List<Modifier> list) {
     return Optional.empty();
   }
 
-  /** The state space that the instruction names. */
-  public Modifier.Space space() {
-    return find(Modifier.Space.class)
-        .orElseThrow(() -> new IllegalStateException("no state space among " + this));
-  }
-
   public boolean has(String word) {
     for (var modifier : list) {
       if (modifier.word().equals(word)) {

@@ -184,6 +184,21 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
     }
   }
 
+  @ParameterizedTest
+  @ValueSource(ints = {524_289, 1 << 30})
+  void moreLocalMemoryThanAThreadMayHaveIsRefused(int bytes) {
+    var text = NOTHING.replace("{ ret;", "{ .local .b8 big[" + bytes + "]; ret;");
+    try (var device = new EmulatedDevice()) {
+      assertThatThrownBy(() -> device.load(Parser.parse(text, "local.ptx"), "nothing"))
+          .isInstanceOf(DeviceException.LoadFailed.class)
+          .hasMessageContaining(
+              "kernel nothing takes %d bytes of local memory a thread, 524288 are the most; use",
+              bytes);
+      var most = text.replace(String.valueOf(bytes), "524288");
+      assertThat(device.load(Parser.parse(most, "local.ptx"), "nothing")).isNotNull();
+    }
+  }
+
   @Test
   void codeForANewerTargetIsRefused() {
     var walk = TableWalk.module(new Version(7, 8), Target.SM_90);

@@ -1,9 +1,14 @@
 package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import java.time.Duration;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
@@ -310,5 +315,34 @@ class ThreadsTest {
         st.volatile.global.u32 [%rd2], %r5;
         """;
     assertThat(rig.run(body, 40, 1)).isEqualTo(each(40, i -> i + 1));
+  }
+
+  /** Loops that do something in each round are no livelock. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void whoRunsBeyondTheTimeoutIsNamed(int blocks) {
+    var body =
+        """
+        mov.u64 %rd5, 0;
+        $ever: add.u64 %rd5, %rd5, 1; st.volatile.global.u32 [%rd2], %r0; bra $ever;
+        """;
+    try (var limited = new Rig(options.withTimeout(Duration.ofMillis(5)))) {
+      var fault = catchThrowableOfType(KernelFault.class, () -> limited.run(body, blocks, 64));
+      assertThat(fault.reports()).hasSize(1);
+      assertThat(fault)
+          .hasMessageContaining("thread (0,0,0) of block (0,0,0) of kernel test, \"")
+          .hasMessageContaining("has not ended within the timeout of the launch, 0.005 s");
+      assertThat(fault.findings().getFirst().kind()).isEqualTo(Report.Kind.TIMEOUT);
+    }
+    try (var limited = new Rig(options.withTimeout(Duration.ofSeconds(Long.MAX_VALUE)))) {
+      assertThat(limited.run("st.global.u32 [%rd2], %r0;", 1, 2)).containsExactly(0, 1);
+    }
+  }
+
+  @Test
+  void aTimeoutIsPositive() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> options.withTimeout(Duration.ZERO))
+        .withMessage("timeout must be positive, got PT0S");
   }
 }

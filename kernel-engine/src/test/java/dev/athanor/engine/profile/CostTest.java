@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.profile.Cost.Unit;
 import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.TableWalk;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -50,6 +51,7 @@ class CostTest {
           mov.f32 %f0, %f1                           | NONE       | 1 | 0
           ld.param.u64 %rd0, [in]                    | NONE       | 1 | 0
           ld.global.f32 %f0, [%rd0]                  | MEMORY     | 1 | 0
+          ld.f32 %f0, [%rd0]                         | MEMORY     | 1 | 0
           cp.async.commit_group                      | MEMORY     | 1 | 0
           shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1     | WARP       | 1 | 0
           bar.sync 0                                 | CONTROL    | 1 | 0
@@ -74,5 +76,17 @@ class CostTest {
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32" + operands,
         2 * 16 * 8 * 16,
         Tensor.BF16);
+  }
+
+  @Test
+  void everySpellingHasOne() {
+    for (var instruction : TableWalk.spellings()) {
+      var cost = Cost.of(instruction);
+      assertThat(cost.results()).as(instruction.toString()).isPositive();
+      assertThat(cost.flops()).as(instruction.toString()).isNotNegative();
+      assertThat(cost.tensor() != null)
+          .as(instruction.toString())
+          .isEqualTo(cost.unit() == Unit.TENSOR);
+    }
   }
 }

@@ -70,6 +70,11 @@ public final class TableWalk {
    * before.
    */
   public static Module module(Version version, Target target) {
+    return module(version, target, spellings());
+  }
+
+  /** As {@link #module(Version, Target)}, with these of the instructions. */
+  public static Module module(Version version, Target target, List<Instruction> spellings) {
     var body = new ArrayList<Statement>();
     for (boolean gives : List.of(false, true)) {
       for (boolean takes : List.of(false, true)) {
@@ -88,7 +93,7 @@ public final class TableWalk {
         body.add(initial(new Register(registerClass, registerClass.prefix() + i)));
       }
     }
-    for (var instruction : spellings()) {
+    for (var instruction : spellings) {
       var since = instruction.since();
       if (since.version().compareTo(version) <= 0 && target.runs(since.target())) {
         boolean ends =

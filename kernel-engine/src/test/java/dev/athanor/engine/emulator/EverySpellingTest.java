@@ -1,0 +1,52 @@
+package dev.athanor.engine.emulator;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.ptx.Form;
+import dev.athanor.engine.ptx.Inliner;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.TableWalk;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Verifier;
+import dev.athanor.engine.ptx.Version;
+import java.util.HashSet;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Whatever decides something for each instruction decides it for all of the table. */
+class EverySpellingTest {
+
+  private static final List<Instruction> ALL = TableWalk.spellings();
+
+  private static Module module(List<Instruction> instructions) {
+    return TableWalk.module(new Version(9, 0), Target.of("sm_90a"), instructions);
+  }
+
+  private static Program program(Module module) {
+    var inliner = new Inliner(module);
+    var variables = new Variables(inliner.variables(), new GlobalMemory(1 << 20, false));
+    return new Program(inliner.kernel("walk"), variables);
+  }
+
+  @Test
+  void everySpellingHasARoleInTheMemoryModel() {
+    var kernel = program(module(List.of())).kernel();
+    var variables = new KernelVariables(kernel, List.of(), 0);
+    for (int i = 0; i < ALL.size(); i++) {
+      assertThat(Role.of(i, ALL.get(i), variables).number()).isEqualTo(i);
+    }
+  }
+
+  /** Of each row one spelling: the others are bound and compiled in the same way. */
+  @Test
+  void everyRowIsCheckedBoundAndCompiled() {
+    var known = new HashSet<Form>();
+    var module = module(ALL.stream().filter(i -> known.add(i.form())).toList());
+    assertThat(Verifier.faults(module)).isEmpty();
+    assertThat(Verifier.warnings(module)).isNotNull();
+    var program = program(module);
+    var block = new Cluster(LaunchedKernel.trial(program), _ -> true).block(0);
+    assertThat(program.compiled(block, true).bind(block)).isNotNull();
+  }
+}
