@@ -18,12 +18,12 @@ enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_PTX 
        INVALID_IMAGE = 200, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, OUT_OF_RESOURCES = 701, CAPTURE_UNSUPPORTED = 900,
        CAPTURE_INVALIDATED = 901, CAPTURED_EVENT = 907, CAPTURE_WRONG_THREAD = 908, RELAXED = 2 };
 
-typedef struct { char name[64]; int count, sizes[64]; int static_shared, dynamic_limit; } Function;
-typedef struct { char *text; } Module;
+typedef struct { char *text; } Module; /* no text once it is unloaded */
+typedef struct { char name[64]; int count, sizes[64]; int static_shared, dynamic_limit; Module *module; } Function;
 typedef struct { char name[64]; uint32_t grid[3], block[3], shared; int count; uint64_t values[64]; uint32_t cluster[3]; } Launch;
 typedef struct { uint64_t address, sizes[5], strides[4]; uint32_t type, rank, box[5], steps[5], interleave, swizzle, promotion, fill; } Map;
 typedef struct { char *info, *errors, *cubin; } Linker;
-typedef struct { enum { COPY, SET, KERNEL } kind; uint64_t to, from; size_t size; int value; Launch launch; } Node;
+typedef struct { enum { COPY, SET, KERNEL } kind; uint64_t to, from; size_t size; int value; Launch launch; Module *module; } Node;
 typedef struct { int count; Node nodes[32]; } Graph;
 typedef struct { Graph *captured; int mode, invalid, *thread; } Stream;
 
@@ -92,6 +92,7 @@ static int work(Stream *stream, Node node) {
         case SET: OWNED(node.to, node.size); memset((void *)node.to, node.value, node.size); return 0;
         default: break;
     }
+    if (!node.module->text) return sticky = ILLEGAL_ADDRESS; /* unloaded */
     if (!strncmp(node.launch.name, "set_bytes", 9)) {
         OWNED(node.launch.values[0], node.launch.values[1]);
         memset((void *)node.launch.values[0], (int)node.launch.values[2], node.launch.values[1]);
@@ -270,7 +271,14 @@ int cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *options, 
     *out = m;
     return 0;
 }
-int cuModuleUnload(void *module) { BEGIN(1); free(((Module *)module)->text); free(module); return 0; }
+int cuModuleUnload(void *module) {
+    BEGIN(1);
+    Module *m = module;
+    if (!m->text) return INVALID_VALUE; /* unloaded already */
+    free(m->text);
+    m->text = NULL;
+    return 0;
+}
 int cuModuleGetFunction(void **out, void *module, const char *name) {
     BEGIN(1);
     char entry[96];
@@ -279,6 +287,7 @@ int cuModuleGetFunction(void **out, void *module, const char *name) {
     if (!at) return NOT_FOUND;
     Function *f = calloc(1, sizeof *f);
     strcpy(f->name, name);
+    f->module = module;
     f->dynamic_limit = -1;
     const char *end = strchr(at, ')');
     for (const char *p = at; (p = strstr(p, ".param .")) && p < end; p++)
@@ -305,7 +314,7 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
 static int launch(Function *f, const uint32_t *shape, uint32_t shared, const uint32_t *cluster, void *stream, void **params, void **extra) {
     if (!stream || extra) return INVALID_VALUE;
     if ((int)shared > (f->dynamic_limit >= 0 ? f->dynamic_limit : 49152 - f->static_shared)) return INVALID_VALUE;
-    Node node = {.kind = KERNEL, .launch = {.shared = shared, .count = f->count}};
+    Node node = {.kind = KERNEL, .module = f->module, .launch = {.shared = shared, .count = f->count}};
     strcpy(node.launch.name, f->name);
     memcpy(node.launch.grid, shape, sizeof node.launch.grid);
     memcpy(node.launch.block, shape + 3, sizeof node.launch.block);

@@ -2,20 +2,24 @@ package dev.athanor.ops;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.ptx.Module;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
 /**
- * The kernels that a device holds ready, by the variant they were built for: built once, loaded
- * once.
+ * The kernels that a device holds ready, by the variant they were built for. Variants follow from
+ * the shapes of requests, so of more than {@link #KERNELS} those are kept that were used last;
+ * others are built and loaded again when they are asked for.
  */
 public final class KernelCache {
 
+  /** How many kernels are kept. */
+  public static final int KERNELS = 512;
+
   private final Device device;
   private final Consumer<LoadedKernel.Origin> onLookup;
-  private final ConcurrentHashMap<Variant, LoadedKernel> loaded = new ConcurrentHashMap<>();
+  private final LruCache<Variant, LoadedKernel> loaded = new LruCache<>(KERNELS);
 
   public KernelCache(Device device) {
     this(device, _ -> {});
@@ -33,14 +37,14 @@ public final class KernelCache {
 
   /** The kernel of a variant. The first call builds and loads it, others wait for that. */
   public LoadedKernel get(Variant variant) {
-    var ready = loaded.get(variant);
+    var ready = loaded.find(variant);
     if (ready != null) {
       onLookup.accept(LoadedKernel.Origin.HIT);
       return ready;
     }
     var origin = new AtomicReference<>(LoadedKernel.Origin.HIT);
     var kernel =
-        loaded.computeIfAbsent(
+        loaded.get(
             variant,
             _ -> {
               var built = variant.build();

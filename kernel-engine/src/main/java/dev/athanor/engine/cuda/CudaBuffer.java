@@ -50,10 +50,7 @@ final class CudaBuffer implements Buffer {
     if (ours.closed.get()) {
       throw new IllegalStateException("a buffer of %d bytes is closed".formatted(ours.bytes));
     }
-    if (offset < 0 || bytes < 0 || offset > ours.bytes - bytes) {
-      throw new IllegalArgumentException(
-          "got %d bytes from byte %d on, the buffer has %d".formatted(bytes, offset, ours.bytes));
-    }
+    ours.requireRange(offset, bytes);
     return ours.address() + offset;
   }
 }

@@ -25,7 +25,12 @@ final class CudaEvent implements Event {
     this.stream = stream;
     context.enter();
     context.check(cuEventCreate(handle, CU_EVENT_DEFAULT), "cuEventCreate");
-    context.check(cuEventRecord(handle, stream.handle()), "cuEventRecord", stream);
+    try {
+      context.check(cuEventRecord(handle, stream.handle()), "cuEventRecord", stream);
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
   }
 
   @Override

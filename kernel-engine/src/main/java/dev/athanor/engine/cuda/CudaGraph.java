@@ -14,6 +14,7 @@ import dev.athanor.engine.device.CaptureStream;
 import dev.athanor.engine.device.Graph;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
+import java.lang.ref.Reference;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -44,13 +45,18 @@ final class CudaGraph implements Graph {
   private final Context context;
   private final String name;
   private final Set<Buffer> buffers;
+
+  /** Their modules must stay loaded. */
+  private final List<CudaKernel> kernels;
+
   private final CUgraphExec executable;
   private boolean closed;
 
-  private CudaGraph(Context context, String name, Set<Buffer> buffers, CUgraphExec executable) {
+  private CudaGraph(Context context, String name, Capture capture, CUgraphExec executable) {
     this.context = context;
     this.name = name;
-    this.buffers = Set.copyOf(buffers);
+    this.buffers = Set.copyOf(capture.buffers);
+    this.kernels = List.copyOf(capture.kernels);
     this.executable = executable;
   }
 
@@ -88,14 +94,15 @@ final class CudaGraph implements Graph {
   }
 
   private static CudaGraph instantiate(Context context, Capture capture, CUgraph captured) {
-    var name = "graph(%s)".formatted(String.join(", ", capture.kernels));
+    var names = capture.kernels.stream().map(CudaKernel::name).distinct().toList();
+    var name = "graph(%s)".formatted(String.join(", ", names));
     var executable = new CUgraphExec();
     context.enter();
     int result = cuGraphInstantiate(executable, captured, 0);
     context.check(
         cuGraphDestroy(captured), "cuGraphDestroy"); // what is executable needs it no more
     context.checkLaunch(result, "cuGraphInstantiate", name, null);
-    var graph = new CudaGraph(context, name, capture.buffers, executable);
+    var graph = new CudaGraph(context, name, capture, executable);
     context.graphs().add(graph);
     return graph;
   }
@@ -124,8 +131,12 @@ final class CudaGraph implements Graph {
         context
             .afterwards()
             .add(() -> {
-              context.enter();
-              context.check(cuGraphExecDestroy(executable), "cuGraphExecDestroy");
+              try {
+                context.enter();
+                context.check(cuGraphExecDestroy(executable), "cuGraphExecDestroy");
+              } finally {
+                Reference.reachabilityFence(kernels);
+              }
             });
       }
     }
@@ -135,7 +146,7 @@ final class CudaGraph implements Graph {
   private static final class Capture extends CaptureStream {
     private final CudaStream stream;
     private final Set<Buffer> buffers = new HashSet<>();
-    private final Set<String> kernels = new LinkedHashSet<>();
+    private final Set<CudaKernel> kernels = new LinkedHashSet<>();
 
     Capture(CudaStream stream) {
       this.stream = stream;
@@ -161,7 +172,7 @@ final class CudaGraph implements Graph {
       requireOpen();
       stream.launch(launch);
       buffers.addAll(launch.buffers());
-      kernels.add(launch.kernel().kernel().name());
+      kernels.add((CudaKernel) launch.kernel());
     }
   }
 }

@@ -26,6 +26,11 @@ public final class CudaKernel implements LoadedKernel {
   /** The machine code of a kernel, shared by all that load it. */
   static final class Code {
     private final Context context;
+
+    /** Referred to, so that the module stays loaded. */
+    @SuppressWarnings("UnusedVariable")
+    private final Modules.Unit unit;
+
     private final FunctionHandle function;
     private final int registers;
     private final int localBytes;
@@ -35,8 +40,9 @@ public final class CudaKernel implements LoadedKernel {
     private volatile boolean raised;
 
     /** Takes what the module says of the function; called in the context. */
-    Code(Context context, FunctionHandle function, int sharedOptIn, String log) {
+    Code(Context context, Modules.Unit unit, FunctionHandle function, int sharedOptIn, String log) {
       this.context = context;
+      this.unit = unit;
       this.function = function;
       this.log = log;
       registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);

@@ -19,6 +19,7 @@ import dev.athanor.engine.device.Event;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -63,6 +64,9 @@ final class CudaStream implements Stream {
   private final AtomicLong enqueued = new AtomicLong();
 
   private volatile long waited;
+
+  /** Held by the one that closes. */
+  private final Object closing = new Object();
 
   // Guarded by this, for buffers are closed on any thread.
   private @Nullable Fence fence;
@@ -176,12 +180,17 @@ final class CudaStream implements Stream {
     launch.check(capability);
     var kernel = CudaKernel.of(context, launch.kernel());
     var values = parameters.pack(context, launch.arguments());
-    kernel.allowShared(launch.dynamicSharedBytes());
-    context.enter();
-    suspect(kernel.name());
-    int result = enqueue(launch, kernel, values);
-    context.checkLaunch(result, "cuLaunchKernel", kernel.name(), this);
-    enqueued.incrementAndGet();
+    try {
+      kernel.allowShared(launch.dynamicSharedBytes());
+      context.enter();
+      suspect(kernel.name());
+      int result = enqueue(launch, kernel, values);
+      context.checkLaunch(result, "cuLaunchKernel", kernel.name(), this);
+      enqueued.incrementAndGet();
+    } finally {
+      // from here on the stream holds work that unloading the module waits for
+      Reference.reachabilityFence(kernel);
+    }
   }
 
   /**
@@ -250,23 +259,29 @@ final class CudaStream implements Stream {
     waited = all;
     recentKernels.clear();
     held.clear();
+    heldBefore.forEach(each -> each.until.close());
     heldBefore.clear();
   }
 
+  /** A second closer waits for the first, so that the stream is closed when this returns. */
   @Override
   public void close() {
-    synchronized (this) {
-      if (closed) {
+    synchronized (closing) {
+      if (isClosed()) {
         return;
       }
-    }
-    try {
-      if (!context.gone()) {
-        synchronize();
+      try {
+        if (!context.gone()) {
+          synchronize();
+        }
+      } finally {
+        release();
       }
-    } finally {
-      release();
     }
+  }
+
+  private synchronized boolean isClosed() {
+    return closed;
   }
 
   /** Closes the queue, whose work is done or never ran. */
@@ -306,8 +321,8 @@ final class CudaStream implements Stream {
     context.enter();
   }
 
-  private synchronized void requireOpen() {
-    if (closed) {
+  private void requireOpen() {
+    if (isClosed()) {
       throw new IllegalStateException("the stream is closed");
     }
   }

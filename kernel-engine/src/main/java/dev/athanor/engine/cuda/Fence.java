@@ -23,7 +23,12 @@ final class Fence {
     this.context = context;
     context.enter();
     context.check(cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
-    context.check(cuEventRecord(event, stream), "cuEventRecord");
+    try {
+      context.check(cuEventRecord(event, stream), "cuEventRecord");
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
   }
 
   /** Whether the work is done, asking the driver until it once was. */
@@ -49,6 +54,14 @@ final class Fence {
     if (!passed) {
       context.enter();
       context.check(cuEventSynchronize(event), "cuEventSynchronize", stream);
+      pass();
+    }
+  }
+
+  /** Gives the event back, where nobody will ask for it or the work is known to be done. */
+  synchronized void close() {
+    if (!passed && !context.gone()) {
+      context.enter();
       pass();
     }
   }

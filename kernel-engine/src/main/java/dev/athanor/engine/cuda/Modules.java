@@ -7,18 +7,29 @@ import static jcuda.driver.JCudaDriver.cuModuleUnload;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
+import jcuda.driver.CUmodule;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The modules of a GPU: each PTX text is loaded once, from the cache on disk where that has it.
  * Different texts are compiled side by side.
+ *
+ * <p>Of more than {@link #MODULES} those are kept that were used last. An evicted module is
+ * unloaded once nothing refers to its kernels any more, no graph among it, and the streams have
+ * done the work that they then hold. A module that has variables stays, since they keep what
+ * kernels wrote to them.
  */
 final class Modules {
 
@@ -30,11 +41,18 @@ final class Modules {
    */
   private static final String SLOW = "Potential Performance Loss";
 
+  /** How many modules are kept. */
+  static final int MODULES = 512;
+
   private final Context context;
   private final Capability capability;
   private final CubinCache cache;
   private final Jit jit;
-  private final Map<String, Entry> entries = new ConcurrentHashMap<>();
+  private final LruCache<String, Unit> units = new LruCache<>(MODULES, unit -> unit.variables);
+  private final ReferenceQueue<Unit> unused = new ReferenceQueue<>();
+
+  /** What the driver has loaded. */
+  private final Set<Unloading> loaded = ConcurrentHashMap.newKeySet();
 
   Modules(Context context, Capability capability, CubinCache cache) {
     this.context = context;
@@ -43,10 +61,28 @@ final class Modules {
     jit = new Jit(context);
   }
 
-  /** A text's module, once it is loaded, and those of its functions that were asked for. */
-  private static final class Entry {
-    private Jit.@Nullable Loaded loaded;
+  /** A loaded module with those of its functions that were asked for, which refer to it. */
+  static final class Unit {
+    private final CUmodule module;
+    private final String log;
+    private final boolean variables;
     private final Map<String, CudaKernel.Code> functions = new HashMap<>();
+
+    private Unit(Jit.Loaded loaded, boolean variables) {
+      this.module = loaded.module();
+      this.log = loaded.log();
+      this.variables = variables;
+    }
+  }
+
+  /** Tells that nothing refers to a unit any more, whose module can so be unloaded. */
+  private static final class Unloading extends PhantomReference<Unit> {
+    private final CUmodule module;
+
+    Unloading(Unit unit, ReferenceQueue<Unit> queue) {
+      super(unit, queue);
+      this.module = unit.module;
+    }
   }
 
   CudaKernel load(Module module, String name) {
@@ -67,24 +103,50 @@ final class Modules {
               .formatted(module.target(), capability.name(), capability.target()));
     }
     var text = module.toString();
-    var entry = entries.computeIfAbsent(text, _ -> new Entry());
-    synchronized (entry) {
-      context.enter();
-      var origin = Origin.HIT;
-      var loaded = entry.loaded;
-      if (loaded == null) {
-        var found = fromDisk(name, text);
-        origin = found == null ? Origin.COMPILED : Origin.DISK;
-        loaded = found == null ? compile(name, text) : found;
-        entry.loaded = loaded;
-      }
-      var code = entry.functions.get(name);
+    context.enter();
+    var origin = new AtomicReference<>(Origin.HIT);
+    var unit =
+        units.get(
+            text,
+            _ -> {
+              unloadUnused();
+              var found = fromDisk(name, text);
+              origin.set(found == null ? Origin.COMPILED : Origin.DISK);
+              return unit(found == null ? compile(name, text) : found, module);
+            });
+    synchronized (unit) {
+      var code = unit.functions.get(name);
       if (code == null) {
-        code = function(loaded, name);
-        entry.functions.put(name, code);
+        code = function(unit, name);
+        unit.functions.put(name, code);
       }
-      return new CudaKernel(kernel, origin, code);
+      return new CudaKernel(kernel, origin.get(), code);
     }
+  }
+
+  private Unit unit(Jit.Loaded now, Module module) {
+    var unit = new Unit(now, !module.variables().isEmpty());
+    loaded.add(new Unloading(unit, unused));
+    return unit;
+  }
+
+  /** Unloads the evicted modules to which nothing refers, as soon as the streams let it. */
+  private void unloadUnused() {
+    for (var each = unused.poll(); each != null; each = unused.poll()) {
+      var unloading = (Unloading) each;
+      if (loaded.remove(unloading)) {
+        context
+            .afterwards()
+            .add(() -> {
+              context.enter();
+              unload(unloading);
+            });
+      }
+    }
+  }
+
+  private void unload(Unloading unloading) {
+    context.check(cuModuleUnload(unloading.module), "cuModuleUnload");
   }
 
   private Jit.@Nullable Loaded fromDisk(String kernel, String text) {
@@ -126,29 +188,23 @@ final class Modules {
     return CubinCache.key(text, capability.target().toString(), capability.driver());
   }
 
-  private CudaKernel.Code function(Jit.Loaded loaded, String name) {
+  private CudaKernel.Code function(Unit unit, String name) {
     var function = new FunctionHandle();
     context.enter();
-    int result = cuModuleGetFunction(function, loaded.module(), name);
+    int result = cuModuleGetFunction(function, unit.module, name);
     if (result != CUDA_SUCCESS && !CudaError.fatal(result)) {
       throw new DeviceException.LoadFailed(name, CudaError.describe(result));
     }
     context.check(result, "cuModuleGetFunction");
     return new CudaKernel.Code(
-        context, function, capability.sharedBytesPerBlockOptIn(), loaded.log());
+        context, unit, function, capability.sharedBytesPerBlockOptIn(), unit.log);
   }
 
   /** Unloads all. No kernel may run any more. */
   void close() {
-    for (var entry : entries.values()) {
-      synchronized (entry) {
-        var loaded = entry.loaded;
-        if (loaded != null) {
-          context.enter();
-          context.check(cuModuleUnload(loaded.module()), "cuModuleUnload");
-        }
-      }
-    }
-    entries.clear();
+    units.clear();
+    context.enter();
+    loaded.forEach(this::unload);
+    loaded.clear();
   }
 }

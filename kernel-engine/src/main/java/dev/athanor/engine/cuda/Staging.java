@@ -94,6 +94,11 @@ final class Staging {
 
   /** Frees the memory; all work of the stream must be done. */
   void close() {
+    for (var fence : busy) {
+      if (fence != null) {
+        fence.close();
+      }
+    }
     context.enter();
     context.check(cuMemFreeHost(Address.of(memory)), "cuMemFreeHost");
   }

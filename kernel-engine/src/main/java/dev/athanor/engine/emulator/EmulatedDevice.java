@@ -10,6 +10,7 @@ import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Inliner;
@@ -22,12 +23,14 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Verifier;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A device that runs on any machine. It executes kernels as the PTX manual says, several blocks at
@@ -40,12 +43,18 @@ public final class EmulatedDevice implements Device {
   private static final int SHARED_BYTES = 48 << 10;
   private static final int SHARED_BYTES_OPT_IN = 227 << 10;
 
+  /** How many modules are kept decoded and compiled; a kernel in use keeps its program besides. */
+  static final int MODULES = 512;
+
   private final EmulatorOptions options;
   private final Capability capability;
   private final GlobalMemory memory;
   private final Workers workers;
-  private final Map<Module, Map<String, Program>> programs = new ConcurrentHashMap<>();
-  private final Map<Module, Variables> variables = new ConcurrentHashMap<>();
+
+  /** A module that has variables stays, since they keep what kernels wrote to them. */
+  private final LruCache<Module, Programs> programs =
+      new LruCache<>(MODULES, each -> !each.module.variables().isEmpty());
+
   private final Set<HostMemory> hostMemory = ConcurrentHashMap.newKeySet();
   private final AtomicLong launches = new AtomicLong();
   private volatile boolean closed;
@@ -124,30 +133,44 @@ public final class EmulatedDevice implements Device {
       throw new DeviceException.LoadFailed(
           kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
     }
-    var ofModule = programs.computeIfAbsent(module, _ -> new ConcurrentHashMap<>());
-    var known = ofModule.get(kernel);
-    if (known != null) {
-      return new Loaded(this, known, Origin.HIT);
-    }
     try {
-      Verifier.verify(module);
-      var inliner = new Inliner(module);
-      var code = inliner.kernel(kernel);
-      if (code.instructions().anyMatch(EmulatedDevice::usesHeap)) {
-        memory.openHeap(options.heapBytes());
-      }
-      var program =
-          new Program(
-              code,
-              variables.computeIfAbsent(module, _ -> new Variables(inliner.variables(), memory)));
-      var other = ofModule.putIfAbsent(kernel, program);
-      return other == null
-          ? new Loaded(this, program, Origin.COMPILED)
-          : new Loaded(this, other, Origin.HIT);
+      return programs.get(module, Programs::new).load(this, kernel);
     } catch (IllegalArgumentException e) {
       var failed = new DeviceException.LoadFailed(kernel, String.valueOf(e.getMessage()));
       failed.initCause(e);
       throw failed;
+    }
+  }
+
+  /** The kernels of a verified module that were asked for, and its variables. */
+  private static final class Programs {
+    private final Module module;
+    private final Map<String, Program> byKernel = new HashMap<>();
+    private @Nullable Variables variables;
+
+    Programs(Module module) {
+      Verifier.verify(module);
+      this.module = module;
+    }
+
+    synchronized Loaded load(EmulatedDevice device, String kernel) {
+      var known = byKernel.get(kernel);
+      if (known != null) {
+        return new Loaded(device, known, Origin.HIT);
+      }
+      var inliner = new Inliner(module);
+      var inlined = inliner.kernel(kernel);
+      if (inlined.instructions().anyMatch(EmulatedDevice::usesHeap)) {
+        device.memory.openHeap(device.options.heapBytes());
+      }
+      var ofModule = variables;
+      if (ofModule == null) {
+        ofModule = new Variables(inliner.variables(), device.memory);
+        variables = ofModule;
+      }
+      var program = new Program(inlined, ofModule);
+      byKernel.put(kernel, program);
+      return new Loaded(device, program, Origin.COMPILED);
     }
   }
 
@@ -262,8 +285,9 @@ public final class EmulatedDevice implements Device {
           segment.asSlice(
               kernel.parameterOffset(parameter.name()).orElseThrow(), parameter.bytes());
       switch (launch.arguments().get(i)) {
+        // the address is that of a byte of the buffer, so one byte at least is there
         case Argument.Pointer pointer ->
-            place.set(Cells.LONG, 0, own(pointer.buffer()).address() + pointer.offset());
+            place.set(Cells.LONG, 0, address(pointer.buffer(), pointer.offset(), 1));
         case Argument.Scalar scalar -> {
           for (int at = 0; at < parameter.bytes(); at++) {
             place.set(ValueLayout.JAVA_BYTE, at, (byte) (scalar.bits() >>> (8 * at)));
@@ -272,9 +296,17 @@ public final class EmulatedDevice implements Device {
         case Argument.Bytes bytes -> place.copyFrom(bytes.segment());
         case Argument.Tensor tensor ->
             EncodedTensorMap.encode(
-                tensor.map(), own(tensor.buffer()).address() + tensor.offset(), place);
+                tensor.map(),
+                address(tensor.buffer(), tensor.offset(), tensor.map().bytes()),
+                place);
       }
     }
     return new Memory.Small(Space.PARAM, segment);
+  }
+
+  private long address(Buffer buffer, long offset, long bytes) {
+    var allocation = own(buffer);
+    allocation.requireRange(offset, bytes);
+    return allocation.address() + offset;
   }
 }

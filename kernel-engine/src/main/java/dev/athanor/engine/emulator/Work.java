@@ -57,11 +57,8 @@ record Work(List<Buffer> buffers, Runnable task) {
 
   /** The bytes of a buffer that is open. */
   static MemorySegment range(EmulatedDevice device, Buffer buffer, long offset, long bytes) {
-    var segment = device.own(buffer).segment();
-    if (offset < 0 || bytes < 0 || bytes > segment.byteSize() - offset) {
-      throw new IllegalArgumentException(
-          "%d bytes from byte %d on do not lie in %s".formatted(bytes, offset, buffer));
-    }
-    return segment.asSlice(offset, bytes);
+    var allocation = device.own(buffer);
+    allocation.requireRange(offset, bytes);
+    return allocation.segment().asSlice(offset, bytes);
   }
 }

@@ -99,6 +99,47 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
+  /** Evicted modules are unloaded, but for those that somebody may still launch. */
+  void unloadsModulesThatNobodyUses() {
+    var one = List.<Argument>of(Argument.of(7));
+    try (var device = open();
+        var stream = device.openStream()) {
+      var kept = load(device, kernel("kept", 0, Type.U32));
+      var captured =
+          device.capture(work ->
+              work.launch(
+                  new Launch(
+                      load(device, kernel("captured", 0, Type.U32)),
+                      Dim3.of(1),
+                      Dim3.of(32),
+                      0,
+                      one)));
+      int loaded = 2;
+      // whether something is unused only the collector knows
+      for (int round = 0; FakeDriver.calls("cuModuleUnload") < Modules.MODULES; round++) {
+        assertThat(round).as("rounds until the collector has found all").isLessThan(10);
+        for (int i = 0; i < Modules.MODULES + 10; i++) {
+          load(device, kernel("k" + loaded++, 0, Type.U32));
+        }
+        System.gc();
+      }
+      assertThat(loaded - FakeDriver.calls("cuModuleUnload"))
+          .as("modules that are loaded")
+          .isGreaterThanOrEqualTo(Modules.MODULES + 2);
+      stream.launch(new Launch(kept, Dim3.of(1), Dim3.of(32), 0, one));
+      assertThat(FakeDriver.lastLaunch().name()).isEqualTo("kept");
+      captured.launch(stream);
+      assertThat(FakeDriver.lastLaunch().name()).isEqualTo("captured");
+      assertThat(load(device, kernel("k2", 0, Type.U32)).origin())
+          .as("evicted, but in the cache on disk")
+          .isEqualTo(Origin.DISK);
+      captured.close();
+    }
+    assertThat(FakeDriver.calls("cuModuleUnload"))
+        .as("all of them, and none twice")
+        .isEqualTo(FakeDriver.calls("cuModuleLoadDataEx"));
+  }
+
   void encodesTensorMaps() {
     var kernel =
         new Kernel(

@@ -204,6 +204,75 @@ final class MemoryChecks extends DriverChecks {
     assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(FakeDriver.calls("cuMemHostAlloc") - 2);
   }
 
+  void closesAStreamOnce() throws InterruptedException {
+    int streams = 100;
+    try (var device = open()) {
+      for (int i = 0; i < streams; i++) {
+        var stream = device.openStream();
+        var closers =
+            List.of(
+                Thread.ofPlatform().unstarted(stream::close),
+                Thread.ofPlatform().unstarted(stream::close));
+        // both have begun to close before either may find out whether the stream is closed
+        synchronized (stream) {
+          for (var closer : closers) {
+            closer.start();
+            while (closer.getState() != Thread.State.BLOCKED) {
+              Thread.onSpinWait();
+            }
+          }
+        }
+        for (var closer : closers) {
+          closer.join();
+        }
+        assertThatIllegalStateException()
+            .isThrownBy(stream::synchronize)
+            .withMessage("the stream is closed");
+        assertThat(FakeDriver.calls("cuStreamDestroy_v2")).isEqualTo(i + 1);
+      }
+    }
+    assertThat(FakeDriver.calls("cuStreamDestroy_v2")).isEqualTo(streams);
+  }
+
+  private static int liveEvents() {
+    return FakeDriver.calls("cuEventCreate") - FakeDriver.calls("cuEventDestroy_v2");
+  }
+
+  void givesEventsBack() {
+    try (var device = open();
+        var buffer = device.allocate(1 << 20);
+        var arena = Arena.ofConfined()) {
+      var memory = arena.allocate(8);
+      var stream = device.openStream();
+      FakeDriver.hold();
+      for (int i = 0; i < 200; i++) { // more than is held before it is looked through
+        stream.upload(memory, buffer, 0);
+      }
+      assertThat(liveEvents()).isPositive();
+      stream.synchronize();
+      assertThat(liveEvents()).isZero();
+
+      stream.upload(MemorySegment.ofArray(new byte[1 << 20]), buffer, 0);
+      assertThat(liveEvents()).as("of the staging ring").isPositive();
+      stream.close();
+      assertThat(liveEvents()).isZero();
+    }
+  }
+
+  void givesBackAnEventThatCannotBeRecorded() {
+    try (var device = open();
+        var stream = device.openStream();
+        var buffer = device.allocate(8)) {
+      FakeDriver.fail("cuEventRecord", 1);
+      assertThatIllegalStateException().isThrownBy(stream::record);
+      assertThat(liveEvents()).isZero();
+      FakeDriver.fail("cuEventRecord", 1);
+      assertThatIllegalStateException()
+          .isThrownBy(() -> stream.upload(MemorySegment.ofArray(new byte[8]), buffer, 0));
+      assertThat(liveEvents()).isZero();
+    }
+  }
+
   void refusesRanges() {
     try (var device = open();
         var stream = device.openStream();

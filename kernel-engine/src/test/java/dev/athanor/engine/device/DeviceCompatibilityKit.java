@@ -251,6 +251,28 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
+  void aPointerBeyondItsBufferIsRefused() {
+    var x = floats(1, 2, 3, 4);
+    for (long offset : new long[] {-1, 16, 17, Long.MIN_VALUE, Long.MAX_VALUE}) {
+      assertThatThrownBy(() ->
+              stream.launch(
+                  axpy(
+                      1,
+                      32,
+                      Argument.of(x),
+                      new Argument.Pointer(x, offset),
+                      Argument.of(2f),
+                      Argument.of(1))))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("got 1 bytes from byte %d on, the buffer has 16".formatted(offset));
+      assertThatThrownBy(() -> stream.fill(x, offset, 1, (byte) 0))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("got 1 bytes from byte %d on, the buffer has 16".formatted(offset));
+    }
+    assertThat(floatsOf(x)).containsExactly(1, 2, 3, 4);
+  }
+
+  @Test
   void blocksHaveSharedMemoryOfTheirOwn() {
     var data = ints(IntStream.range(0, 512).toArray());
     stream.launch(

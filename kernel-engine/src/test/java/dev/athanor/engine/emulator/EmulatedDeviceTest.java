@@ -15,6 +15,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
@@ -69,6 +70,81 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> EmulatorOptions.DEFAULT.withMemoryBytes(0))
         .withMessage("memoryBytes must be at least 1, got 0");
+  }
+
+  /** A kernel that stores a number, of which there are as many as numbers. */
+  private static Module storing(int number) {
+    return Parser.parse(
+        """
+        .version 7.8
+        .target sm_80
+        .address_size 64
+        .visible .entry store(.param .u64 out) {
+          .reg .b64 %rd0;
+          ld.param.u64 %rd0, [out];
+          st.global.u32 [%rd0], 1NUMBER;
+          ret;
+        }
+        """
+            .replace("NUMBER", "%06d".formatted(number)),
+        "store.ptx");
+  }
+
+  private static int stored(Device device, LoadedKernel kernel) {
+    var result = new int[1];
+    try (var stream = device.openStream();
+        var out = device.allocate(4)) {
+      stream.launch(new Launch(kernel, Dim3.of(1), Dim3.of(1), 0, List.of(Argument.of(out))));
+      stream.download(out, 0, MemorySegment.ofArray(result));
+    }
+    return result[0];
+  }
+
+  @Test
+  void programsThatWereNotUsedForLongAreMadeAgain() {
+    try (var device = new EmulatedDevice()) {
+      var first = device.load(storing(0), "store");
+      for (int number = 1; number <= EmulatedDevice.MODULES; number++) {
+        assertThat(device.load(storing(number), "store").origin()).isEqualTo(Origin.COMPILED);
+      }
+      assertThat(stored(device, first)).as("in use, so it still runs").isEqualTo(1_000_000);
+      assertThat(device.load(storing(2), "store").origin()).isEqualTo(Origin.HIT);
+      var again = device.load(storing(0), "store");
+      assertThat(again.origin()).isEqualTo(Origin.COMPILED);
+      assertThat(stored(device, again)).isEqualTo(1_000_000);
+    }
+  }
+
+  @Test
+  void variablesOutliveEveryNumberOfModules() {
+    var counting =
+        Parser.parse(
+            """
+            .version 7.8
+            .target sm_80
+            .address_size 64
+            .global .u32 count = 5;
+            .visible .entry store(.param .u64 out) {
+              .reg .b64 %rd0;
+              .reg .b32 %r<2>;
+              ld.param.u64 %rd0, [out];
+              ld.global.u32 %r0, [count];
+              add.u32 %r1, %r0, 1;
+              st.global.u32 [count], %r1;
+              st.global.u32 [%rd0], %r1;
+              ret;
+            }
+            """,
+            "count.ptx");
+    try (var device = new EmulatedDevice()) {
+      assertThat(stored(device, device.load(counting, "store"))).isEqualTo(6);
+      for (int number = 0; number <= EmulatedDevice.MODULES; number++) {
+        var _ = device.load(storing(number), "store");
+      }
+      var again = device.load(counting, "store");
+      assertThat(again.origin()).isEqualTo(Origin.HIT);
+      assertThat(stored(device, again)).isEqualTo(7);
+    }
   }
 
   private static final String NOTHING =

@@ -1,0 +1,68 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.device.Argument;
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.device.LoadedKernel;
+import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Type;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class KernelCacheTest {
+
+  /** A variant of an op, as many as there are head sizes. */
+  private record Storing(int headSize) implements Variant {
+    @Override
+    public String name() {
+      return "store_" + headSize;
+    }
+
+    @Override
+    public Kernel build() {
+      return KernelBuilder.build(
+          name(),
+          32,
+          k -> k.pointer("out", Type.S32).store(k.integer(0), k.integer(headSize).value()));
+    }
+  }
+
+  private static int stored(EmulatedDevice device, LoadedKernel kernel) {
+    var result = new int[1];
+    try (var stream = device.openStream();
+        var out = device.allocate(4)) {
+      stream.launch(new Launch(kernel, Dim3.of(1), Dim3.of(1), 0, List.of(Argument.of(out))));
+      stream.download(out, 0, MemorySegment.ofArray(result));
+    }
+    return result[0];
+  }
+
+  @Test
+  void kernelsThatWereNotUsedForLongAreBuiltAgain() {
+    var origins = new ArrayList<Origin>();
+    try (var device = new EmulatedDevice()) {
+      var kernels = new KernelCache(device, origins::add);
+      var first = kernels.get(new Storing(0));
+      assertThat(kernels.get(new Storing(0))).isSameAs(first);
+      assertThat(origins).containsExactly(Origin.COMPILED, Origin.HIT);
+      for (int headSize = 1; headSize <= KernelCache.KERNELS; headSize++) {
+        kernels.get(new Storing(headSize));
+      }
+      origins.clear();
+      assertThat(stored(device, first)).as("in use, so it still runs").isZero();
+      var used = kernels.get(new Storing(KernelCache.KERNELS));
+      var again = kernels.get(new Storing(0));
+      assertThat(origins).containsExactly(Origin.HIT, Origin.COMPILED);
+      assertThat(again).isNotSameAs(first);
+      assertThat(stored(device, again)).isZero();
+      assertThat(stored(device, used)).isEqualTo(KernelCache.KERNELS);
+    }
+  }
+}
