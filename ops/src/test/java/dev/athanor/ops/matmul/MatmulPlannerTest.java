@@ -64,6 +64,22 @@ class MatmulPlannerTest {
         .contains("  one multiply-add a lane: f16 is multiplied by tensor cores");
   }
 
+  /** Products that leave the tensor cores need registers beside those of the sums. */
+  @Test
+  void fp8TakesNoTilesWhoseProductsWouldSpill() {
+    var plan =
+        MATMUL.plan(
+            inputs(DType.E4M3, 4096, 4096, 4096),
+            attributes(Map.of()),
+            TestDevices.of(Target.SM_89, 128, 101_376));
+    var reason =
+        "its registers would not suffice for sums of fp8 that leave the tensor cores every 32 of K";
+    assertThat(plan.explain())
+        .contains("  matmul_e4m3_128x256x64x4_nn_a16_b16_f32_c16: " + reason)
+        .contains("  matmul_e4m3_128x128x128x3_nn_a16_b16_f32_c16: " + reason)
+        .contains("* matmul_e4m3_128x128x64x3_nn_a16_b16_f32_c16: about ");
+  }
+
   @Test
   void plansAreEqualWhenTheirProblemsAre() {
     var one = MATMUL.plan(inputs(DType.F32, 3, 4, 5), attributes(Map.of("alpha", 2)), H200);
