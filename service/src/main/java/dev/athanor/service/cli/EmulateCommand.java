@@ -77,6 +77,12 @@ public final class EmulateCommand implements Callable<Integer> {
   private @Nullable String cluster;
 
   @Option(
+      names = "--cooperative",
+      description =
+          "keeps all blocks resident, so that they may wait for one another (grid.sync())")
+  private boolean cooperative;
+
+  @Option(
       names = "--shared",
       paramLabel = "BYTES",
       defaultValue = "0",
@@ -202,6 +208,9 @@ public final class EmulateCommand implements Callable<Integer> {
         launch =
             new Launch(
                 loaded, launch.grid(), launch.block(), dim(cluster, "--cluster"), shared, given);
+      }
+      if (cooperative) {
+        launch = launch.asCooperative();
       }
       long before = System.nanoTime();
       var faults = new ArrayList<String>();
