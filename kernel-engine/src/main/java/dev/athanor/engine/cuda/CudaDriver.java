@@ -72,6 +72,8 @@ public final class CudaDriver {
           "cuFuncGetAttribute",
           "cuFuncSetAttribute",
           "cuLaunchKernel",
+          "cuLaunchCooperativeKernel",
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor",
           "cuStreamBeginCapture_v2",
           "cuStreamEndCapture",
           "cuGraphInstantiateWithFlags",

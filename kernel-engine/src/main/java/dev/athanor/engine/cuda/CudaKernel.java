@@ -6,6 +6,7 @@ import static jcuda.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NUM_REGS;
 import static jcuda.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
 import static jcuda.driver.JCudaDriver.cuFuncGetAttribute;
 import static jcuda.driver.JCudaDriver.cuFuncSetAttribute;
+import static jcuda.driver.JCudaDriver.cuOccupancyMaxActiveBlocksPerMultiprocessor;
 
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.ptx.Kernel;
@@ -107,6 +108,16 @@ public final class CudaKernel implements LoadedKernel {
           "cuFuncSetAttribute");
       code.raised = true;
     }
+  }
+
+  /** How many blocks a multiprocessor holds at once. */
+  int residentBlocks(int threads, int dynamicBytes) {
+    var blocks = new int[1];
+    code.context.enter();
+    code.context.check(
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, code.function, threads, dynamicBytes),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return blocks[0];
   }
 
   /** The kernel as one of this context. */

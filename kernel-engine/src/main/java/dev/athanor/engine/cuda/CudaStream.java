@@ -2,6 +2,7 @@ package dev.athanor.engine.cuda;
 
 import static jcuda.driver.CUstream_flags.CU_STREAM_NON_BLOCKING;
 import static jcuda.driver.JCudaDriver.cuGraphLaunch;
+import static jcuda.driver.JCudaDriver.cuLaunchCooperativeKernel;
 import static jcuda.driver.JCudaDriver.cuLaunchKernel;
 import static jcuda.driver.JCudaDriver.cuMemcpyDtoDAsync;
 import static jcuda.driver.JCudaDriver.cuMemcpyDtoHAsync;
@@ -182,6 +183,11 @@ final class CudaStream implements Stream {
     var values = parameters.pack(context, launch.arguments());
     try {
       kernel.allowShared(launch.dynamicSharedBytes());
+      if (launch.cooperative()) {
+        int threads = Math.toIntExact(launch.block().count());
+        int resident = kernel.residentBlocks(threads, launch.dynamicSharedBytes());
+        launch.checkResident((long) capability.multiprocessors() * resident, capability);
+      }
       context.enter();
       suspect(kernel.name());
       int result = enqueue(launch, kernel, values);
@@ -210,6 +216,19 @@ final class CudaStream implements Stream {
     var block = launch.block();
     if (launch.cluster().count() > 1 && kernel.kernel().limits().cluster().isEmpty()) {
       return LaterDriver.launch(launch, kernel, handle, values);
+    }
+    if (launch.cooperative()) {
+      return cuLaunchCooperativeKernel(
+          kernel.function(),
+          grid.x(),
+          grid.y(),
+          grid.z(),
+          block.x(),
+          block.y(),
+          block.z(),
+          launch.dynamicSharedBytes(),
+          handle,
+          values);
     }
     return cuLaunchKernel(
         kernel.function(),

@@ -23,6 +23,9 @@ import java.util.Optional;
  */
 final class LaterDriver {
 
+  /** CU_LAUNCH_ATTRIBUTE_COOPERATIVE. */
+  private static final int COOPERATIVE = 2;
+
   /** CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION. */
   private static final int CLUSTER_DIMENSION = 4;
 
@@ -82,16 +85,18 @@ final class LaterDriver {
                 "cannot launch %s: got clusters of %s blocks, for which the NVIDIA driver must know CUDA 11.8 or later"
                     .formatted(kernel.name(), launch.cluster())));
     try (var arena = Arena.ofConfined()) {
-      var attribute = arena.allocate(ATTRIBUTE_BYTES, Long.BYTES);
-      attribute.set(JAVA_INT, 0, CLUSTER_DIMENSION);
-      set(attribute, ATTRIBUTE_VALUE, launch.cluster());
+      var attributes = arena.allocate(2 * ATTRIBUTE_BYTES, Long.BYTES);
+      attributes.set(JAVA_INT, 0, CLUSTER_DIMENSION);
+      set(attributes, ATTRIBUTE_VALUE, launch.cluster());
+      attributes.set(JAVA_INT, ATTRIBUTE_BYTES, COOPERATIVE);
+      attributes.set(JAVA_INT, ATTRIBUTE_BYTES + ATTRIBUTE_VALUE, 1);
       var config = arena.allocate(CONFIG_BYTES, Long.BYTES);
       set(config, 0, launch.grid());
       set(config, 12, launch.block());
       config.set(JAVA_INT, 24, launch.dynamicSharedBytes());
       config.set(JAVA_LONG, CONFIG_STREAM, stream.value());
-      config.set(ADDRESS, CONFIG_ATTRIBUTES, attribute);
-      config.set(JAVA_INT, CONFIG_COUNT, 1);
+      config.set(ADDRESS, CONFIG_ATTRIBUTES, attributes);
+      config.set(JAVA_INT, CONFIG_COUNT, launch.cooperative() ? 2 : 1);
       return call(
           function,
           config,

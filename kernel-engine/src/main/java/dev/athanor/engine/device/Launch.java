@@ -12,6 +12,7 @@ import java.util.stream.Collectors;
  *
  * @param cluster how many blocks are resident together and see each other's shared memory
  * @param dynamicSharedBytes the bytes of the kernel's dynamic shared array; 0 when it has none
+ * @param cooperative whether all blocks are resident at once, so that they may wait for one another
  */
 public record Launch(
     LoadedKernel kernel,
@@ -19,7 +20,8 @@ public record Launch(
     Dim3 block,
     Dim3 cluster,
     int dynamicSharedBytes,
-    List<Argument> arguments) {
+    List<Argument> arguments,
+    boolean cooperative) {
 
   private static final int MOST_CLUSTER_BLOCKS = 8;
   private static final int MOST_DEPTH = 64;
@@ -37,6 +39,17 @@ public record Launch(
     arguments = List.copyOf(arguments);
   }
 
+  /** A launch whose blocks run in any order. */
+  public Launch(
+      LoadedKernel kernel,
+      Dim3 grid,
+      Dim3 block,
+      Dim3 cluster,
+      int dynamicSharedBytes,
+      List<Argument> arguments) {
+    this(kernel, grid, block, cluster, dynamicSharedBytes, arguments, false);
+  }
+
   /** A launch with the clusters that the kernel asks for, or without. */
   public Launch(
       LoadedKernel kernel,
@@ -52,6 +65,25 @@ public record Launch(
     return cluster.isEmpty()
         ? Dim3.of(1)
         : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
+  }
+
+  /** The same launch with all blocks resident at once. */
+  public Launch asCooperative() {
+    return new Launch(kernel, grid, block, cluster, dynamicSharedBytes, arguments, true);
+  }
+
+  /**
+   * Checks that all blocks of a cooperative launch can be resident at once.
+   *
+   * @param resident how many of its blocks the device holds at once
+   * @throws IllegalArgumentException when the grid has more, saying both numbers
+   */
+  public void checkResident(long resident, Capability capability) {
+    if (cooperative && grid.count() > resident) {
+      throw refused(
+          "a cooperative grid of %d blocks of %s threads, %s holds %d of them at once"
+              .formatted(grid.count(), block, capability.name(), resident));
+    }
   }
 
   /** The buffers that its arguments point into. */

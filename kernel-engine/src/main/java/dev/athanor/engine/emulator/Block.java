@@ -169,7 +169,9 @@ final class Block {
                 Arrays.fill(
                     lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
             case CLOCK, CLOCK_HI, GLOBALTIMER_LO, GLOBALTIMER_HI -> {} // set as they are read
-            case ENVREG1, ENVREG2 -> {}
+            // as the driver sets them for cooperative groups, which the PTX of nvcc shows
+            case ENVREG1 -> Arrays.fill(lanes, (int) (launch.workspace() >>> 32));
+            case ENVREG2 -> Arrays.fill(lanes, (int) launch.workspace());
             case NCLUSTERID_X -> Arrays.fill(lanes, grid.x() / clusterShape.x());
             case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y() / clusterShape.y());
             case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z() / clusterShape.z());

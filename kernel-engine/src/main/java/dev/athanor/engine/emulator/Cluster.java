@@ -8,6 +8,7 @@ import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -157,75 +158,120 @@ final class Cluster {
   }
 
   private void run(long cluster, Execution how) {
+    begin(cluster, how);
+    finish(List.of(this), () -> cancelled.test(cluster));
+  }
+
+  private void begin(long cluster, Execution how) {
     for (int rank = 0; rank < size(); rank++) {
       runners.get(rank).begin(number(grid, shape, cluster, rank), how);
     }
     barrier.clear();
     work.begin(cluster);
+  }
+
+  /**
+   * Runs the blocks of all clusters of a launch to their ends, by turns.
+   *
+   * @throws Fault when a thread did something undefined
+   */
+  static void runTogether(List<Cluster> all) {
+    try {
+      runTogether(all, all.getFirst().execution);
+    } catch (Fault fault) {
+      // see run: of a grid as well the interpreter says which fault comes first
+      var blocks = all.stream().flatMap(cluster -> cluster.runners.stream()).toList();
+      if (blocks.stream().anyMatch(BlockRunner::ranCompiled)
+          && blocks.stream().noneMatch(runner -> runner.block().hasStored())) {
+        runTogether(all, Execution.INTERPRETED);
+      }
+      throw fault;
+    }
+  }
+
+  private static void runTogether(List<Cluster> all, Execution how) {
+    for (int number = 0; number < all.size(); number++) {
+      all.get(number).begin(number, how);
+    }
+    finish(all, () -> false);
+  }
+
+  /** Lets clusters that have begun go on by turns until all have ended. */
+  private static void finish(List<Cluster> all, BooleanSupplier isCancelled) {
     long before = 0;
     long idleJumps = 0;
     int lives = 0;
-    while (!cancelled.test(cluster)) {
+    var timeout = all.getFirst().timeout;
+    long started = all.getFirst().started;
+    while (!isCancelled.getAsBoolean()) {
       boolean some = false;
       boolean left = false;
-      for (var runner : runners) {
-        some |= runner.advance();
-        left |= !runner.isDone();
+      for (var cluster : all) {
+        for (var runner : cluster.runners) {
+          some |= runner.advance();
+          left |= !runner.isDone();
+        }
       }
       if (!left) {
-        work.end();
-        runners.forEach(BlockRunner::end);
+        all.forEach(Cluster::end);
         return;
       }
       if (timeout != null && timeout.compareTo(Duration.ofNanos(System.nanoTime() - started)) < 0) {
-        throw overdue(timeout);
+        throw overdue(all, timeout);
       }
       if (!some) {
         boolean expired = false;
         if (lives < LIVES) {
-          for (var runner : runners) {
-            expired |= runner.expire();
+          for (var cluster : all) {
+            for (var runner : cluster.runners) {
+              expired |= runner.expire();
+            }
           }
         }
         if (!expired) {
-          throw deadlock();
+          throw fault(all, "waits for ever", 0);
         }
         lives++;
       }
       long now = 0;
-      for (var runner : runners) {
-        now += runner.block().progressed();
+      for (var cluster : all) {
+        for (var runner : cluster.runners) {
+          now += runner.block().progressed();
+        }
       }
-      idleJumps = now == before ? idleJumps + BlockRunner.TURN : 0;
+      idleJumps = now == before ? idleJumps + (long) BlockRunner.TURN * all.size() : 0;
       lives = now == before ? lives : 0;
       before = now;
-      if (idleJumps >= patience) {
-        throw livelock(idleJumps);
+      if (idleJumps >= all.getFirst().patience) {
+        throw fault(all, "goes round a loop for ever", idleJumps);
       }
     }
   }
 
-  private Fault deadlock() {
-    return fault("waits for ever", 0);
+  private void end() {
+    work.end();
+    runners.forEach(BlockRunner::end);
   }
 
-  private Fault livelock(long jumps) {
-    return fault("goes round a loop for ever", jumps);
-  }
-
-  private Fault overdue(Duration limit) {
+  private static Fault overdue(List<Cluster> all, Duration limit) {
     var seconds =
         BigDecimal.valueOf(limit.getSeconds()).add(BigDecimal.valueOf(limit.getNano(), 9));
     var what =
         "has not ended within the timeout of the launch, %s s"
             .formatted(seconds.stripTrailingZeros().toPlainString());
     return new Fault(
-        runners.stream().flatMap(runner -> runner.first(Kind.TIMEOUT, what)).limit(1).toList());
+        all.stream()
+            .flatMap(cluster -> cluster.runners.stream())
+            .flatMap(runner -> runner.first(Kind.TIMEOUT, what))
+            .limit(1)
+            .toList());
   }
 
-  private Fault fault(String what, long jumps) {
+  private static Fault fault(List<Cluster> all, String what, long jumps) {
     var reports = new ArrayList<Report>();
-    runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
+    for (var cluster : all) {
+      cluster.runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
+    }
     if (reports.isEmpty()) {
       throw new IllegalStateException(what + ", but nobody does");
     }

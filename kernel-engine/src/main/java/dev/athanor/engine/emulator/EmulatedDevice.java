@@ -46,6 +46,17 @@ public final class EmulatedDevice implements Device {
   /** How many modules are kept decoded and compiled; a kernel in use keeps its program besides. */
   static final int MODULES = 512;
 
+  // an H100, for cooperative launches
+  private static final int MULTIPROCESSORS = 132;
+  private static final int MOST_BLOCKS_OF_MULTIPROCESSOR = 32;
+  private static final int THREADS_OF_MULTIPROCESSOR = 2048;
+  private static final int SHARED_BYTES_OF_MULTIPROCESSOR = 228 << 10;
+
+  /** What each block takes besides its own. */
+  private static final int SHARED_BYTES_OF_SYSTEM = 1 << 10;
+
+  private static final int WORKSPACE_BYTES = 256;
+
   private final EmulatorOptions options;
   private final Capability capability;
   private final GlobalMemory memory;
@@ -253,24 +264,64 @@ public final class EmulatedDevice implements Device {
     }
     launch.check(capability);
     var parameters = parameters(launch);
-    return () -> {
+    launch.checkResident(residentBlocks(launch), capability);
+    return () -> run(launch, loaded.program, parameters);
+  }
+
+  private void run(Launch launch, Program program, Memory parameters) {
+    var workspace = launch.cooperative() ? workspace() : null;
+    try {
       var launched =
           LaunchedKernel.of(
               launches.getAndIncrement(),
-              loaded.program,
+              program,
               launch.grid(),
               launch.block(),
               launch.cluster(),
-              loaded.kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
+              launch.kernel().kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
               parameters,
               memory.snapshot(),
-              options);
+              options,
+              workspace == null ? 0 : workspace.address());
       try {
-        workers.run(launched);
+        if (workspace == null) {
+          workers.run(launched);
+        } else {
+          Workers.runCooperatively(launched);
+        }
       } finally {
         launched.printed().deliver(options.output());
       }
-    };
+    } finally {
+      if (workspace != null) {
+        workspace.close();
+      }
+    }
+  }
+
+  /** What the blocks of a cooperative launch count arrivals in: a size, and a word that is 0. */
+  private Allocation workspace() {
+    var workspace = memory.allocate(WORKSPACE_BYTES, "the workspace of a cooperative launch");
+    workspace.segment().fill((byte) 0);
+    workspace.segment().set(ValueLayout.JAVA_INT, 0, WORKSPACE_BYTES);
+    workspace.define(0, WORKSPACE_BYTES);
+    return workspace;
+  }
+
+  /**
+   * How many blocks of a launch the emulated GPU holds at once, registers aside: as many as an H100
+   * by threads, blocks and shared memory (CUDA programming guide, technical specifications).
+   */
+  private static long residentBlocks(Launch launch) {
+    long threads = Math.ceilDiv(launch.block().count(), 32) * 32;
+    long shared =
+        (long) launch.kernel().kernel().staticSharedBytes()
+            + launch.dynamicSharedBytes()
+            + SHARED_BYTES_OF_SYSTEM;
+    return MULTIPROCESSORS
+        * Math.min(
+            MOST_BLOCKS_OF_MULTIPROCESSOR,
+            Math.min(THREADS_OF_MULTIPROCESSOR / threads, SHARED_BYTES_OF_MULTIPROCESSOR / shared));
   }
 
   private Memory parameters(Launch launch) {

@@ -17,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param sharedBytes of a block
  * @param parameters their values, laid out as the kernel says
  * @param memory the buffers that it may touch
+ * @param workspace the address of the memory in which the blocks of a cooperative launch wait for
+ *     one another; 0 = it is no such launch
  * @param printed what its blocks print
  * @param sanitizer what its workers find; null = nothing is looked for
  */
@@ -31,6 +33,7 @@ record LaunchedKernel(
     Memory parameters,
     GlobalMemory.Snapshot memory,
     EmulatorOptions options,
+    long workspace,
     PrintBuffer printed,
     @Nullable SanitizedLaunch sanitizer) {
 
@@ -44,7 +47,8 @@ record LaunchedKernel(
       int sharedBytes,
       Memory parameters,
       GlobalMemory.Snapshot memory,
-      EmulatorOptions options) {
+      EmulatorOptions options,
+      long workspace) {
     var printed = new PrintBuffer();
     long started = System.nanoTime();
     var plain =
@@ -59,6 +63,7 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
+            workspace,
             printed,
             null);
     return options.sanitize() == Sanitize.OFF
@@ -74,6 +79,7 @@ record LaunchedKernel(
             parameters,
             memory,
             options,
+            workspace,
             printed,
             new SanitizedLaunch(plain.observed(), cluster, options, memory.heap()));
   }
@@ -121,6 +127,7 @@ record LaunchedKernel(
         new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
         new GlobalMemory.Snapshot(List.of(), List.of(), null),
         EmulatorOptions.DEFAULT,
+        0,
         new PrintBuffer(),
         null);
   }

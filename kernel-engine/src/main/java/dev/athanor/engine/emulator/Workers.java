@@ -45,9 +45,35 @@ final class Workers implements AutoCloseable {
       throw new IllegalStateException("the emulator itself failed", broken);
     }
     var failure = work.failure.get();
+    check(launch, failure == null ? null : failure.fault);
+  }
+
+  /**
+   * Runs all blocks of a cooperative launch by turns, in the thread that launched.
+   *
+   * @throws KernelFault when a thread did something undefined
+   */
+  static void runCooperatively(LaunchedKernel launch) {
+    var clusters = new ArrayList<Cluster>();
+    for (long i = launch.grid().count() / launch.cluster().count(); i > 0; i--) {
+      clusters.add(new Cluster(launch, _ -> false));
+    }
+    Fault failure = null;
+    try {
+      Cluster.runTogether(clusters);
+    } catch (Fault fault) {
+      failure = fault;
+    } catch (RuntimeException | Error e) {
+      throw broken(e);
+    }
+    check(launch, failure);
+  }
+
+  /** Throws what has been found in a launch that has ended. */
+  private static void check(LaunchedKernel launch, @Nullable Fault fault) {
     var found = new ArrayList<Report>();
-    if (failure != null) {
-      found.addAll(failure.fault.reports());
+    if (fault != null) {
+      found.addAll(fault.reports());
     }
     if (launch.sanitizer() != null) {
       found.addAll(launch.sanitizer().reports());

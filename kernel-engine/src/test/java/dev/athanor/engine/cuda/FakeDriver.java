@@ -13,7 +13,7 @@ import java.util.stream.IntStream;
 @SuppressWarnings("restricted") // the signatures are those of the C file
 final class FakeDriver {
 
-  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8 + 3 * 4;
+  private static final long LAUNCH_BYTES = 64 + 7 * 4 + 4 + 64 * 8 + 4 * 4;
 
   private static final SymbolLookup LIBRARY =
       SymbolLookup.libraryLookup(CudaDriver.LIBRARY, Arena.global());
@@ -27,7 +27,8 @@ final class FakeDriver {
       List<Integer> block,
       int shared,
       List<Long> values,
-      List<Integer> cluster) {}
+      List<Integer> cluster,
+      boolean cooperative) {}
 
   /** What the last tensor map was encoded from: its 64-bit numbers, then those of 32 bits. */
   record Mapped(List<Long> wide, List<Integer> narrow) {}
@@ -74,7 +75,8 @@ final class FakeDriver {
             .toList(),
         IntStream.range(0, 3)
             .mapToObj(i -> launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 4L * i))
-            .toList());
+            .toList(),
+        launch.get(ValueLayout.JAVA_INT, 96 + 64 * 8 + 12) != 0);
   }
 
   static Mapped lastMap() {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException;
@@ -138,6 +139,30 @@ final class KernelChecks extends DriverChecks {
     assertThat(FakeDriver.calls("cuModuleUnload"))
         .as("all of them, and none twice")
         .isEqualTo(FakeDriver.calls("cuModuleLoadDataEx"));
+  }
+
+  void launchesCooperatively() {
+    try (var device = open();
+        var stream = device.openStream()) {
+      var loaded = load(device, kernel("plain", 0, Type.U32));
+      var one = List.<Argument>of(Argument.of(7));
+      var most = new Launch(loaded, Dim3.of(132 * 8), Dim3.of(256), Dim3.of(1), 0, one);
+      stream.launch(most);
+      assertThat(FakeDriver.lastLaunch().cooperative()).isFalse();
+      stream.launch(most.asCooperative());
+      assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
+      assertThat(FakeDriver.lastLaunch().grid()).containsExactly(132 * 8, 1, 1);
+      assertThat(FakeDriver.lastLaunch().values()).containsExactly(7L);
+      var clusters = new Launch(loaded, Dim3.of(8), Dim3.of(256), Dim3.of(4), 0, one);
+      stream.launch(clusters.asCooperative());
+      assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
+      assertThat(FakeDriver.lastLaunch().cluster()).containsExactly(4, 1, 1);
+      var more = new Launch(loaded, Dim3.of(132 * 8 + 1), Dim3.of(256), Dim3.of(1), 0, one);
+      assertThatThrownBy(() -> stream.launch(more.asCooperative()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("a cooperative grid of 1057 blocks of 256x1x1 threads, ")
+          .hasMessageContaining(" holds 1056 of them at once");
+    }
   }
 
   void encodesTensorMaps() {

@@ -39,7 +39,8 @@ class IdleClustersTest {
         0,
         memory.allocate(8),
         memory.snapshot(),
-        with);
+        with,
+        0);
   }
 
   private Cluster take(LaunchedKernel launch) {

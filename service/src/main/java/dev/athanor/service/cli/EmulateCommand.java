@@ -80,6 +80,12 @@ public final class EmulateCommand implements Callable<Integer> {
   private @Nullable String cluster;
 
   @Option(
+      names = "--cooperative",
+      description =
+          "keeps all blocks resident, so that they may wait for one another (grid.sync())")
+  private boolean cooperative;
+
+  @Option(
       names = "--shared",
       paramLabel = "BYTES",
       defaultValue = "0",
@@ -216,6 +222,9 @@ public final class EmulateCommand implements Callable<Integer> {
         launch =
             new Launch(
                 loaded, launch.grid(), launch.block(), dim(cluster, "--cluster"), shared, given);
+      }
+      if (cooperative) {
+        launch = launch.asCooperative();
       }
       long before = System.nanoTime();
       var faults = new ArrayList<String>();
