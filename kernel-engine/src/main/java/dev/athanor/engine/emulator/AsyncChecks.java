@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.TensorMap;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 
@@ -246,22 +247,20 @@ final class AsyncChecks {
   }
 
   /**
-   * A thread has changed bytes of a tensor map.
+   * A thread has changed a tensor map.
    *
-   * @param map where it begins
+   * @param together whether all lanes of its warp have
    */
-  void changesMap(int thread, Memory memory, long map, long offset, int bytes) {
+  void changesMap(int thread, Memory memory, long offset, boolean together) {
     var defined = of.defined(memory);
     if (defined != null) {
-      defined.setRange(map, TensorMap.BYTES);
+      defined.setRange(offset, TensorMap.BYTES);
     }
-    if (of.launch.races && memory instanceof Allocation buffer) {
-      of.launch.shadow.change(
-          of.launch.shadow.of(buffer),
-          offset,
-          bytes,
-          Mark.at(of.role().mark(), inCluster(thread) / 32, thread % 32, now(thread)),
-          (int) watch.cluster());
+    if (memory instanceof Allocation buffer) {
+      int warp = inCluster(thread) / 32;
+      long mark = Mark.at(0, warp, thread % 32, now(thread));
+      of.launch.changedMaps.put(
+          buffer.address() + offset, new MapChange(mark, (int) watch.cluster(), together));
     }
   }
 
@@ -274,7 +273,8 @@ final class AsyncChecks {
     int warp = inCluster(thread) / 32;
     var known = new Knowledge();
     watch.clocks.publish(warp, thread % 32, known);
-    async.fenceMap(address, inCluster(thread), new MapFence(watch.clocks.now(warp), known));
+    async.fenceMap(
+        address, inCluster(thread), new MapFence((int) watch.cluster(), warp, now(thread), known));
     watch.clocks.tick(warp);
   }
 
@@ -283,29 +283,35 @@ final class AsyncChecks {
     if (!of.launch.races) {
       return;
     }
-    int warp = inCluster(thread) / 32;
-    var fences = async.mapFences(buffer.address() + offset);
+    long address = buffer.address() + offset;
+    var changes = new ArrayList<MapChange>();
     of.launch.shadow.writers(
         of.launch.shadow.of(buffer),
         offset,
         TensorMap.BYTES,
-        (mark, cluster, _) -> {
-          boolean fenced =
-              Mark.has(mark, Mark.COPY) // nobody follows what copies change
-                  || fences.entrySet().stream()
-                      .anyMatch(fence ->
-                          knows(warp, thread % 32, fence.getKey(), fence.getValue().time())
-                              && fence.getValue().covers(mark, cluster));
-          if (!fenced) {
-            complain(
-                Kind.TENSOR_MAP_FENCE,
-                thread,
-                "uses the tensor map at 0x%x, which this launch has changed"
-                    .formatted(buffer.address() + offset),
-                "the PTX memory model requires fence.proxy.tensormap::generic.acquire of this map"
-                    + " after the change and before the use (PTX ISA 9.7.13.4)");
-          }
-        });
+        (mark, cluster, _) -> changes.add(new MapChange(mark, cluster, false)));
+    changes.removeIf(change -> Mark.has(change.mark(), Mark.COPY)); // these are not followed
+    var last = of.launch.changedMaps.get(address);
+    if (last != null) {
+      changes.add(last);
+    }
+    int warp = inCluster(thread) / 32;
+    var fences = async.mapFences(address).entrySet();
+    boolean fenced =
+        changes.stream()
+            .allMatch(change ->
+                fences.stream()
+                    .anyMatch(fence ->
+                        knows(warp, thread % 32, fence.getKey(), fence.getValue().time())
+                            && fence.getValue().covers(change)));
+    if (!fenced) {
+      complain(
+          Kind.TENSOR_MAP_FENCE,
+          thread,
+          "uses the tensor map at 0x%x, which this launch has changed".formatted(address),
+          "the PTX memory model requires fence.proxy.tensormap::generic.acquire of this map after"
+              + " the change and before the use (PTX ISA 9.7.13.4)");
+    }
   }
 
   /** Whether a thread knows of another of its cluster, or is itself that one. */

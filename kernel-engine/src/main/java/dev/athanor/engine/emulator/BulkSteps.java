@@ -327,16 +327,11 @@ final class BulkSteps {
     }
   }
 
-  /**
-   * Lets who looks know that bytes of a tensor map were changed.
-   *
-   * @param map where it begins
-   */
-  private static void changed(
-      Block block, int lane, Memory memory, long map, long offset, int bytes) {
+  /** Lets who looks know that a tensor map was changed. */
+  private static void changed(Block block, int lane, Memory memory, long offset, boolean together) {
     var checks = block.checks();
     if (checks != null) {
-      checks.changesMap(lane, memory, map, offset, bytes);
+      checks.changesMap(lane, memory, offset, together);
     }
   }
 
@@ -378,7 +373,7 @@ final class BulkSteps {
         } else {
           maps.segment().set(Cells.INT, at + offset, (int) value.bits(lane));
         }
-        changed(block, lane, maps.memory(), at, at + offset, bytes);
+        changed(block, lane, maps.memory(), at, false);
       }
       block.stored();
     }
@@ -404,7 +399,7 @@ final class BulkSteps {
         }
         new Row(targets.memory(), to, TensorMap.BYTES, Row.ALL)
             .write(sources.segment().asSlice(from, TensorMap.BYTES));
-        changed(block, lane, targets.memory(), to, to, TensorMap.BYTES);
+        changed(block, lane, targets.memory(), to, true);
       }
       block.stored();
     }

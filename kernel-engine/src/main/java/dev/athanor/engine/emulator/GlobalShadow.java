@@ -161,24 +161,6 @@ final class GlobalShadow {
     }
   }
 
-  /**
-   * Takes note of a write that nobody judges.
-   *
-   * @param mark complete
-   */
-  void change(Pages pages, long offset, int bytes, long mark, int cluster) {
-    for (long at = offset; at < offset + bytes; at += Integer.BYTES) {
-      var page = pages.page(at);
-      synchronized (page) {
-        int first = (int) (at & (PAGE - 1)) >> page.shift;
-        for (int cell = first; cell < first + (Integer.BYTES >> page.shift); cell++) {
-          page.marks[cell * SLOTS + WRITER] = mark;
-          page.clusters[cell * SLOTS + WRITER] = cluster;
-        }
-      }
-    }
-  }
-
   /** Shows who last wrote bytes, each of them once. */
   void writers(Pages pages, long offset, int bytes, Judge judge) {
     var seen = new HashSet<List<Long>>();

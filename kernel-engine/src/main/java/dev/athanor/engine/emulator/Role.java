@@ -100,17 +100,6 @@ record Role(
               Mark.of(number, Mark.WEAK, Mark.COPY),
               0,
               variables.of(instruction.operands().getFirst()));
-      case Semantics.ReplaceInTensorMap _, Semantics.CopyTensorMap _ ->
-          new Role(
-              Kind.OTHER,
-              instruction,
-              number,
-              Mark.WEAK,
-              false,
-              false,
-              Mark.of(number, Mark.WEAK, 0),
-              0,
-              null);
       case Semantics.CommitGroup _ -> plain(Kind.COMMIT, number, instruction, 0, 0);
       case Semantics.WaitGroup _ ->
           plain(

@@ -7,6 +7,8 @@ import dev.athanor.engine.emulator.Observer.Observed;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
@@ -19,6 +21,9 @@ final class SanitizedLaunch {
 
   /** How many agents beside the threads there are. */
   final AtomicLong agents = new AtomicLong();
+
+  /** The last change of each tensor map in global memory by an instruction for such maps. */
+  final Map<Long, MapChange> changedMaps = new ConcurrentHashMap<>();
 
   final boolean races;
 
