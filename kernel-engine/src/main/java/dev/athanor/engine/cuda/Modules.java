@@ -30,6 +30,9 @@ final class Modules {
    */
   private static final String SLOW = "Potential Performance Loss";
 
+  /** Local memory comes in units of this many bytes a thread. */
+  private static final int LOCAL_UNIT = 16;
+
   private final Context context;
   private final Capability capability;
   private final CubinCache cache;
@@ -80,8 +83,9 @@ final class Modules {
       }
       var code = entry.functions.get(name);
       if (code == null) {
-        code = function(loaded, name);
+        code = function(loaded, name, declaredLocalBytes(module, kernel));
         entry.functions.put(name, code);
+        warnOfSpills(name, code);
       }
       return new CudaKernel(kernel, origin, code);
     }
@@ -126,7 +130,31 @@ final class Modules {
     return CubinCache.key(text, capability.target().toString(), capability.driver());
   }
 
-  private CudaKernel.Code function(Jit.Loaded loaded, String name) {
+  /**
+   * Local memory that the source of a kernel asks for. Functions may keep a stack there, of whose
+   * size the source says nothing.
+   */
+  private static int declaredLocalBytes(Module module, Kernel kernel) {
+    return module.functions().isEmpty()
+        ? Math.ceilDiv(kernel.localBytes(), LOCAL_UNIT) * LOCAL_UNIT
+        : Integer.MAX_VALUE;
+  }
+
+  /** Logs a warning where registers were spilled; called once for each kernel that is loaded. */
+  private void warnOfSpills(String name, CudaKernel.Code code) {
+    if (code.spilledBytes() > 0) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "kernel {0} spills registers: it takes {1} bytes of local memory a thread that it does"
+              + " not declare; its results are right, but it is slower than planned on {2} ({3})",
+          name,
+          code.spilledBytes(),
+          capability.name(),
+          capability.target());
+    }
+  }
+
+  private CudaKernel.Code function(Jit.Loaded loaded, String name, int declaredLocalBytes) {
     var function = new FunctionHandle();
     context.enter();
     int result = cuModuleGetFunction(function, loaded.module(), name);
@@ -135,7 +163,7 @@ final class Modules {
     }
     context.check(result, "cuModuleGetFunction");
     return new CudaKernel.Code(
-        context, function, capability.sharedBytesPerBlockOptIn(), loaded.log());
+        context, function, capability.sharedBytesPerBlockOptIn(), declaredLocalBytes, loaded.log());
   }
 
   /** Unloads all. No kernel may run any more. */
