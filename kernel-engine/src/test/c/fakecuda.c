@@ -6,7 +6,8 @@
  * fills goes to a stream that is captured are refused. Kernels whose names begin with
  *   set_bytes  (u64 address, u64 count, u8-as-u32 value) set memory,
  *   trap       touch memory that is not theirs, which the next call reports,
- *   broken     do not compile, and slow ones compile with the remark that they are slow.
+ *   broken     do not compile, and slow ones compile with the remark that they are slow,
+ *   spills     take 32 bytes of local memory a thread.
  * Functions named fake_... steer it and tell what it saw.
  */
 #include <stdint.h>
@@ -301,7 +302,9 @@ int cuModuleGetFunction(void **out, void *module, const char *name) {
 }
 int cuFuncGetAttribute(int *value, int attribute, void *function) {
     BEGIN(1);
-    *value = attribute == 1 ? ((Function *)function)->static_shared : attribute == 4 ? 8 : 0;
+    Function *f = function;
+    int spills = !strncmp(f->name, "spills", strlen("spills"));
+    *value = attribute == 1 ? f->static_shared : attribute == 3 ? 32 * spills : attribute == 4 ? 8 : 0;
     return 0;
 }
 int cuFuncSetAttribute(void *function, int attribute, int value) {

@@ -4,6 +4,8 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.ptx.Module;
+import java.util.Comparator;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 
@@ -33,6 +35,22 @@ public final class KernelCache {
   public KernelCache(Device device, Consumer<LoadedKernel.Origin> onLookup) {
     this.device = device;
     this.onLookup = onLookup;
+  }
+
+  /**
+   * A kernel whose registers do not suffice on the device.
+   *
+   * @param bytes of local memory of a thread that hold registers
+   */
+  public record Spill(String kernel, int bytes) {}
+
+  /** The kernels that spill, of those that are loaded, in the order of their names. */
+  public List<Spill> spills() {
+    return loaded.values().stream()
+        .filter(kernel -> kernel.spilledBytes() > 0)
+        .map(kernel -> new Spill(kernel.kernel().name(), kernel.spilledBytes()))
+        .sorted(Comparator.comparing(Spill::kernel))
+        .toList();
   }
 
   /** The kernel of a variant. The first call builds and loads it, others wait for that. */

@@ -146,8 +146,39 @@ public record Gpu(
                   Tensor.FP8, 2048,
                   Tensor.INT8, 2048)));
 
+  /**
+   * GeForce RTX 5090 (NVIDIA RTX Blackwell GPU Architecture whitepaper). Its lanes compute f32 and
+   * integers alike.
+   */
+  public static final Gpu RTX_5090 =
+      new Gpu(
+          "RTX 5090",
+          new Target(120, false),
+          170,
+          48,
+          24,
+          65_536,
+          100 << 10,
+          new Ceilings(
+              2.407e9,
+              1.792e12,
+              96L << 20,
+              3072,
+              128,
+              128,
+              2,
+              128,
+              16,
+              Map.of(
+                  Tensor.F16, 512,
+                  Tensor.F16_IN_F16, 1024,
+                  Tensor.BF16, 512,
+                  Tensor.TF32, 256,
+                  Tensor.FP8, 1024,
+                  Tensor.INT8, 2048)));
+
   /** Every GPU that is described here. */
-  public static final List<Gpu> ALL = List.of(H200, H100, A100, RTX_4090, L4);
+  public static final List<Gpu> ALL = List.of(H200, H100, A100, RTX_4090, L4, RTX_5090);
 
   /** A warp's registers come in units of this many. */
   private static final int REGISTER_UNIT = 256;

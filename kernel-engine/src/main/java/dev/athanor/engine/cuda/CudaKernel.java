@@ -35,21 +35,37 @@ public final class CudaKernel implements LoadedKernel {
     private final FunctionHandle function;
     private final int registers;
     private final int localBytes;
+    private final int spilledBytes;
     private final int sharedBytes;
     private final int dynamicSharedLimit;
     private final String log;
     private volatile boolean raised;
 
-    /** Takes what the module says of the function; called in the context. */
-    Code(Context context, Modules.Unit unit, FunctionHandle function, int sharedOptIn, String log) {
+    /**
+     * Reads the attributes of a function; called in the context.
+     *
+     * @param declaredLocalBytes local memory that its source asks for: all beyond it is spilled
+     */
+    Code(
+        Context context,
+        Modules.Unit unit,
+        FunctionHandle function,
+        int sharedOptIn,
+        int declaredLocalBytes,
+        String log) {
       this.context = context;
       this.unit = unit;
       this.function = function;
       this.log = log;
       registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS);
       localBytes = attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+      spilledBytes = Math.max(0, localBytes - declaredLocalBytes);
       sharedBytes = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
       dynamicSharedLimit = sharedOptIn - sharedBytes;
+    }
+
+    int spilledBytes() {
+      return spilledBytes;
     }
 
     private int attribute(int attribute) {
@@ -77,6 +93,11 @@ public final class CudaKernel implements LoadedKernel {
   /** The bytes of local memory of a thread: its stack, and what did not fit into registers. */
   public int localBytes() {
     return code.localBytes;
+  }
+
+  @Override
+  public int spilledBytes() {
+    return code.spilledBytes;
   }
 
   /** What the driver's compiler said; empty where the code came from a cache. */

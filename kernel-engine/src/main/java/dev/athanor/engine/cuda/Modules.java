@@ -44,6 +44,9 @@ final class Modules {
   /** How many modules are kept. */
   static final int MODULES = 512;
 
+  /** Local memory comes in units of this many bytes a thread. */
+  private static final int LOCAL_UNIT = 16;
+
   private final Context context;
   private final Capability capability;
   private final CubinCache cache;
@@ -117,8 +120,9 @@ final class Modules {
     synchronized (unit) {
       var code = unit.functions.get(name);
       if (code == null) {
-        code = function(unit, name);
+        code = function(unit, name, declaredLocalBytes(module, kernel));
         unit.functions.put(name, code);
+        warnOfSpills(name, code);
       }
       return new CudaKernel(kernel, origin.get(), code);
     }
@@ -188,7 +192,31 @@ final class Modules {
     return CubinCache.key(text, capability.target().toString(), capability.driver());
   }
 
-  private CudaKernel.Code function(Unit unit, String name) {
+  /**
+   * Local memory that the source of a kernel asks for. Functions may keep a stack there, of whose
+   * size the source says nothing.
+   */
+  private static int declaredLocalBytes(Module module, Kernel kernel) {
+    return module.functions().isEmpty()
+        ? Math.ceilDiv(kernel.localBytes(), LOCAL_UNIT) * LOCAL_UNIT
+        : Integer.MAX_VALUE;
+  }
+
+  /** Logs a warning where registers were spilled; called once for each kernel that is loaded. */
+  private void warnOfSpills(String name, CudaKernel.Code code) {
+    if (code.spilledBytes() > 0) {
+      LOG.log(
+          System.Logger.Level.WARNING,
+          "kernel {0} spills registers: it takes {1} bytes of local memory a thread that it does"
+              + " not declare; its results are right, but it is slower than planned on {2} ({3})",
+          name,
+          code.spilledBytes(),
+          capability.name(),
+          capability.target());
+    }
+  }
+
+  private CudaKernel.Code function(Unit unit, String name, int declaredLocalBytes) {
     var function = new FunctionHandle();
     context.enter();
     int result = cuModuleGetFunction(function, unit.module, name);
@@ -197,7 +225,12 @@ final class Modules {
     }
     context.check(result, "cuModuleGetFunction");
     return new CudaKernel.Code(
-        context, unit, function, capability.sharedBytesPerBlockOptIn(), unit.log);
+        context,
+        unit,
+        function,
+        capability.sharedBytesPerBlockOptIn(),
+        declaredLocalBytes,
+        unit.log);
   }
 
   /** Unloads all. No kernel may run any more. */

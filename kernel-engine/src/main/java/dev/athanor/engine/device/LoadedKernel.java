@@ -12,6 +12,14 @@ public interface LoadedKernel {
     return 0;
   }
 
+  /**
+   * How many bytes of local memory a thread takes beyond what the kernel declares. They hold
+   * registers that were spilled. 0 where that is not known, as on the emulator.
+   */
+  default int spilledBytes() {
+    return 0;
+  }
+
   /** Where the machine code came from, for the metrics. */
   Origin origin();
 

@@ -33,7 +33,12 @@ class CeilingsTest {
     "RTX 4090, 2.52, INT8, 660.6",
     "L4, 2.04, F16, 121",
     "L4, 2.04, TF32, 60",
-    "L4, 2.04, FP8, 242.5"
+    "L4, 2.04, FP8, 242.5",
+    "RTX 5090, 2.407, F16, 209.5",
+    "RTX 5090, 2.407, F16_IN_F16, 419",
+    "RTX 5090, 2.407, TF32, 104.8",
+    "RTX 5090, 2.407, FP8, 419",
+    "RTX 5090, 2.407, INT8, 838"
   })
   void tensorCores(String name, double gigahertz, Tensor type, double peak) {
     var gpu = Gpu.named(name).orElseThrow();
@@ -48,7 +53,8 @@ class CeilingsTest {
     "H100, 66.9, 133.8, 33.5",
     "A100, 19.5, 78, 9.7",
     "RTX 4090, 82.6, 82.6, 1.29",
-    "L4, 30.3, 30.3, 0.47"
+    "L4, 30.3, 30.3, 0.47",
+    "RTX 5090, 104.8, 104.8, 1.64"
   })
   void cores(String name, double f32, double f16, double f64) {
     var gpu = Gpu.named(name).orElseThrow();

@@ -18,6 +18,7 @@ import dev.athanor.engine.device.TensorMap.Promotion;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
@@ -25,12 +26,17 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.text.MessageFormat;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import java.util.stream.IntStream;
 
 /** How kernels are loaded and launched, and what happens when one fails. */
@@ -278,6 +284,53 @@ final class KernelChecks extends DriverChecks {
           .isThrownBy(() -> device.load(module, "fancy"))
           .withMessage("kernel fancy could not be loaded: its module has only set_bytes, plain");
     }
+  }
+
+  void warnsOfSpillsOnce() {
+    var warnings = new ArrayList<String>();
+    var log = Logger.getLogger(Modules.class.getName());
+    log.setUseParentHandlers(false);
+    log.addHandler(
+        new Handler() {
+          @Override
+          public void publish(LogRecord entry) {
+            warnings.add(
+                entry.getLevel()
+                    + " "
+                    + MessageFormat.format(entry.getMessage(), entry.getParameters()));
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        });
+    try (var device = open()) {
+      assertThat(load(device, kernel("plain", 0)).spilledBytes()).isZero();
+      assertThat(warnings).isEmpty();
+      var spills = kernel("spills", 0);
+      assertThat(load(device, spills).spilledBytes()).isEqualTo(32);
+      assertThat(((CudaKernel) load(device, spills)).localBytes()).isEqualTo(32);
+      assertThat(warnings)
+          .containsExactly(
+              "WARNING kernel spills spills registers: it takes 32 bytes of local memory a thread"
+                  + " that it does not declare; its results are right, but it is slower than"
+                  + " planned on Fake H100 (sm_90a)");
+      assertThat(load(device, withLocal("spills_less", 9)).spilledBytes()).isEqualTo(16);
+      assertThat(load(device, withLocal("spills_not", 20)).spilledBytes()).isZero();
+      assertThat(warnings).hasSize(2);
+    }
+  }
+
+  /** A kernel that declares local memory. */
+  private static Kernel withLocal(String name, int bytes) {
+    return Parser.parse(
+            ".version 7.4\n.target sm_80\n.address_size 64\n.entry %s()\n{\n.local .align 4 .b8 x[%d];\nret;\n}\n"
+                .formatted(name, bytes),
+            name)
+        .kernel(name)
+        .orElseThrow();
   }
 
   void loadsFromDisk() throws IOException {

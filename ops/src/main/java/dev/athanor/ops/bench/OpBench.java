@@ -178,6 +178,11 @@ public final class OpBench implements AutoCloseable {
     }
   }
 
+  /** The kernels that spill on the device, of those that were timed so far. */
+  public List<KernelCache.Spill> spills() {
+    return kernels.spills();
+  }
+
   @Override
   public void close() {
     baselines.forEach(Baseline::close); // before the stream that they may still know

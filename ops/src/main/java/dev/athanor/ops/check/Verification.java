@@ -101,6 +101,11 @@ public final class Verification {
     return List.copyOf(skipped);
   }
 
+  /** The kernels that spill on the device, of those that the checks have loaded so far. */
+  public List<KernelCache.Spill> spills() {
+    return kernels.spills();
+  }
+
   /**
    * Makes the checks one after the other. A fault is a failure like others, and the checks go on,
    * unless the device is lost.

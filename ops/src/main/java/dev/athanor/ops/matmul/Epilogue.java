@@ -82,6 +82,15 @@ public record Epilogue(Scale scale, Optional<DType> bias, Activation activation,
     return name.toString();
   }
 
+  /**
+   * Whether finishing a sum takes many instructions, so that finishing many sums side by side would
+   * take more registers than there are.
+   */
+  boolean isLong() {
+    return scale == Scale.ROWS_AND_COLUMNS
+        || (activation != Activation.NONE && activation != Activation.RELU);
+  }
+
   /** The arguments of the parameters that {@link #declare} declares. */
   List<Slot> slots(double alpha) {
     var slots = new ArrayList<Slot>();

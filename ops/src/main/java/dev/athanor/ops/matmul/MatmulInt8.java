@@ -5,6 +5,7 @@ import dev.athanor.ops.Activation;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Candidates;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
@@ -15,12 +16,14 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.random.RandomGenerator;
+import java.util.stream.LongStream;
 
 /** The product of two matrices of bytes, with exact sums. */
 public final class MatmulInt8 implements Op {
@@ -30,6 +33,9 @@ public final class MatmulInt8 implements Op {
 
   private static final Set<DType> I8 = Set.of(DType.I8);
   private static final Set<DType> F32 = Set.of(DType.F32);
+
+  /** The standard deviation of random bytes. */
+  private static final double BYTE_DEVIATION = 74;
 
   private static final OpDescription DESCRIPTION =
       new OpDescription(
@@ -129,28 +135,48 @@ public final class MatmulInt8 implements Op {
 
   @Override
   public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+    var b = Objects.requireNonNull(inputs.get("b"));
+    var a = Objects.requireNonNull(inputs.get("a"));
+    long elements = a.type().shape().extent(0) * b.type().shape().extent(1);
+    return Map.of("c", reference(inputs, attributes, "c", LongStream.range(0, elements).toArray()));
+  }
+
+  @Override
+  public double[] reference(
+      Map<String, HostTensor> inputs, Attributes attributes, String output, long[] elements) {
     var a = Objects.requireNonNull(inputs.get("a"));
     var b = Objects.requireNonNull(inputs.get("b"));
-    int m = (int) a.type().shape().extent(0);
     int depth = (int) a.type().shape().extent(1);
     int n = (int) b.type().shape().extent(1);
     var left = a.toDoubles();
     var right = b.toDoubles();
-    var c = new double[m * n];
-    for (int i = 0; i < m; i++) {
-      for (int j = 0; j < n; j++) {
-        double sum = 0;
-        for (int k = 0; k < depth; k++) {
-          sum += left[i * depth + k] * right[k * n + j];
-        }
-        c[i * n + j] =
-            sum
-                * value(inputs, "scale", 0)
-                * value(inputs, "aScale", i)
-                * value(inputs, "bScale", j);
+    var c = new double[elements.length];
+    for (int each = 0; each < c.length; each++) {
+      int i = Math.toIntExact(elements[each] / n);
+      int j = Math.toIntExact(elements[each] % n);
+      double sum = 0;
+      for (int k = 0; k < depth; k++) {
+        sum += left[i * depth + k] * right[k * n + j];
       }
+      c[each] =
+          sum * value(inputs, "scale", 0) * value(inputs, "aScale", i) * value(inputs, "bScale", j);
     }
-    return Map.of("c", c);
+    return c;
+  }
+
+  /** Scales that bring the products to about 1, for those of whole bytes are infinite in f16. */
+  @Override
+  public Map<String, HostTensor> draw(
+      Map<String, TensorType> inputs, Attributes attributes, Draw draw) {
+    double depth = Objects.requireNonNull(inputs.get("a")).shape().extent(1);
+    double scale = 1 / (BYTE_DEVIATION * BYTE_DEVIATION * Math.sqrt(depth));
+    var drawn = new LinkedHashMap<String, HostTensor>();
+    inputs.forEach((name, type) -> {
+      double least = name.equals("scale") ? scale : Math.sqrt(scale);
+      drawn.put(
+          name, type.dtype() == DType.I8 ? draw.usual(type) : draw.uniform(least / 2, least, type));
+    });
+    return drawn;
   }
 
   private static double value(Map<String, HostTensor> inputs, String name, int index) {

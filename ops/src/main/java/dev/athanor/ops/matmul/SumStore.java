@@ -8,7 +8,9 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * Finishes the sums of a warp and writes them to c, 16 rows at a time. A lane has pieces of two
@@ -31,6 +33,9 @@ public record SumStore(
     int access) {
 
   private static final int ROWS = 16;
+
+  /** More pieces are written in a loop: unrolled, the addresses of all of them would spill. */
+  private static final int MOST_UNROLLED = 16;
 
   /**
    * Which rows and columns two fragments of eight have.
@@ -76,21 +81,38 @@ public record SumStore(
       rows.add(epilogue.row(row.plus(place(lane.div(4).plus(8 * half))), target.m));
     }
     for (int first = 0; first < columns; first += 4 * neighbours) {
+      int part = first;
       var own = lane.rem(4).times(neighbours).plus(first);
-      var lines = new ArrayList<Epilogue.Line>();
-      for (int i = 0; i < neighbours; i++) {
-        lines.add(epilogue.column(column.plus(own).plus(i), target.n));
-      }
-      for (int half = 0; half < 2; half++) {
-        var values = new ArrayList<Value>();
-        for (int i = 0; i < neighbours; i++) {
-          var sum =
-              order.interleavedColumns
-                  ? sums.get(first / 8 + i % 2).get(2 * half + i / 2)
-                  : sums.get(first / 8).get(2 * half + i);
-          values.add(epilogue.finish(sum, rows.get(half), lines.get(i)));
-        }
-        tile.store(lane.div(4).plus(8 * half), own, values);
+      Runnable finish =
+          () -> {
+            var lines = new ArrayList<Epilogue.Line>();
+            for (int i = 0; i < neighbours; i++) {
+              lines.add(epilogue.column(column.plus(own).plus(i), target.n));
+            }
+            for (int half = 0; half < 2; half++) {
+              var values = new ArrayList<Value>();
+              for (int i = 0; i < neighbours; i++) {
+                var sum =
+                    order.interleavedColumns
+                        ? sums.get(part / 8 + i % 2).get(2 * half + i / 2)
+                        : sums.get(part / 8).get(2 * half + i);
+                values.add(epilogue.finish(sum, rows.get(half), lines.get(i)));
+              }
+              tile.store(lane.div(4).plus(8 * half), own, values);
+            }
+          };
+      if (epilogue.epilogue().isLong()) {
+        // A branch, or the compiler finishes all columns side by side, and registers spill.
+        var zeros = Collections.nCopies(neighbours, k.real(Type.F32, 0).to(out));
+        k.when(
+            column.plus(first).lt(target.n),
+            finish,
+            () -> {
+              tile.store(lane.div(4), own, zeros);
+              tile.store(lane.div(4).plus(8), own, zeros);
+            });
+      } else {
+        finish.run();
       }
     }
     k.warpBarrier();
@@ -104,18 +126,30 @@ public record SumStore(
     var words = shared.at(offset, unit, ROWS, columns / scale, swizzle);
     int elements = access / out.bytes();
     int across = columns / elements;
-    for (int first = 0; first < ROWS * across; first += KernelBuilder.WARP) {
-      var index = k.lane().plus(first);
-      var from = index.div(across);
-      var within = index.rem(across).times(elements);
-      var values = words.load(access / unit.bytes(), from, within.div(scale));
-      var to = row.plus(place(from));
-      var inColumn = column.plus(within);
-      target
-          .c
-          .row(to, target.n)
-          .as(unit)
-          .storeWhere(to.lt(target.m).and(inColumn.lt(target.n)), inColumn.div(scale), values);
+    Consumer<Int> move =
+        index -> {
+          var from = index.div(across);
+          var within = index.rem(across).times(elements);
+          var values = words.load(access / unit.bytes(), from, within.div(scale));
+          var to = row.plus(place(from));
+          var inColumn = column.plus(within);
+          target
+              .c
+              .row(to, target.n)
+              .as(unit)
+              .storeWhere(to.lt(target.m).and(inColumn.lt(target.n)), inColumn.div(scale), values);
+        };
+    int pieces = Math.ceilDiv(ROWS * across, KernelBuilder.WARP);
+    if (pieces > MOST_UNROLLED) {
+      k.loop(
+          k.integer(0),
+          k.integer(ROWS * across),
+          KernelBuilder.WARP,
+          first -> move.accept(k.lane().plus(first)));
+    } else {
+      for (int piece = 0; piece < pieces; piece++) {
+        move.accept(k.lane().plus(piece * KernelBuilder.WARP));
+      }
     }
   }
 

@@ -43,11 +43,11 @@ final class TensorPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
-  /**
-   * Registers of a thread for its sums, its fragments, those of single bytes twice, and two for
-   * each piece that it moves: more, and some spill.
-   */
-  private static final int REGISTERS = 175;
+  /** The most registers that a thread can have. */
+  private static final int MOST_REGISTERS = 255;
+
+  /** Registers of a thread for what all kernels have: addresses, sizes, places in the ring. */
+  private static final int OTHER_REGISTERS = 48;
 
   /**
    * Registers of a thread for products that are promoted. ptxas computes all products of a stage
@@ -84,10 +84,10 @@ final class TensorPlanner {
               problem.b(),
               Optional.of(problem.epilogue()),
               Operand.access(problem.n(), problem.outDType()));
-      if (!candidates.runs(isFp8(problem) ? Target.SM_89 : Target.SM_80, variant.name())) {
+      if (!candidates.runs(isFp8(problem.dtype()) ? Target.SM_89 : Target.SM_80, variant.name())) {
         continue;
       }
-      var refusal = refusal(problem, variant);
+      var refusal = refusal(problem, variant, capability.target());
       if (refusal.isPresent()) {
         candidates.refuse(variant.name(), refusal.get());
         continue;
@@ -97,30 +97,25 @@ final class TensorPlanner {
     }
   }
 
-  private static Optional<String> refusal(MatmulProblem problem, TensorVariant variant) {
+  private static Optional<String> refusal(
+      MatmulProblem problem, TensorVariant variant, Target target) {
     var tile = variant.tile();
     long area = (long) tile.m() * tile.n();
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.n())) {
       return Optional.of("smaller tiles leave less of a block idle");
     }
-    int pieces =
-        MatrixStaging.pieces(variant.stageA(), variant.a().access(), tile.threads())
-            + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
-    int sums = tile.warpM() * tile.warpN() / 32;
     var mma = Operand.mma(variant.a(), variant.b());
-    if (mma.keepsFewBits() && sums * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
+    if (mma.keepsFewBits()
+        && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
           "its registers would not suffice for sums of fp8 that leave the tensor cores every %d of K"
               .formatted(mma.k()));
     }
-    int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
-    int access = Math.min(variant.a().access(), variant.b().access());
-    // single bytes that no asynchronous copy can bring
-    int loose = isFp8(problem) && access < MatrixStaging.LEAST_COPY ? fragments : 0;
-    if (sums + fragments + loose + 2 * pieces > REGISTERS) {
+    int registers = registers(variant, target);
+    if (registers > MOST_REGISTERS) {
       return Optional.of(
-          "rows aligned to %d bytes come in so many pieces that its registers would not suffice"
-              .formatted(access));
+          "with rows aligned to %d bytes it takes about %d registers a thread on %s, and %d are the most"
+              .formatted(access(variant), registers, target, MOST_REGISTERS));
     }
     if (blocks(problem, tile) > Integer.MAX_VALUE) {
       return Optional.of(
@@ -129,8 +124,40 @@ final class TensorPlanner {
     return Optional.empty();
   }
 
-  private static boolean isFp8(MatmulProblem problem) {
-    return problem.dtype() == DType.E4M3 || problem.dtype() == DType.E5M2;
+  /**
+   * Estimates the registers that a thread needs without spilling: its sums, the fragments of a step
+   * and of the next, those of single bytes once more, and two for each piece that it moves.
+   */
+  static int registers(TensorVariant variant, Target target) {
+    var tile = variant.tile();
+    boolean fp8 = isFp8(variant.a().dtype());
+    int pieces =
+        MatrixStaging.pieces(variant.stageA(), variant.a().access(), tile.threads())
+            + MatrixStaging.pieces(variant.stageB(), variant.b().access(), tile.threads());
+    int sums = tile.warpM() * tile.warpN() / 32;
+    int fragments = tile.warpM() / 16 * 4 + tile.warpN() / 8 * 2;
+    int held = 2;
+    if (fp8 && convertsFp8(target)) {
+      // the compiler converts the fragments of all steps of a stage ahead, to twice as many
+      held = 1 + 2 * (tile.k() / Operand.mma(variant.a(), variant.b()).k());
+    }
+    if (fp8 && access(variant) < MatrixStaging.LEAST_COPY) {
+      held++; // single bytes that no asynchronous copy can bring
+    }
+    return sums + held * fragments + 2 * pieces + OTHER_REGISTERS;
+  }
+
+  /** Whether a target multiplies fp8 in {@code mma.sync} as f16, as sm_90 and sm_100 do. */
+  private static boolean convertsFp8(Target target) {
+    return target.sm() >= 90 && target.sm() < 120;
+  }
+
+  private static int access(TensorVariant variant) {
+    return Math.min(variant.a().access(), variant.b().access());
+  }
+
+  private static boolean isFp8(DType dtype) {
+    return dtype == DType.E4M3 || dtype == DType.E5M2;
   }
 
   private static long upTo16(int extent) {

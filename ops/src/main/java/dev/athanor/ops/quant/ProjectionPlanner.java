@@ -43,6 +43,12 @@ final class ProjectionPlanner {
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
 
+  /**
+   * The most sums of a thread that decodes blocks of weights to f32. With 64 all its 255 registers
+   * are taken, and those of q8_0, q4_k and q5_k spill on sm_80 to sm_100.
+   */
+  private static final int MOST_SUMS_BESIDE_BLOCKS = 32;
+
   /** How many rows of the left matrix a block of a GEMV takes at most. */
   private static final int MOST_ROWS = 8;
 
@@ -230,6 +236,13 @@ final class ProjectionPlanner {
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
       candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
+      return;
+    }
+    if (packing instanceof Packing.Block
+        && problem.in() == DType.F32
+        && shape.warpM * shape.warpN > MOST_SUMS_BESIDE_BLOCKS * KernelBuilder.WARP) {
+      candidates.refuse(
+          variant.name(), "decoding blocks to f32 leaves too few registers for so many sums");
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);

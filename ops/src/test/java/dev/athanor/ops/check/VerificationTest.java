@@ -7,14 +7,18 @@ import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.check.Check.Failure;
 import dev.athanor.ops.check.Check.Kind;
 import dev.athanor.ops.check.Twice.Flaw;
+import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
@@ -173,6 +177,92 @@ class VerificationTest {
     @Override
     public LoadedKernel load(Module module, String kernel) {
       return device.load(module, kernel);
+    }
+
+    @Override
+    public MemoryUsage memory() {
+      return device.memory();
+    }
+
+    @Override
+    public void close() {
+      device.close();
+    }
+  }
+
+  @Test
+  void kernelsThatSpillAreNamedOnceAndRightAllTheSame() {
+    var spilling = new SpillingDevice(device);
+    var op = Twice.with(Flaw.NONE, Flaw.NONE);
+    var verification = new Verification(spilling, List.of(op), false, 1, OptionalInt.empty());
+    assertThat(verification.spills()).isEmpty();
+    var checks = new ArrayList<Check>();
+    verification.run(checks::add);
+    assertThat(checks).hasSize(6).allSatisfy(check -> assertThat(check.failure()).isEmpty());
+    assertThat(verification.spills()).containsExactly(new KernelCache.Spill("twice_none", 48));
+    var plain = new Verification(device, List.of(op), false, 1, OptionalInt.empty());
+    plain.run(_ -> {});
+    assertThat(plain.spills()).isEmpty();
+  }
+
+  /** A device that says of each kernel that it spills 48 bytes. */
+  private record SpillingDevice(Device device) implements Device {
+
+    private record Spilling(LoadedKernel loaded) implements LoadedKernel {
+      @Override
+      public Kernel kernel() {
+        return loaded.kernel();
+      }
+
+      @Override
+      public Origin origin() {
+        return loaded.origin();
+      }
+
+      @Override
+      public int spilledBytes() {
+        return 48;
+      }
+    }
+
+    @Override
+    public Capability capability() {
+      return device.capability();
+    }
+
+    @Override
+    public Buffer allocate(long bytes) {
+      return device.allocate(bytes);
+    }
+
+    /** A stream of the device, which launches the kernel that is within. */
+    @Override
+    public Stream openStream() {
+      var stream = device.openStream();
+      return (Stream)
+          Proxy.newProxyInstance(
+              getClass().getClassLoader(),
+              new Class<?>[] {Stream.class},
+              (_, method, arguments) ->
+                  method.invoke(
+                      stream,
+                      arguments != null && arguments[0] instanceof Launch launch
+                          ? new Object[] {within(launch)}
+                          : arguments));
+    }
+
+    private static Launch within(Launch launch) {
+      return new Launch(
+          ((Spilling) launch.kernel()).loaded,
+          launch.grid(),
+          launch.block(),
+          launch.dynamicSharedBytes(),
+          launch.arguments());
+    }
+
+    @Override
+    public LoadedKernel load(Module module, String kernel) {
+      return new Spilling(device.load(module, kernel));
     }
 
     @Override

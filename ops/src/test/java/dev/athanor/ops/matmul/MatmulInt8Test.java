@@ -9,11 +9,13 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpException;
+import dev.athanor.ops.Problem;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.profile.OpProfile;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.IntBinaryOperator;
@@ -21,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class MatmulInt8Test {
 
@@ -74,6 +77,23 @@ class MatmulInt8Test {
       assertThat(c.type().dtype()).isEqualTo(DType.I32);
       assertThat(c.toDoubles()).as(plan.kernel()).isEqualTo(expected);
     }
+  }
+
+  /** What the op is timed with: whole bytes summed over such a depth are infinite in f16. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "a=i8[2,4096] b=i8[4096,3] scale=f32[] outDtype=f16",
+        "a=i8[2,4096] b=i8[4096,3] aScale=f32[2] bScale=f32[3] outDtype=f16"
+      })
+  void productsOfDrawnInputsFitF16(String text) {
+    var problem = Problem.parse(MATMUL, text);
+    var inputs = problem.draw(new SplittableRandom(1));
+    var all = MATMUL.reference(inputs, problem.attributes()).get("c");
+    assertThat(all).hasSize(6);
+    assertThat(Arrays.stream(all).map(Math::abs).max().orElseThrow()).isBetween(0.1, 8.0);
+    assertThat(MATMUL.reference(inputs, problem.attributes(), "c", new long[] {4, 0}))
+        .containsExactly(all[4], all[0]);
   }
 
   private static Attributes attributes(String out) {

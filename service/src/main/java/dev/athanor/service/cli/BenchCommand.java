@@ -4,6 +4,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Catalogue;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpException;
 import dev.athanor.ops.Problem;
@@ -159,8 +160,10 @@ public final class BenchCommand implements Callable<Integer> {
       out.flush();
       var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
       var rows = new ArrayList<Row>();
-      var lost = measure(target, effort, others, problems(ops, !emulated), rows);
-      var report = BenchReport.of(machine, date, others, ceilings, effort, seed, lost, rows);
+      var measured = measure(target, effort, others, problems(ops, !emulated), rows);
+      var report =
+          BenchReport.of(
+              machine, date, others, ceilings, effort, seed, measured.lost, rows, measured.spills);
       out.println();
       report.table().text().forEach(out::println);
       out.println();
@@ -237,18 +240,25 @@ public final class BenchCommand implements Callable<Integer> {
   }
 
   /** Adds what was measured to {@code rows}; says why not all was, where the device was lost. */
-  private Optional<String> measure(
+  /** What came of a measurement; {@code lost} is why it ended early. */
+  private record Measured(Optional<String> lost, List<KernelCache.Spill> spills) {}
+
+  private Measured measure(
       Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
+    var lost = Optional.<String>empty();
     try (var bench = new OpBench(target, effort, others);
         var progress = new Progress(spec.commandLine().getErr())) {
-      for (int i = 0; i < wanted.size(); i++) {
-        var problem = wanted.get(i);
-        progress.at(i + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
-        bench.run(problem, allVariants, seed, rows::add);
+      try {
+        for (int i = 0; i < wanted.size(); i++) {
+          var problem = wanted.get(i);
+          progress.at(
+              i + 1, wanted.size(), problem.op().description().name() + " " + problem.text());
+          bench.run(problem, allVariants, seed, rows::add);
+        }
+      } catch (DeviceException.Lost e) {
+        lost = Optional.of(String.valueOf(e.getMessage()));
       }
-      return Optional.empty();
-    } catch (DeviceException.Lost e) {
-      return Optional.of(String.valueOf(e.getMessage()));
+      return new Measured(lost, bench.spills());
     }
   }
 

@@ -1,6 +1,7 @@
 package dev.athanor.service.cli;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.bench.Baseline;
 import dev.athanor.ops.bench.Ceilings;
 import dev.athanor.ops.bench.Effort;
@@ -19,6 +20,7 @@ import java.util.stream.Collectors;
  * @param baselines the libraries that stand beside ours
  * @param ceilings what the device can do at most; absent on the emulator
  * @param lost why not everything was measured, where the device was lost
+ * @param spills kernels whose registers do not suffice on the device: right, but slow
  */
 record BenchReport(
     Build athanor,
@@ -30,7 +32,8 @@ record BenchReport(
     long seed,
     boolean ok,
     Optional<String> lost,
-    List<Row> rows) {
+    List<Row> rows,
+    List<KernelCache.Spill> spills) {
 
   /**
    * A baseline.
@@ -139,7 +142,8 @@ record BenchReport(
       Effort effort,
       long seed,
       Optional<String> lost,
-      List<OpBench.Row> measured) {
+      List<OpBench.Row> measured,
+      List<KernelCache.Spill> spills) {
     var rows = measured.stream().map(row -> Row.of(row, ceilings)).toList();
     return new BenchReport(
         Build.current(),
@@ -151,7 +155,8 @@ record BenchReport(
         seed,
         lost.isEmpty() && rows.stream().allMatch(row -> row.failure.isEmpty()),
         lost,
-        rows);
+        rows,
+        spills);
   }
 
   @JsonIgnore
@@ -210,6 +215,7 @@ record BenchReport(
       row.failure.ifPresent(
           failure -> notes.add("FAILED %s %s: %s".formatted(row.op, row.problem, failure)));
     }
+    spills.forEach(spill -> notes.add(VerifyReport.line(spill)));
     ceilings.ifPresent(most ->
         notes.add(
             "the device copies %.0f GB/s, read and written together, and multiplies %s"

@@ -18,7 +18,8 @@ final class GpuOption {
       names = "--gpu",
       defaultValue = "H200",
       description =
-          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4; default: ${DEFAULT-VALUE}")
+          "the GPU that is planned for: H200, H100, A100, RTX 4090, L4, RTX 5090;"
+              + " default: ${DEFAULT-VALUE}")
   private String name;
 
   /**

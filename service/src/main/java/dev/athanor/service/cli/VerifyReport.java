@@ -1,6 +1,7 @@
 package dev.athanor.service.cli;
 
 import com.fasterxml.jackson.annotation.JsonIgnore;
+import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.check.Check;
 import dev.athanor.ops.check.Verification;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What {@code athanor verify} found.
@@ -18,6 +20,7 @@ import java.util.stream.Collectors;
  * @param planned how many checks there were to make; more than {@code checks} where the device was
  *     lost
  * @param unchecked ops of which nothing was checked
+ * @param spills kernels whose registers do not suffice on the device: right, but slow
  */
 record VerifyReport(
     Build athanor,
@@ -31,7 +34,8 @@ record VerifyReport(
     List<Variant> variants,
     List<Failed> failures,
     List<Verification.Skipped> skipped,
-    List<String> unchecked)
+    List<String> unchecked,
+    List<KernelCache.Spill> spills)
     implements SuiteReport {
 
   /** What was checked. */
@@ -115,7 +119,8 @@ record VerifyReport(
         byVariant.values().stream().map(VerifyReport::variant).toList(),
         failures,
         verification.skipped(),
-        unchecked);
+        unchecked,
+        verification.spills());
   }
 
   private static Variant variant(List<Check> checks) {
@@ -173,7 +178,16 @@ record VerifyReport(
   @Override
   @JsonIgnore
   public List<String> complaints() {
-    return failures.stream().flatMap(failure -> failure.lines().stream()).toList();
+    return Stream.concat(
+            failures.stream().flatMap(failure -> failure.lines().stream()),
+            spills.stream().map(VerifyReport::line))
+        .toList();
+  }
+
+  /** What is to be said of a kernel that spills. */
+  static String line(KernelCache.Spill spill) {
+    return "SPILLS kernel %s: %d bytes of registers a thread are in local memory; its results are right, but it is slower than planned"
+        .formatted(spill.kernel(), spill.bytes());
   }
 
   @Override
@@ -198,6 +212,9 @@ record VerifyReport(
     }
     if (!unchecked.isEmpty()) {
       summary.append("%nnothing was checked of %s".formatted(String.join(", ", unchecked)));
+    }
+    if (!spills.isEmpty()) {
+      summary.append("%n%d kernels spill registers on this device".formatted(spills.size()));
     }
     return summary.toString();
   }

@@ -3,6 +3,7 @@ package dev.athanor.service.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.cuda.CudaDriver;
 import dev.athanor.engine.ptx.Parser;
 import dev.athanor.ops.DType;
@@ -82,7 +83,7 @@ class CommandLineTest {
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
           ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
           profile frob | athanor profile: there is no op "frob"; athanor ops lists them
-          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4
+          profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
           verify --device tpu | athanor verify: --device tpu: there is no device "tpu"; devices are auto, emulator, emulator:N, cuda and cuda:N
@@ -511,7 +512,22 @@ class CommandLineTest {
     // no faster than its tensor cores multiply: 330 TFLOP/s with f32 sums at most
     assertThat(row.get("teraflops").doubleValue()).isBetween(1.0, 340.0);
     assertThat(athanor("bench", "matmul", "--predict", "B200").err())
-        .startsWith("athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4");
+        .startsWith(
+            "athanor bench: --predict B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090");
+  }
+
+  @Test
+  void everyGpuOfTheTableIsPredicted() {
+    for (var gpu : Gpu.ALL) {
+      var run =
+          athanor(
+              "bench", "matmul", "--predict", gpu.name(), "--problem", "a=f16[64,64] b=f16[64,64]");
+      assertThat(run.status()).as(run.err()).isZero();
+      assertThat(run.out())
+          .contains(" on " + gpu.name())
+          .containsPattern(
+              "\\| matmul \\| a=f16\\[64,64\\] b=f16\\[64,64\\] \\| matmul_f16_\\S+ \\| [\\d.]+ \\|");
+    }
   }
 
   @Test

@@ -1,0 +1,208 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
+
+import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.ops.check.Check;
+import dev.athanor.ops.check.Verification;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/**
+ * The kernels that production picks: those of each {@link Corpus}. Each must assemble without
+ * spills for every target that a planner offers it for, and run right on the emulator with its
+ * sanitizer. That takes minutes, so a build does it for kernels that are new or changed since the
+ * lists in {@code src/test/resources/first-choices} were written: -Dbless writes them anew once the
+ * kernels pass, and -Dathanor.sweep=true checks all of them again.
+ */
+class FirstChoicesTest {
+
+  private static final Path REVIEWED = Path.of("src/test/resources/first-choices");
+  private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
+  private static final long SEED = Long.getLong("athanor.seed", 1);
+
+  static List<String> ops() {
+    return OpsTest.ops();
+  }
+
+  /** A build runs only kernels that changed; this holds that all could run. */
+  @ParameterizedTest
+  @MethodSource("ops")
+  void everyFirstChoiceIsAKernelThatIsRun(String op) {
+    assertThat(Corpus.of(op).unrun())
+        .as(
+            "first choices of %s that nothing runs; for each add a line \"run\" with few blocks to"
+                + " production.txt",
+            op)
+        .isEmpty();
+  }
+
+  @ParameterizedTest
+  @MethodSource("ops")
+  void everyValueOfAPlanParameterOccursInAKernelThatIsRun(String op) {
+    var corpus = Corpus.of(op);
+    assertThat(corpus.ofAll())
+        .as("values of plan parameters of %s in kernels that are run", op)
+        .containsAll(corpus.planned());
+  }
+
+  @ParameterizedTest
+  @MethodSource("ops")
+  void everyFirstChoiceIsReviewed(String name) throws IOException {
+    var op = Catalogue.load().find(name).orElseThrow();
+    var corpus = Corpus.of(name);
+    var file = REVIEWED.resolve(name + ".txt");
+    var reviewed = read(file);
+    var lines = new TreeMap<String, String>();
+    var unchecked = new TreeMap<String, Module>();
+    corpus
+        .kernels()
+        .forEach((kernel, variant) -> {
+          var module = Module.of(variant.build());
+          var line = reviewed.getOrDefault(kernel, "");
+          if (line.startsWith(hash(module) + " ")) {
+            lines.put(kernel, line);
+          }
+          if (SWEEP || !lines.containsKey(kernel)) {
+            unchecked.put(kernel, module);
+          }
+        });
+    lines.putAll(assembled(op, unchecked));
+    var trials =
+        corpus.trials().stream()
+            .filter(each -> !Collections.disjoint(Corpus.names(each.plan()), unchecked.keySet()))
+            .toList();
+    run(op, trials);
+    if (System.getProperty("bless") != null) {
+      Files.createDirectories(REVIEWED);
+      Files.write(file, lines.values());
+      return;
+    }
+    assertThat(reviewed.values())
+        .as("reviewed first choices of %s; those that changed pass, and -Dbless accepts them", name)
+        .containsExactlyElementsOf(lines.values());
+  }
+
+  /** The lines of a list by the names of the kernels. */
+  private static Map<String, String> read(Path file) throws IOException {
+    var lines = new TreeMap<String, String>();
+    if (Files.exists(file)) {
+      Files.readAllLines(file).forEach(line -> lines.put(line.split(" +", 3)[1], line));
+    }
+    return lines;
+  }
+
+  /** The lines of kernels that assemble without spills: hash, name, and registers by target. */
+  private static Map<String, String> assembled(Op op, Map<String, Module> modules) {
+    if (modules.isEmpty()) {
+      return Map.of();
+    }
+    var ptxas = Ptxas.find();
+    if (ptxas.isEmpty()) {
+      System.err.println(
+          "SKIPPED: ptxas is not here, so %d first choices were not assembled"
+              .formatted(modules.size()));
+    }
+    assumeThat(ptxas).isPresent();
+    var targets = Production.targets(op);
+    var lines = new ConcurrentSkipListMap<String, String>();
+    var spills = new ConcurrentSkipListMap<String, String>();
+    modules.entrySet().parallelStream()
+        .forEach(each -> {
+          var module = each.getValue();
+          var line = new StringBuilder(hash(module)).append("  ").append(each.getKey()).append(' ');
+          for (var target : targets.getOrDefault(each.getKey(), Set.of())) {
+            var usage = ptxas.orElseThrow().assemble(module.toString(), target).of(each.getKey());
+            line.append(" %s=%d".formatted(target, usage.registers()));
+            if (usage.spillStoreBytes() + usage.spillLoadBytes() + usage.stackBytes() > 0) {
+              spills.merge(each.getKey(), target.toString(), (a, b) -> a + " " + b);
+            }
+          }
+          lines.put(each.getKey(), line.toString());
+        });
+    assertThat(spills).as("kernels that spill, and the targets that they spill for").isEmpty();
+    return lines;
+  }
+
+  private static void run(Op op, List<Corpus.Trial> trials) {
+    var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL);
+    try (var device = new EmulatedDevice(options)) {
+      for (var trial : trials) {
+        var checks = new ArrayList<Check>();
+        var only = List.of(new Chosen(op, trial));
+        new Verification(device, only, false, SEED, OptionalInt.empty()).run(checks::add);
+        assertThat(checks)
+            .as("%s %s, seed %d", op.description().name(), trial.problem().text(), SEED)
+            .hasSize(1)
+            .allSatisfy(check -> assertThat(check.failure()).isEmpty());
+      }
+    }
+  }
+
+  /** An op that has one case, and one plan for it. */
+  private record Chosen(Op op, Corpus.Trial trial) implements Op {
+
+    @Override
+    public OpDescription description() {
+      return op.description();
+    }
+
+    @Override
+    public List<? extends Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      return List.of(trial.plan());
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      return op.reference(inputs, attributes);
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      var problem = trial.problem();
+      var tolerances = new LinkedHashMap<String, Tolerance>();
+      trial
+          .plan()
+          .outputs()
+          .forEach((name, type) ->
+              tolerances.put(
+                  name, op.tolerance(name, type.dtype(), problem.inputs(), problem.attributes())));
+      var inputs = problem.draw(new SplittableRandom(random.nextLong()));
+      return List.of(new Case(inputs, problem.attributes(), tolerances));
+    }
+  }
+
+  private static String hash(Module module) {
+    try {
+      var text = module.toString().getBytes(StandardCharsets.UTF_8);
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text), 0, 16);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+package dev.athanor.ops;
+
+import dev.athanor.engine.analysis.Gpu;
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.ops.bench.Suites;
+import dev.athanor.ops.profile.OpProfile;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
+
+/**
+ * The problems of production: the large ones of the suites, and those of {@code production.txt},
+ * which differ from them in what changes a kernel.
+ */
+public final class Production {
+
+  private static final String PLAN = "plan ";
+  private static final String RUN = "run ";
+  private static final Map<String, List<String>> LINES = read();
+
+  /** Every GPU of the engine's table, as planners see it. */
+  public static final List<Capability> GPUS = Gpu.ALL.stream().map(OpProfile::capability).toList();
+
+  /** GPUs of targets that the table has none of: an A10 and a B200, as planners see them. */
+  private static final List<Capability> SIBLINGS =
+      List.of(
+          TestDevices.of(Target.SM_86, 72, 101_376),
+          TestDevices.of(Target.of("sm_100"), 148, 232_448));
+
+  private Production() {}
+
+  /** The problems that are planned for every GPU. */
+  public static List<Problem> planned(Op op) {
+    return Stream.concat(Suites.of(op, true).stream(), parsed(op, PLAN)).toList();
+  }
+
+  /**
+   * Problems with few blocks and the depth, rows and alignment of production. They have the kernels
+   * that no case of the op leads to.
+   */
+  public static List<Problem> run(Op op) {
+    return parsed(op, RUN).toList();
+  }
+
+  /** The plans of a problem on a GPU; none where the GPU cannot compute it. */
+  public static List<LaunchPlan> plans(Problem problem, Capability gpu) {
+    try {
+      return problem.plans(gpu).stream().map(LaunchPlan.class::cast).toList();
+    } catch (OpException.UnsupportedOnDevice e) {
+      return List.of();
+    }
+  }
+
+  /** The first choices of the planner of an op, on every GPU. */
+  public static List<LaunchPlan> firstChoices(Op op) {
+    return planned(op).stream()
+        .flatMap(problem -> GPUS.stream().flatMap(gpu -> plans(problem, gpu).stream().limit(1)))
+        .toList();
+  }
+
+  /** The targets that the driver compiles a kernel for: those on which a planner may choose it. */
+  public static Map<String, Set<Target>> targets(Op op) {
+    var targets = new HashMap<String, Set<Target>>();
+    for (var problem : Stream.concat(planned(op).stream(), parsed(op, RUN)).toList()) {
+      for (var gpu : Stream.concat(GPUS.stream(), SIBLINGS.stream()).toList()) {
+        for (var plan : plans(problem, gpu)) {
+          for (var step : plan.steps()) {
+            targets
+                .computeIfAbsent(
+                    step.variant().name(), _ -> new TreeSet<>(Comparator.comparing(Target::sm)))
+                .add(new Target(gpu.target().sm(), false));
+          }
+        }
+      }
+    }
+    return targets;
+  }
+
+  private static Stream<Problem> parsed(Op op, String kind) {
+    return LINES.getOrDefault(op.description().name(), List.of()).stream()
+        .filter(line -> line.startsWith(kind))
+        .map(line -> Problem.parse(op, line.substring(kind.length())));
+  }
+
+  private static Map<String, List<String>> read() {
+    var text = Objects.requireNonNull(Production.class.getResourceAsStream("/production.txt"));
+    try (text) {
+      var all = new HashMap<String, List<String>>();
+      List<String> lines = new ArrayList<>();
+      for (var line : new String(text.readAllBytes(), StandardCharsets.UTF_8).lines().toList()) {
+        if (line.startsWith("[")) {
+          lines = new ArrayList<>();
+          all.put(line.substring(1, line.length() - 1), lines);
+        } else if (line.startsWith(PLAN) || line.startsWith(RUN)) {
+          lines.add(line);
+        } else if (!line.isEmpty() && !line.startsWith("#")) {
+          throw new IllegalStateException("production.txt: neither plan nor run: " + line);
+        }
+      }
+      return all;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+}
