@@ -42,7 +42,7 @@ final class Workers implements AutoCloseable {
     }
     var broken = work.broken.get();
     if (broken != null) {
-      throw new IllegalStateException("the emulator itself failed", broken);
+      throw broken(broken);
     }
     var failure = work.failure.get();
     check(launch, failure == null ? null : failure.fault);
@@ -67,6 +67,10 @@ final class Workers implements AutoCloseable {
       throw broken(e);
     }
     check(launch, failure);
+  }
+
+  private static IllegalStateException broken(Throwable cause) {
+    return new IllegalStateException("the emulator itself failed", cause);
   }
 
   /** Throws what has been found in a launch that has ended. */
