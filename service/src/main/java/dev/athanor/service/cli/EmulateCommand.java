@@ -23,8 +23,10 @@ import dev.athanor.service.cli.KernelArgument.Tensor;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
+import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -54,6 +56,9 @@ import picocli.CommandLine.Spec;
     versionProvider = Build.Provider.class)
 @SuppressWarnings("NullAway.Init") // picocli sets the fields
 public final class EmulateCommand implements Callable<Integer> {
+
+  /** In seconds; whatever takes longer needs no timeout. */
+  private static final BigDecimal LONGEST_TIMEOUT = BigDecimal.valueOf(1_000_000);
 
   @Spec private CommandSpec spec;
 
@@ -131,6 +136,12 @@ public final class EmulateCommand implements Callable<Integer> {
   private long seed;
 
   @Option(
+      names = "--timeout",
+      paramLabel = "SECONDS",
+      description = "after which the kernel is stopped, a failure; none where not given")
+  private @Nullable String timeout;
+
+  @Option(
       names = "--sanitize",
       description = {
         "looks for what a GPU hides: races, bytes that nobody has written, copies that nobody"
@@ -206,6 +217,7 @@ public final class EmulateCommand implements Callable<Integer> {
             .withSchedule(choice("--schedule", schedule, Schedule.values()))
             .withAsyncTiming(choice("--timing", timing, AsyncTiming.values()))
             .withSeed(seed)
+            .withTimeout(limit())
             .withSanitize(sanitize ? Sanitize.FULL : Sanitize.OFF)
             .withOutput(printed::append)
             .withIgnored(ignored())
@@ -331,6 +343,26 @@ public final class EmulateCommand implements Callable<Integer> {
     } catch (IllegalArgumentException e) {
       throw refused("--target: " + e.getMessage(), e);
     }
+  }
+
+  private @Nullable Duration limit() {
+    if (timeout == null) {
+      return null;
+    }
+    try {
+      var seconds = new BigDecimal(timeout);
+      if (seconds.signum() > 0 && seconds.compareTo(LONGEST_TIMEOUT) <= 0) {
+        return Duration.ofNanos(Math.max(1, seconds.movePointRight(9).longValue()));
+      }
+      throw refused(timeoutSentence(timeout), null);
+    } catch (NumberFormatException e) {
+      throw refused(timeoutSentence(timeout), e);
+    }
+  }
+
+  private static String timeoutSentence(String given) {
+    return "--timeout %s: it takes a number of seconds above 0 and at most %s"
+        .formatted(given, LONGEST_TIMEOUT);
   }
 
   private Set<Report.Kind> ignored() {

@@ -203,6 +203,28 @@ class EmulateCommandTest {
         .contains("touches bytes 64..67 of a buffer of 64 bytes");
   }
 
+  @Test
+  void aKernelThatDoesNotEndIsStoppedAtItsTimeout() throws IOException {
+    Files.writeString(
+        folder.resolve("endless.ptx"),
+        """
+        .version 8.0
+        .target sm_80
+        .address_size 64
+        .visible .entry endless(.param .u64 out) {
+        .reg .b64 %rd<2>; .reg .b32 %r0;
+        ld.param.u64 %rd0, [out];
+        $ever: add.u64 %rd1, %rd1, 1; st.global.u64 [%rd0], %rd1; bra $ever;
+        }
+        """
+            .replace("$ever:", "mov.u64 %rd1, 0;\n$ever:"));
+    var run = emulate("endless.ptx --block 32 --timeout 0.05 --arg zeros:8");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.err())
+        .contains("thread (0,0,0) of block (0,0,0) of kernel endless")
+        .contains("has not ended within the timeout of the launch, 0.05 s");
+  }
+
   /** Two blocks write one word, each its own number. */
   private void saveRace() throws IOException {
     Files.writeString(
@@ -278,6 +300,9 @@ class EmulateCommandTest {
           saxpy.ptx --block 0 | --block 0: it takes one to three numbers, 16,16
           saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
           saxpy.ptx --block 1 --target x | --target: "x" names no target; targets are written sm_80 or sm_90a
+          saxpy.ptx --block 1 --timeout 0 | --timeout 0: it takes a number of seconds above 0 and at most 1000000
+          saxpy.ptx --block 1 --timeout x | --timeout x: it takes a number of seconds above 0 and at most 1000000
+          saxpy.ptx --block 1 --timeout 1e9 | --timeout 1e9: it takes a number of seconds above 0 and at most 1000000
           saxpy.ptx --block 1 --schedule no | --schedule no: it takes converging, ahead-first, one-by-one, random, apart
           saxpy.ptx --block 1 --ignore PROXY_FENCE | --ignore PROXY_FENCE: it needs --sanitize
           saxpy.ptx --block 1 --arg u8:256 | --arg u8:256: "256" is no number of type u8
