@@ -115,8 +115,8 @@ final class Access implements Step {
       return false;
     }
     addresses.resolved(warp, bytes, touch);
-    block.observe(touch);
     try {
+      block.observe(touch);
       return move(pattern, 32 * warp, 32 * warp + 32);
     } finally {
       observed();
@@ -179,8 +179,8 @@ final class Access implements Step {
       return;
     }
     addresses.resolve(warp, mask, size * elements.length, touch);
-    block.observe(touch);
     try {
+      block.observe(touch);
       someObserved(warp, mask);
     } finally {
       observed();

@@ -66,8 +66,8 @@ final class Atomic implements Step {
   private void execute(int warp, int mask) {
     addresses.resolve(warp, mask, size * operands.size(), touch);
     touch.unwritten = 0;
-    block.observe(touch);
     try {
+      block.observe(touch);
       update(warp, mask);
     } finally {
       block.observed(touch);
