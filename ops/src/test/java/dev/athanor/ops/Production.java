@@ -77,7 +77,7 @@ public final class Production {
           for (var step : plan.steps()) {
             targets
                 .computeIfAbsent(
-                    step.variant().name(), _ -> new TreeSet<>(Comparator.comparing(Target::sm)))
+                    step.variant().name(), _ -> new TreeSet<>(Comparator.comparingInt(Target::sm)))
                 .add(new Target(gpu.target().sm(), false));
           }
         }

@@ -17,6 +17,7 @@ import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.profile.OpProfile;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.function.IntBinaryOperator;
 import org.junit.jupiter.api.Test;
@@ -89,7 +90,7 @@ class MatmulInt8Test {
   void productsOfDrawnInputsFitF16(String text) {
     var problem = Problem.parse(MATMUL, text);
     var inputs = problem.draw(new SplittableRandom(1));
-    var all = MATMUL.reference(inputs, problem.attributes()).get("c");
+    var all = Objects.requireNonNull(MATMUL.reference(inputs, problem.attributes()).get("c"));
     assertThat(all).hasSize(6);
     assertThat(Arrays.stream(all).map(Math::abs).max().orElseThrow()).isBetween(0.1, 8.0);
     assertThat(MATMUL.reference(inputs, problem.attributes(), "c", new long[] {4, 0}))
