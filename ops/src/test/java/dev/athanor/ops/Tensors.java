@@ -46,6 +46,11 @@ public final class Tensors {
   }
 
   /** The bits of a tensor. */
+  /** Copies a tensor, to be changed. */
+  public static HostTensor copy(HostTensor tensor) {
+    return new HostTensor(tensor.type(), MemorySegment.ofArray(bytes(tensor)));
+  }
+
   public static byte[] bytes(HostTensor tensor) {
     return tensor.data().toArray(ValueLayout.JAVA_BYTE);
   }

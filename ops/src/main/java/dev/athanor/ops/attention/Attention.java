@@ -58,7 +58,8 @@ public final class Attention implements Op {
                   "f32",
                   true,
                   "the logarithm of the sum of the scores' exponentials; -infinity for a query that sees no key")),
-          "out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32",
+          "out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32; a masked key and its value"
+              + " have no influence, whatever they hold",
           "2·B·Hq·Sq·Sk·(D + Dv), of what the mask leaves");
 
   private static List<Attribute> attributes() {

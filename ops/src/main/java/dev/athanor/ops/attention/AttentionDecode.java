@@ -7,6 +7,7 @@ import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.OpDescription.Attribute;
 import dev.athanor.ops.OpDescription.Input;
 import dev.athanor.ops.OpDescription.Output;
 import dev.athanor.ops.Plan;
@@ -53,21 +54,32 @@ public final class AttentionDecode implements Op {
                   "[B]",
                   Set.of(DType.I32),
                   false,
-                  "the keys of each sequence, that of the query among them; taken as 0 below 0 and as Smax beyond it"),
+                  "the number of keys of each sequence, that of the query included; one below 0 is"
+                      + " taken as 0, and one above Smax (maxBlocks · blockSize with blockTable) as"
+                      + " that"),
               new Input(
                   "blockTable",
                   "[B, maxBlocks]",
                   Set.of(DType.I32),
                   true,
-                  "the blocks of each sequence in order; entries behind its length are not read, others lie in 0 to N − 1")),
-          List.of(AttentionProblem.scaleAttribute(), AttentionProblem.windowAttribute()),
+                  "the blocks of each sequence in order. Entries beyond its length are not read; of the"
+                      + " others one below 0 is taken as block 0, and one above N − 1 as block N − 1")),
+          List.of(
+              AttentionProblem.scaleAttribute(),
+              Attribute.integer(
+                      "window",
+                      0,
+                      "the query, which stands at the last key, sees the last so many keys only; 0"
+                          + " is no window")
+                  .from(0, Integer.MAX_VALUE)),
           List.of(
               Output.of(
                   "out",
                   "[B, Hq, 1, Dv]",
                   "that of q",
                   "the weighted values; zeros for a sequence of length 0")),
-          "out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32",
+          "out = softmax(scale · q·kᵀ)·v over the keys that are there, with sums in f32; what lies"
+              + " beyond a sequence's length or before its window has no influence",
           "2·B·Hq·Smax·(D + Dv)");
 
   @Override
@@ -89,7 +101,7 @@ public final class AttentionDecode implements Op {
             p.capacity(),
             p.d(),
             p.dv(),
-            new Score(false, p.window() > 0, false),
+            new Score(false, false, p.window() > 0, false),
             p.scale(),
             0,
             p.window(),

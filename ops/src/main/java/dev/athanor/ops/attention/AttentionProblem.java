@@ -40,17 +40,29 @@ record AttentionProblem(
     int window,
     Shape leading) {
 
+  private static final String ALIGNMENT = "alignment";
+  private static final String BOTTOM_RIGHT = "bottom-right";
+  private static final String TOP_LEFT = "top-left";
   private static final double LEAST_SCALE = 1e-6;
   private static final double GREATEST_SCALE = 1e6;
 
   /** The attributes of {@link #of}. */
   static List<Attribute> attributes() {
     return List.of(
-        Attribute.flag(
-            "causal", "hides keys behind the query; the last query stands at the last key"),
+        Attribute.flag("causal", "whether the query at position p sees keys j ≤ p only"),
+        Attribute.choice(
+            ALIGNMENT,
+            BOTTOM_RIGHT,
+            List.of(BOTTOM_RIGHT, TOP_LEFT),
+            "the position p of query i among the keys, for causal and window. bottom-right: p = i +"
+                + " Sk − Sq, so that the last query stands at the last key, as in FlashAttention"
+                + " from 2.1 on. top-left: p = i, as is_causal of PyTorch has it"),
         scaleAttribute(),
         windowAttribute(),
-        Attribute.number("softcap", 0, "scores s become softcap·tanh(s/softcap); 0 leaves them")
+        Attribute.number(
+                "softcap",
+                0,
+                "scores s become softcap·tanh(s/softcap), softcap at least 1e-6; 0 leaves them")
             .from(0, GREATEST_SCALE));
   }
 
@@ -61,9 +73,7 @@ record AttentionProblem(
 
   static Attribute windowAttribute() {
     return Attribute.integer(
-            "window",
-            0,
-            "the query at position p sees keys j > p − window only, p being i + Sk − Sq; 0 is no window")
+            "window", 0, "the query at position p sees keys j > p − window only; 0 is no window")
         .from(0, Integer.MAX_VALUE);
   }
 
@@ -102,21 +112,36 @@ record AttentionProblem(
           "softcap",
           "attribute \"softcap\" must be 0 or at least %s, got %s".formatted(LEAST_SCALE, cap));
     }
-    int window = (int) attributes.integer("window");
+    int window = window(attributes, (long) extent("q", q, -2) + keys);
+    boolean causal = attributes.flag("causal");
+    int queries = extent("q", q, -2);
+    // where positions are equal or nobody asks for them one kernel does for both
+    boolean topLeft =
+        attributes.choice(ALIGNMENT).equals(TOP_LEFT) && queries != keys && (causal || window > 0);
     return new AttentionProblem(
         q.dtype(),
         batch,
         heads,
         sharedHeads,
-        extent("q", q, -2),
+        queries,
         keys,
         d,
         dv,
-        new Score(attributes.flag("causal"), window > 0, cap > 0),
+        new Score(topLeft, causal, window > 0, cap > 0),
         scale(attributes, d),
         cap,
         window,
         q.shape().leading(2));
+  }
+
+  /**
+   * Returns the window that was asked for, 0 where it hides nothing.
+   *
+   * @param all a window that hides nothing; with a greater one kernels could not count
+   */
+  static int window(Attributes attributes, long all) {
+    long window = attributes.integer("window");
+    return window >= all ? 0 : (int) window;
   }
 
   static double scale(Attributes attributes, int d) {
@@ -225,11 +250,15 @@ record AttentionProblem(
 
   /** The first key that a query sees. */
   int from(int query) {
-    return score.window() ? (int) Math.max(0, (long) query + keys - queries - window + 1) : 0;
+    return score.window() ? (int) Math.max(0, position(query) - window + 1) : 0;
   }
 
   /** The key behind the last that a query sees. */
   int to(int query) {
-    return score.causal() ? Math.clamp((long) query + keys - queries + 1, 0, keys) : keys;
+    return score.causal() ? Math.clamp(position(query) + 1, 0, keys) : keys;
+  }
+
+  private long position(int query) {
+    return score.topLeft() ? query : (long) query + keys - queries;
   }
 }

@@ -137,7 +137,8 @@ final class AttentionReference {
     }
     int size = p.pages().blockSize();
     var table = tensor(inputs, "blockTable");
-    int block = (int) table.get((long) sequence * p.pages().maxBlocks() + key / size);
+    double entry = table.get((long) sequence * p.pages().maxBlocks() + key / size);
+    int block = (int) Math.clamp(entry, 0, p.pages().blocks() - 1);
     return (block * p.sharedHeads() + sharedHead) * size + key % size;
   }
 

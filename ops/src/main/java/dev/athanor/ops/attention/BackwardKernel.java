@@ -3,6 +3,7 @@ package dev.athanor.ops.attention;
 import dev.athanor.engine.author.GlobalPointer;
 import dev.athanor.engine.author.Int;
 import dev.athanor.engine.author.KernelBuilder;
+import dev.athanor.engine.author.Predicate;
 import dev.athanor.engine.author.Real;
 import dev.athanor.engine.author.SharedTile;
 import dev.athanor.engine.author.Wide;
@@ -11,6 +12,8 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.ops.attention.BackwardVariant.Of;
 import dev.athanor.ops.attention.Score.Range;
 import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -172,10 +175,11 @@ final class BackwardKernel {
           var weights = engine.scores(tile.columns());
           var slopes = engine.scores(tile.columns());
           multiply(left, leftV, weights, slopes, (r, c) -> own.get(r));
-          k.when(
+          add(
               score.ragged(visible, lastVisible, key, tile.columns()),
-              () -> hide(slopes, key, r -> score.keysOf(score.position(firstRow.plus(r)))));
-          engine.addWeighted(sums, slopes, columns, k.integer(0));
+              seen -> hide(seen, key, r -> score.keysOf(score.position(firstRow.plus(r)))),
+              List.of(new Product(sums, slopes, columns)),
+              k.integer(0));
           k.barrier();
         });
     write(
@@ -238,14 +242,12 @@ final class BackwardKernel {
                   of.add(query(head, query.plus(weights.column()).plus(c)));
                 }
                 multiply(left, leftV, weights, slopes, (r, c) -> of.get(c));
-                k.when(
+                add(
                     score.ragged(visible, lastVisible, query, tile.columns()),
-                    () -> {
-                      hide(weights, query, r -> score.queriesOf(firstRow.plus(r)));
-                      hide(slopes, query, r -> score.queriesOf(firstRow.plus(r)));
-                    });
-                engine.addWeighted(dvalue, weights, columnsV, column);
-                engine.addWeighted(dkey, slopes, columns, column);
+                    seen -> hide(seen, query, r -> score.queriesOf(firstRow.plus(r))),
+                    List.of(
+                        new Product(dvalue, weights, columnsV), new Product(dkey, slopes, columns)),
+                    column);
                 k.barrier();
               });
         });
@@ -301,6 +303,26 @@ final class BackwardKernel {
         var ds = p.times(slope.minus(of.delta));
         slope.set(variant.score().softcap() ? ds.times(score.slope(s)) : ds);
         s.set(p);
+      }
+    }
+  }
+
+  /** A product that is added to sums. */
+  private record Product(Part sums, Part weights, SharedTile right) {}
+
+  /**
+   * Adds products, whose weights are hidden first where not all is seen.
+   *
+   * @param ragged whether something is not seen
+   * @param hide makes zeros of what is not seen
+   */
+  private void add(Predicate ragged, Consumer<Part> hide, List<Product> products, Int column) {
+    k.when(ragged, () -> products.forEach(each -> hide.accept(each.weights)));
+    for (var each : products) {
+      if (variant.score().hides()) {
+        engine.addSeen(each.sums, each.weights, each.right, column, ragged, hide);
+      } else {
+        engine.addWeighted(each.sums, each.weights, each.right, column);
       }
     }
   }

@@ -139,7 +139,28 @@ final class CoresEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part given, SharedTile right, Int column) {
+  int chunk() {
+    return LANES * GROUP;
+  }
+
+  /** What is taken of an element. */
+  private static Real taken(Real element, Taken taken) {
+    if (taken == Taken.ALL) {
+      return element;
+    }
+    var zero = element.constant(0);
+    var finite = element.abs().lt(Double.POSITIVE_INFINITY);
+    if (taken == Taken.FINITE) {
+      return element.where(finite, zero);
+    }
+    var infinity =
+        element.constant(INFINITY).where(element.gt(0), element.constant(MINUS_INFINITY));
+    var code = element.constant(NAN).where(element.isNan(), infinity);
+    return zero.where(finite, code);
+  }
+
+  @Override
+  void addWeighted(Part sums, Part given, SharedTile right, Int column, Taken taken) {
     var exchange = Objects.requireNonNull(weights);
     // the lanes of these rows have read what was here before
     k.warpBarrier();
@@ -164,9 +185,12 @@ final class CoresEngine extends Engine {
               for (int c = 0; c < sums.columns().size(); c += GROUP) {
                 var values =
                     read(
-                        right,
-                        from.plus(i),
-                        column.plus(sums.column()).plus(sums.columns().get(c)));
+                            right,
+                            from.plus(i),
+                            column.plus(sums.column()).plus(sums.columns().get(c)))
+                        .stream()
+                        .map(value -> taken(value, taken))
+                        .toList();
                 for (int r = 0; r < rows; r++) {
                   for (int j = 0; j < GROUP; j++) {
                     sums.sums().get(r).get(c + j).addProduct(own.get(r).get(i), values.get(j));

@@ -85,7 +85,7 @@ record DecodeProblem(
       countable("blockTable", table, "B · maxBlocks", (long) batch * maxBlocks);
       countable("kCache", k, "N · Hkv", (long) first * sharedHeads);
     }
-    int window = (int) attributes.integer("window");
+    int window = AttentionProblem.window(attributes, capacity);
     return new DecodeProblem(
         q.dtype(),
         batch,

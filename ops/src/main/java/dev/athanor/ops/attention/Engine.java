@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BinaryOperator;
+import java.util.function.Consumer;
 
 /**
  * Multiplies tiles in shared memory into sums in registers. The two products of attention are all
@@ -78,7 +79,120 @@ abstract class Engine {
    * {@code sums += weights · right}, of whose columns as many are taken from {@code column} on as
    * the sums have. The weights are rounded to the type of the tiles.
    */
-  abstract void addWeighted(Part sums, Part weights, SharedTile right, Int column);
+  void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+    addWeighted(sums, weights, right, column, Taken.ALL);
+  }
+
+  /** What a product takes of the elements of its right factor. */
+  enum Taken {
+    ALL,
+    /** The finite ones; the others count as 0. */
+    FINITE,
+    /**
+     * The others, as codes that tell how many of each kind a sum of at most 64 has: {@link
+     * #INFINITY}, {@link #MINUS_INFINITY} or {@link #NAN}. A finite one counts as 0.
+     */
+    CODES
+  }
+
+  /** The code of an infinity. */
+  static final int INFINITY = 1;
+
+  /** The code of minus infinity. */
+  static final int MINUS_INFINITY = 1 << 7;
+
+  /** The code of a NaN. */
+  static final int NAN = 1 << 14;
+
+  /** Sums of a row in a lane that lie within {@link #chunk} columns. */
+  private static final int PLACES = 4;
+
+  /** The same with a part of the elements of {@code right}. */
+  abstract void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken);
+
+  /** Columns that all lanes of a row have sums of at once. */
+  abstract int chunk();
+
+  /**
+   * Adds {@code weights · right} where not every row sees all rows of {@code right}. What a row
+   * does not see has no influence on it, even if it is NaN or infinite, which a weight of 0 would
+   * make NaN.
+   *
+   * @param weights 0 where a row does not see
+   * @param ragged whether some row does not see all
+   * @param hide makes zeros of what the rows do not see
+   */
+  void addSeen(
+      Part sums,
+      Part weights,
+      SharedTile right,
+      Int column,
+      Predicate ragged,
+      Consumer<Part> hide) {
+    var magnitudes = k.variable(k.real(Type.F32, 0));
+    k.when(ragged, () -> magnitudes.set(magnitudes(right)));
+    k.when(
+        magnitudes.lt(Double.POSITIVE_INFINITY),
+        () -> addWeighted(sums, weights, right, column),
+        () -> {
+          addWeighted(sums, weights, right, column, Taken.FINITE);
+          addSpecial(sums, right, column, hide);
+        });
+  }
+
+  /** The sum of the magnitudes of a tile, which is finite only where all elements are. */
+  private Real magnitudes(SharedTile right) {
+    int atOnce = 16 / type.bytes();
+    int across = right.columns() / atOnce;
+    var sum = k.variable(k.real(Type.F32, 0));
+    k.loop(
+        k.lane(),
+        k.integer(right.rows() * across),
+        KernelBuilder.WARP,
+        at ->
+            right
+                .load(atOnce, at.div(across), at.rem(across).times(atOnce))
+                .forEach(element -> sum.add(element.widen().abs())));
+    return k.reduceLanes(sum, KernelBuilder.WARP, Real::plus);
+  }
+
+  /** Adds the infinities and NaNs that the rows see. */
+  private void addSpecial(Part sums, SharedTile right, Int column, Consumer<Part> hide) {
+    var seen = scores(tile.columns());
+    seen.sums().forEach(line -> line.forEach(s -> s.set(s.constant(1))));
+    hide.accept(seen);
+    int chunks = sums.columns().size() / PLACES;
+    k.loop(
+        k.integer(0),
+        k.integer(chunks),
+        1,
+        number -> {
+          var codes = sums(chunk());
+          var from = column.plus(number.times(chunk()));
+          addWeighted(codes, seen, right, from, Taken.CODES);
+          for (int r = 0; r < sums.rows().size(); r++) {
+            for (int i = 0; i < PLACES; i++) {
+              var value = decode(codes.sums().get(r).get(i));
+              for (int c = 0; c < chunks; c++) {
+                var sum = sums.sums().get(r).get(c * PLACES + i);
+                sum.set(sum.plus(value.where(number.eq(c), value.constant(0))));
+              }
+            }
+          }
+        });
+  }
+
+  /** The sum of the numbers that codes stand for. */
+  private Real decode(Real codes) {
+    var counts = codes.round();
+    var zero = codes.constant(0);
+    var up = codes.constant(Double.POSITIVE_INFINITY);
+    var down = codes.constant(Double.NEGATIVE_INFINITY);
+    var infinite =
+        up.where(counts.bits(0, 7).gt(k.integer(0)), zero)
+            .plus(down.where(counts.bits(7, 7).gt(k.integer(0)), zero));
+    return codes.constant(Double.NaN).where(counts.shr(14).gt(k.integer(0)), infinite);
+  }
 
   /** How many neighbouring lanes hold a row of {@link #scores} and of {@link #sums}. */
   abstract int lanesOfRow();

@@ -172,13 +172,18 @@ final class FlashKernel {
           block.score.cap(scores);
           // only a tile that is not whole for all rows is looked at key by key
           var ragged = block.score.ragged(first, last, key, tile.columns());
-          k.when(ragged, () -> hide(block, scores, key));
+          k.when(ragged, () -> hide(block, scores, key, Double.NEGATIVE_INFINITY));
           softmax.add(scores);
           k.awaitCopies(0);
           k.barrier();
           copy.fill(keys, block.keyRows, key.plus(tile.columns()), limit, block.d);
           k.commitCopies();
-          engine.addWeighted(sums, scores, values, k.integer(0));
+          if (variant.score().hides()) {
+            engine.addSeen(
+                sums, scores, values, k.integer(0), ragged, seen -> hide(block, seen, key, 0));
+          } else {
+            engine.addWeighted(sums, scores, values, k.integer(0));
+          }
         });
     k.awaitCopies(0);
     k.barrier();
@@ -204,12 +209,12 @@ final class FlashKernel {
     return new Range(start, start.plus(each).min(last.to()));
   }
 
-  private void hide(Block block, Part scores, Int key) {
+  private void hide(Block block, Part scores, Int key, double hidden) {
     var ranges =
         IntStream.range(0, scores.rows().size())
             .mapToObj(r -> block.visible(block.firstRow.plus(scores.row(r))))
             .toList();
-    block.score.hide(scores, ranges, key, k.real(Type.F32, Double.NEGATIVE_INFINITY));
+    block.score.hide(scores, ranges, key, k.real(Type.F32, hidden));
   }
 
   /** The greatest score and the sum of exponentials of the rows that a thread has a part of. */

@@ -11,13 +11,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Which keys a query sees, and what its products with them become before the softmax. Query {@code
- * i} of {@code Sq} stands at position {@code p = i + Sk − Sq} of {@code Sk} keys.
+ * i} of {@code Sq} stands at a position {@code p} of {@code Sk} keys.
  *
+ * @param topLeft whether {@code p = i}; otherwise {@code p = i + Sk − Sq}
  * @param causal whether keys {@code j > p} are hidden
  * @param window whether keys {@code j ≤ p − window} are hidden
  * @param softcap whether a score {@code s} becomes {@code cap·tanh(s/cap)}
  */
-record Score(boolean causal, boolean window, boolean softcap) {
+record Score(boolean topLeft, boolean causal, boolean window, boolean softcap) {
 
   static final double LOG2_E = 1 / Math.log(2);
 
@@ -26,9 +27,12 @@ record Score(boolean causal, boolean window, boolean softcap) {
     return causal || window;
   }
 
-  /** For the names of kernels: {@code _causal_window_softcap}. */
+  /** For the names of kernels: {@code _topleft_causal_window_softcap}. */
   String suffix() {
-    return (causal ? "_causal" : "") + (window ? "_window" : "") + (softcap ? "_softcap" : "");
+    return (topLeft ? "_topleft" : "")
+        + (causal ? "_causal" : "")
+        + (window ? "_window" : "")
+        + (softcap ? "_softcap" : "");
   }
 
   /** What the kernel's parameter {@code factor} is: what products are multiplied by first. */
@@ -98,14 +102,15 @@ record Score(boolean causal, boolean window, boolean softcap) {
 
     /** The position of a query among the keys. */
     Int position(Int query) {
-      return query.plus(keys).minus(queries);
+      return topLeft ? query : query.plus(keys).minus(queries);
     }
 
     /** The queries that see a key. */
     Range queriesOf(Int key) {
-      var query = key.minus(keys).plus(queries);
+      var query = topLeft ? key : key.minus(keys).plus(queries);
       return new Range(
-          causal() ? query : null, window() ? queries.min(query.plus(window)) : queries);
+          causal() ? query.min(queries) : null,
+          window() ? queries.min(query.plus(window)) : queries);
     }
 
     /**

@@ -134,7 +134,42 @@ final class TensorEngine extends Engine {
   }
 
   @Override
-  void addWeighted(Part sums, Part weights, SharedTile right, Int column) {
+  int chunk() {
+    return 2 * N;
+  }
+
+  /** Two elements of 16 bits, of each what is taken of it. */
+  private Value taken(Value pair, Taken taken) {
+    if (taken == Taken.ALL) {
+      return pair;
+    }
+    // the lowest bit of the exponent carries to the place of the sign where all of it is set
+    int last = type == Type.F16 ? 0x0400_0400 : 0x0080_0080;
+    int fraction = last - 0x0001_0001;
+    var bits = pair.integer();
+    var flags = bits.and(0x7FFF_7FFF & ~fraction).plus(last).and(0x8000_8000).shr(15);
+    if (taken == Taken.FINITE) {
+      return bits.and(flags.times(0xFFFF).xor(k.integer(-1))).value().as(Type.B32);
+    }
+    var nan = bits.and(fraction).plus(0x7FFF_7FFF).shr(15).and(flags);
+    var minus = bits.shr(15).and(flags).and(nan.xor(k.integer(-1)));
+    var code =
+        flags
+            .times(code(INFINITY))
+            .plus(minus.times(code(MINUS_INFINITY) - code(INFINITY)))
+            .plus(nan.times(code(NAN) - code(INFINITY)));
+    return code.value().as(Type.B32);
+  }
+
+  /** A code as an element of 16 bits. */
+  private int code(int number) {
+    return type == Type.F16
+        ? Float.floatToFloat16(number) & 0xFFFF
+        : Float.floatToRawIntBits(number) >>> 16;
+  }
+
+  @Override
+  void addWeighted(Part sums, Part weights, SharedTile right, Int column, Taken taken) {
     for (int depth = 0; depth < weights.columns().size() / 2 * N; depth += K) {
       var rows = new ArrayList<List<Value>>();
       for (int row = 0; row < tile.warpRows(); row += M) {
@@ -146,7 +181,8 @@ final class TensorEngine extends Engine {
                 lane.rem(8).plus(lane.div(8).rem(2).times(8)).plus(depth),
                 column.plus(lane.div(16).times(8)).plus(n),
                 true);
-        multiply(sums, rows, two, n);
+        var parts = two.stream().map(pair -> taken(pair, taken)).toList();
+        multiply(sums, rows, parts, n);
       }
     }
   }

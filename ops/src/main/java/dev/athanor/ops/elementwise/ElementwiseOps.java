@@ -45,19 +45,20 @@ public final class ElementwiseOps implements OpProvider {
   @Override
   public List<Op> ops() {
     return List.of(
-        activation("relu", "max(x, 0)", Activation.RELU, 1),
+        activation("relu", "max(x, 0); NaN where x is NaN", Activation.RELU, 1),
         new ElementwiseOp(
             description(
                 "gelu",
                 "Applies the Gaussian error linear unit to each element.",
                 List.of(one("x", "[…]", SINGLE, "the numbers")),
                 List.of(FORM),
-                "y = x·Φ(x), or an approximation of it by the attribute form",
+                "y = x·Φ(x), or the approximation that form names; 0 at -infinity, where PyTorch gives NaN",
                 8),
             attributes -> new Formula(Combination.ONE, gelu(attributes)),
             Shapes.EQUAL,
             8),
-        activation("silu", "x / (1 + e^-x)", Activation.SILU, 4),
+        activation(
+            "silu", "x / (1 + e^-x); 0 at -infinity, where PyTorch gives NaN", Activation.SILU, 4),
         activation("tanh", "tanh(x)", Activation.TANH, 5),
         activation("sigmoid", "1 / (1 + e^-x)", Activation.SIGMOID, 3),
         gate("swiglu", "silu(gate)·up", List.of(), _ -> Activation.SILU, 5),
@@ -143,10 +144,14 @@ public final class ElementwiseOps implements OpProvider {
     return new ElementwiseOp(
         description(
             name,
-            verb + " two tensors, which broadcast as numpy has it.",
+            verb + " two tensors, which broadcast as in NumPy.",
             List.of(
-                one("a", "[…]", FLOATS, "the one operand"),
-                one("b", "[…]", FLOATS, "the other; the dtype of a")),
+                one("a", "[…]", FLOATS, "the first operand"),
+                one(
+                    "b",
+                    "[…]",
+                    FLOATS,
+                    "the second operand, of the dtype of a: no dtype is promoted")),
             List.of(),
             "y = " + formula + ", rounded once",
             1),
@@ -203,7 +208,7 @@ public final class ElementwiseOps implements OpProvider {
     return new ReduceOp(
         new OpDescription(
             "reduce",
-            "Makes one number of all along a dimension.",
+            "Reduces a tensor along one dimension.",
             List.of(one("x", "[…, N, …]", FLOATS, "the numbers")),
             List.of(
                 Attribute.choice(
@@ -212,11 +217,13 @@ public final class ElementwiseOps implements OpProvider {
                     Stream.of(Reduction.SUM, Reduction.MEAN, Reduction.MAX, Reduction.MIN)
                         .map(Reduction::text)
                         .toList(),
-                    "what is made of them"),
+                    "the reduction"),
                 axis()),
-            List.of(Output.of("y", "[…, …]", "that of x", "without the dimension")),
-            "y = the sum (rounded once), mean, greatest or least of x along the axis; the greatest"
-                + " and the least are NaN where a number is. Equal calls give equal bits",
+            List.of(Output.of("y", "[…, …]", "that of x", "the result, without the dimension")),
+            "y = the sum, mean, maximum or minimum of x along the axis. A sum is computed in f32 (f64"
+                + " for f64) with compensation for rounding errors, in a fixed order, and rounded to"
+                + " the dtype of x at the end; a mean is that sum before its last rounding, divided"
+                + " by N. max and min are NaN where an element is NaN",
             "1 an element of x"),
         given -> Reduction.of(given.choice("kind")));
   }
@@ -232,14 +239,17 @@ public final class ElementwiseOps implements OpProvider {
                 Attribute.choice(ReduceOp.OUT, "i64", List.of("i64", "i32"), "the dtype of y")),
             List.of(Output.of("y", "[…, …]", "outDtype", "indices, without the dimension")),
             "y = the index of the greatest number along the axis, the first of equal ones; a NaN"
-                + " counts as greater than all numbers",
+                + " counts as greater than all numbers, as in NumPy and PyTorch",
             "1 an element of x"),
         _ -> Reduction.ARGMAX);
   }
 
   private static Attribute axis() {
     return Attribute.integer(
-        ReduceOp.AXIS, -1, "the dimension that goes; negative ones count from the end");
+        ReduceOp.AXIS,
+        -1,
+        "the dimension to reduce, which y lacks; negative ones count from the end. The default is the"
+            + " last one, where NumPy and PyTorch reduce all dimensions; ONNX keeps the dimension");
   }
 
   private static Input one(String name, String shape, Set<DType> dtypes, String meaning) {

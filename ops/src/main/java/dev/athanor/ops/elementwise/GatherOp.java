@@ -41,7 +41,8 @@ final class GatherOp implements Op {
                   "[…]",
                   Set.of(DType.I32, DType.I64),
                   false,
-                  "which row; one below 0 or from V on gives zeros")),
+                  "the row, from 0 to V − 1; any other index gives zeros. NumPy and ONNX count negative ones"
+                      + " from the end, and PyTorch refuses them")),
           List.of(),
           List.of(Output.of("y", "[…, D]", "that of table", "the rows, bit for bit")),
           "y[…, d] = table[index[…], d], and 0 where index[…] is not in 0 … V − 1",

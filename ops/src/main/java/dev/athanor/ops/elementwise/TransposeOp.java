@@ -41,8 +41,12 @@ final class TransposeOp implements Op {
           List.of(
               new Input("x", "[…, P, …, Q, …]", ElementwiseOps.ELEMENTS, false, "the elements")),
           List.of(
-              Attribute.integer("axisA", -2, "the one dimension; negative ones count from the end"),
-              Attribute.integer("axisB", -1, "the other")),
+              Attribute.integer(
+                  "axisA",
+                  -2,
+                  "the first dimension; negative ones count from the end. The defaults swap the last two"
+                      + " dimensions, where NumPy and ONNX reverse all"),
+              Attribute.integer("axisB", -1, "the second dimension")),
           List.of(Output.of("y", "[…, Q, …, P, …]", "that of x", "the same elements")),
           "y[…, q, …, p, …] = x[…, p, …, q, …], bit for bit",
           "0");

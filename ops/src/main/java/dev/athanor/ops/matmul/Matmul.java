@@ -52,7 +52,7 @@ public final class Matmul implements Op {
           List.of(
               transposeA("a is", "[…, K, M]"),
               transposeB("b is"),
-              Attribute.number("alpha", 1, "what the product is multiplied by"),
+              Attribute.number("alpha", 1, "factor of the product, rounded to f32 unless a is f64"),
               Attribute.choice(
                   "activation",
                   "none",
@@ -63,7 +63,8 @@ public final class Matmul implements Op {
                   "precision",
                   "ieee",
                   List.of("ieee", "tf32"),
-                  "tf32 rounds factors of f32 to 11 bits, for tensor cores")),
+                  "ieee multiplies factors of f32 as they are. tf32 rounds them to 11 bits, for tensor"
+                      + " cores")),
           List.of(Output.of("c", "[…, M, N]", "outDtype", "the product")),
           "c = activation(alpha · a·b + bias), with "
               + SUMS

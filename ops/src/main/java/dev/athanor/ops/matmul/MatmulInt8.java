@@ -52,7 +52,8 @@ public final class MatmulInt8 implements Op {
                   "outDtype",
                   "f32",
                   List.of("f32", "f16", "i32"),
-                  "the dtype of c; i32 are the sums themselves, without a scale")),
+                  "the dtype of c; i32 gives the sums themselves, without a scale, as MatMulInteger of ONNX"
+                      + " does")),
           List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
           "c = scale · a·b, or aScale·bScale · a·b for each row and column, with exact sums in i32",
           "2·M·N·K");

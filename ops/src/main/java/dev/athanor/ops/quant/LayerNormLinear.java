@@ -57,9 +57,7 @@ public final class LayerNormLinear implements Op {
               new Input("beta", "[K]", DTYPES, false, "what is added to them then"),
               new Input("w", "[N, K]", DTYPES, false, "the weights, a row for each column of y"),
               new Input("bias", "[N]", DTYPES, true, "added to every row of y")),
-          List.of(
-              Attribute.number("epsilon", 1e-5, "added to the variance")
-                  .from(0, Double.POSITIVE_INFINITY)),
+          List.of(Attribute.number("epsilon", 1e-5, "added to the variance").from(0, 1e30)),
           List.of(Output.of("y", "[…, N]", "that of x", "the rows after the linear layer")),
           "y = ((x − mean) / sqrt(variance + epsilon) · gamma + beta)·wᵀ + bias, mean and variance"
               + " of each row, sums in f32; all inputs have the dtype of x",

@@ -37,7 +37,8 @@ public final class MatmulGguf implements Op {
           List.of(),
           List.of(Output.of("c", "[M, N]", "f32", "the product")),
           "c = a·wᵀ, with w as GGML defines its numbers, sums in f32. Factors of f32 keep at least 20"
-              + " bits in every kernel; with a of f16, larger products round weights to f16",
+              + " bits in every kernel. With a of f16, kernels for tensor cores round weights to f16,"
+              + " where one beyond 65504 becomes infinite",
           "2·M·N·K");
 
   @Override

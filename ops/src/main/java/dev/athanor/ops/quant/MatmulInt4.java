@@ -46,7 +46,8 @@ public final class MatmulInt4 implements Op {
                   "[K/groupSize, N/8]",
                   Set.of(DType.U32),
                   true,
-                  "zero points of the layouts gptq and awq; 8 where there are none")),
+                  "packed zero points, for the layouts gptq and awq only; without them every zero point is"
+                      + " 8")),
           Stream.concat(
                   Int4Weights.ATTRIBUTES.stream(),
                   Stream.of(
@@ -54,10 +55,10 @@ public final class MatmulInt4 implements Op {
                           "outDtype",
                           "",
                           List.of("f32", "f16", "bf16"),
-                          "the dtype of c: f32, or that of a, as which it is when left out")))
+                          "the dtype of c: f32, or that of a, which is the default")))
               .toList(),
           List.of(Output.of("c", "[M, N]", "outDtype", "the product")),
-          "c = a·w, w = scales · (q − zero), sums in f32",
+          "c = a·w, w = scales · (q − zero) (scales · q in the layout k-packed), sums in f32",
           "2·M·N·K");
 
   @Override

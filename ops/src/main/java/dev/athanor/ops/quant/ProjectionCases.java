@@ -6,7 +6,6 @@ import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op.Case;
 import dev.athanor.ops.TensorType;
-import dev.athanor.ops.Tolerance;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -179,9 +178,9 @@ final class ProjectionCases {
               inputs,
               Attributes.of(op.description(), int4 ? Map.of("groupSize", 32) : Map.of()),
               Map.of(
-                  "q", Tolerance.relative(1e-3),
-                  "k", Tolerance.relative(1e-3),
-                  "v", Tolerance.relative(1e-3))));
+                  "q", QkvProject.tolerance(in),
+                  "k", QkvProject.tolerance(in),
+                  "v", QkvProject.tolerance(in))));
     }
     return cases;
   }

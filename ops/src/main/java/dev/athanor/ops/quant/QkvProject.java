@@ -81,7 +81,7 @@ public final class QkvProject implements Op {
           Output.of(
               letter,
               letter.equals("q") ? "[M, Nq]" : "[M, Nkv]",
-              "f16",
+              "that of x",
               "x times the weights " + weights(letter)));
     }
     return new OpDescription(
@@ -90,7 +90,7 @@ public final class QkvProject implements Op {
         inputs,
         int4 ? List.of(Int4Weights.groupSize()) : List.of(),
         outputs,
-        "q = scaleQ · x·wq, k = scaleK · x·wk, v = scaleV · x·wv, sums in f32; the widths of k and v"
+        "q = scaleQ · x·wq, k = scaleK · x·wk, v = scaleV · x·wv, sums in f32, rounded to the dtype of x; the widths of k and v"
             + " are equal, that of q may differ",
         "2·M·K·(Nq + 2·Nkv)");
   }
@@ -149,7 +149,7 @@ public final class QkvProject implements Op {
     return new ProjectionProblem(
         int4 ? new Packing.AlongK() : new Packing.AlongN(ColumnWeights.Format.INT8, false, false),
         x.dtype(),
-        DType.F16,
+        x.dtype(),
         ProjectionProblem.requireRows("x", x, depth),
         depth,
         groupShift,
@@ -226,7 +226,12 @@ public final class QkvProject implements Op {
   @Override
   public Tolerance tolerance(
       String output, DType dtype, Map<String, TensorType> inputs, Attributes attributes) {
-    return Tolerance.relative(1e-3);
+    return tolerance(dtype);
+  }
+
+  /** How far a projection may be off: its rounding to f16 or bf16 takes most of it. */
+  static Tolerance tolerance(DType out) {
+    return Tolerance.relative(out == DType.BF16 ? 4e-3 : 1e-3);
   }
 
   @Override

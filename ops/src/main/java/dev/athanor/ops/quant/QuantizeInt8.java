@@ -31,6 +31,10 @@ import java.util.random.RandomGenerator;
 public final class QuantizeInt8 implements Op {
 
   private static final double MOST = 127;
+
+  /** The least scale of numbers that are not all 0: smaller ones of f32 lose digits. */
+  static final float LEAST_SCALE = Float.MIN_NORMAL;
+
   private static final int MOST_PARTS = 1024;
 
   private static final OpDescription DESCRIPTION =
@@ -43,7 +47,8 @@ public final class QuantizeInt8 implements Op {
                   "[…, N]",
                   Set.of(DType.F32, DType.F16, DType.BF16),
                   false,
-                  "the numbers; NaN becomes 0 and is not looked at for the scale")),
+                  "the numbers; a NaN becomes 0 and an infinity ±127, and neither counts for the"
+                      + " scale")),
           List.of(
               Attribute.choice(
                   "per",
@@ -51,10 +56,14 @@ public final class QuantizeInt8 implements Op {
                   List.of("tensor", "row"),
                   "what shares a scale: all numbers, or those of each row")),
           List.of(
-              Output.of("q", "[…, N]", "i8", "the numbers over the scale, rounded"),
-              Output.of("scale", "[] or […]", "f32", "what q is to be multiplied by")),
-          "scale = max |x| / 127, q = round(x / scale), each quotient rounded to f32 and halves to"
-              + " even; where all x are 0 so are scale and q",
+              Output.of("q", "[…, N]", "i8", "x / scale, rounded; from -127 to 127"),
+              Output.of(
+                  "scale",
+                  "[] or […]",
+                  "f32",
+                  "factor of q; for each row in the shape of x without its last dimension")),
+          "scale = max(max |x| / 127, 2^-126) over the finite x, and 0 where these are all 0;"
+              + " q = x / scale in f32, rounded to nearest, ties to even, and clamped to -127 … 127",
           "three a number");
 
   @Override
@@ -138,9 +147,9 @@ public final class QuantizeInt8 implements Op {
     for (int row = 0; row < scales.length; row++) {
       double greatest = 0;
       for (int i = row * length; i < (row + 1) * length; i++) {
-        greatest = Math.max(greatest, Double.isNaN(values[i]) ? 0 : Math.abs(values[i]));
+        greatest = Math.max(greatest, Double.isFinite(values[i]) ? Math.abs(values[i]) : 0);
       }
-      float scale = (float) (greatest / MOST);
+      float scale = greatest == 0 ? 0 : Math.max((float) (greatest / MOST), LEAST_SCALE);
       scales[row] = scale;
       for (int i = row * length; i < (row + 1) * length; i++) {
         float quotient = (float) (values[i] / scale);
@@ -171,7 +180,7 @@ public final class QuantizeInt8 implements Op {
           inputs.add(draw.normal(dtype, 1));
           inputs.add(draw.normal(dtype, 7, 18));
           inputs.add(HostTensor.zeros(TensorType.of(dtype, 3, 16)));
-          inputs.add(withNan(draw, dtype));
+          inputs.add(special(draw, dtype));
         }
         for (var x : inputs) {
           cases.add(
@@ -185,10 +194,15 @@ public final class QuantizeInt8 implements Op {
     return cases;
   }
 
-  private static HostTensor withNan(Draw draw, DType dtype) {
+  private static HostTensor special(Draw draw, DType dtype) {
     var x = draw.normal(dtype, 4, 9);
     dtype.write(x.data(), 3, Double.NaN);
-    dtype.write(x.data(), 20, dtype.spacing(0));
+    dtype.write(x.data(), 5, Double.POSITIVE_INFINITY);
+    dtype.write(x.data(), 12, Double.NEGATIVE_INFINITY);
+    // a row of the least numbers, whose scale would be 0
+    for (int i = 27; i < 36; i++) {
+      dtype.write(x.data(), i, (i - 31) * dtype.spacing(0));
+    }
     return x;
   }
 }

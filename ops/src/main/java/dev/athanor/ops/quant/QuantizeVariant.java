@@ -123,7 +123,11 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
   }
 
   private static void fold(Real.Variable greatest, List<Real> values) {
-    values.forEach(v -> greatest.set(greatest.max(v.abs())));
+    for (var value : values) {
+      var magnitude = value.abs();
+      var finite = magnitude.lt(Double.POSITIVE_INFINITY);
+      greatest.set(greatest.max(magnitude.where(finite, magnitude.constant(0))));
+    }
   }
 
   private static Real greatest(KernelBuilder k, Real ofThread) {
@@ -131,13 +135,15 @@ record QuantizeVariant(Pass pass, DType in, int vector) implements Variant {
   }
 
   private static Real scale(Real greatest) {
-    return greatest.over(greatest.constant(127));
+    var scale =
+        greatest.over(greatest.constant(127)).max(greatest.constant(QuantizeInt8.LEAST_SCALE));
+    return greatest.constant(0).where(greatest.eq(0), scale);
   }
 
   private void store(KernelBuilder k, GlobalPointer q, Int at, List<Real> values, Real scale) {
     var bytes = new ArrayList<Value>();
     for (var value : values) {
-      // a quotient is beyond 127 only where the scale is so small that it lost digits
+      // an infinity is beyond 127, and a quotient whose scale was rounded down
       var whole = value.over(scale).round();
       bytes.add(whole.min(k.integer(127)).max(k.integer(-127)).value());
     }

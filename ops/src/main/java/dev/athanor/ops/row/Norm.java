@@ -67,7 +67,10 @@ enum Norm {
     return Attribute.number(
             "epsilon",
             this == LAYER ? 1e-5 : 1e-6,
-            "what is added to the " + (this == LAYER ? "variance" : "mean of squares"))
+            this == LAYER
+                ? "added to the variance; the default is that of PyTorch and ONNX"
+                : "added to the mean of squares. PyTorch's default is the epsilon of the dtype of x,"
+                    + " ONNX's is 1e-5")
         .from(0, 1e30);
   }
 

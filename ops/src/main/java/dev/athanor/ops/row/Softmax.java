@@ -34,12 +34,20 @@ public final class Softmax implements Op {
   public Softmax(boolean dropout) {
     this.dropout = dropout;
     var inputs = new ArrayList<Input>();
-    inputs.add(new Input("x", "[…, N]", RowShape.DTYPES, false, "the logits; -infinity is masked"));
+    inputs.add(
+        new Input(
+            "x",
+            "[…, N]",
+            RowShape.DTYPES,
+            false,
+            "the logits. -infinity is masked; a NaN or +infinity makes its row NaN"));
     var attributes = new ArrayList<Attribute>();
     attributes.add(Attribute.number("scale", 1, "what x is multiplied by").from(1e-30, 1e30));
     attributes.add(
         Attribute.flag(
-            "causal", "row i of x[…, S, N] sees the elements up to i + N - S, others are masked"));
+            "causal",
+            "row i of x[…, S, N] sees the elements up to i + N - S, so that the last row sees all;"
+                + " the others are masked, whatever they hold"));
     if (dropout) {
       inputs.add(
           new Input(
@@ -52,15 +60,16 @@ public final class Softmax implements Op {
           Attribute.number(
                   "probability",
                   0.5,
-                  "of an element to be dropped: what is left is divided by 1 less it")
+                  "the probability with which mask drops an element; the others are divided by 1 -"
+                      + " probability. With 1 all of y is 0, whatever the mask")
               .from(0, 1));
     }
     description =
         new OpDescription(
             dropout ? "softmax-dropout" : "softmax",
             dropout
-                ? "Softmax of each row, of which a given mask drops elements."
-                : "Softmax of each row; one that is masked as a whole becomes zeros.",
+                ? "Softmax of each row, then dropout by a given mask; a row of x that is all -infinity becomes zeros."
+                : "Softmax of each row; a row that is masked as a whole becomes zeros, where PyTorch and ONNX give NaN.",
             inputs,
             attributes,
             List.of(Output.of("y", "[…, N]", "that of x", "the probabilities")),
@@ -90,11 +99,6 @@ public final class Softmax implements Op {
     double probability = dropout ? attributes.number("probability") : 0;
     if (dropout) {
       x.sameShape(inputs, "mask");
-      if (probability == 1) {
-        throw new OpException.InvalidAttribute(
-            "probability",
-            "attribute \"probability\" must be less than 1, what is left being divided by 1 less it");
-      }
     }
     var function = new SoftmaxFunction(attributes.flag("causal"), dropout);
     int access = x.access(x.n());
@@ -115,12 +119,17 @@ public final class Softmax implements Op {
                           Slot.input(dropout ? "mask" : "x"),
                           Slot.output("y"),
                           Slot.of((float) (attributes.number("scale") / Math.log(2))),
-                          Slot.of((float) (1 / (1 - probability))),
+                          Slot.of((float) kept(probability)),
                           Slot.of(queries)));
               return new RowPlanner.Launches(List.of(step), 0);
             },
             outputs,
             Plan.Cost.of(5.0 * x.tensor().shape().elements(), inputs, outputs));
+  }
+
+  /** The factor of elements that dropout keeps. */
+  private static double kept(double probability) {
+    return probability == 1 ? 0 : 1 / (1 - probability);
   }
 
   /** S of a causal x[…, S, N]. */
@@ -166,7 +175,7 @@ public final class Softmax implements Op {
       var mask = Objects.requireNonNull(inputs.get("mask"));
       double probability = attributes.number("probability");
       for (int i = 0; i < y.length; i++) {
-        y[i] = mask.get(i) == 0 ? 0 : y[i] / (1 - probability);
+        y[i] = mask.get(i) == 0 ? 0 : y[i] * kept(probability);
       }
     }
     return Map.of("y", y);

@@ -45,6 +45,95 @@ class AttentionBackwardTest {
     return inputs;
   }
 
+  /** A key that a query does not see has no influence on its gradient, and the other way around. */
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 40, 40, 24, 0",
+    "F16, 40, 40, 24, 0",
+    "BF16, 20, 40, 129, 9",
+    "F32, 20, 40, 80, 9"
+  })
+  void whatIsMaskedHasNoInfluence(DType dtype, int sq, int sk, int d, int window) {
+    Map<String, ?> given = Map.of("causal", true, "window", window);
+    var finite = inputs(dtype, sq, sk, d, given);
+    int key = sk - sq / 2;
+    int query = sq / 2 - 3;
+    for (double special : new double[] {Double.NaN, Double.POSITIVE_INFINITY}) {
+      for (var plan : Runner.plans(BACKWARD, finite, attributes(given))) {
+        var right = Runner.run(plan, finite);
+        var ofKey = Runner.run(plan, with(finite, List.of("k", "v"), key, d, special));
+        var ofQuery = Runner.run(plan, with(finite, List.of("q", "grad"), query, d, special));
+        for (int i = 0; i < sq; i++) {
+          if (!sees(i, key, sq, sk, window)) {
+            equalRow(plan.kernel(), right, ofKey, "dq", i, d);
+          }
+        }
+        for (int j = 0; j < sk; j++) {
+          if (!sees(query, j, sq, sk, window)) {
+            equalRow(plan.kernel(), right, ofQuery, "dk", j, d);
+            equalRow(plan.kernel(), right, ofQuery, "dv", j, d);
+          } else {
+            assertThat(Tensors.get(ofQuery, "dv").get((long) j * d)).isNaN();
+          }
+        }
+      }
+    }
+  }
+
+  private static boolean sees(int query, int key, int sq, int sk, int window) {
+    int position = query + sk - sq;
+    return key <= position && (window == 0 || key > position - window);
+  }
+
+  private static Map<String, HostTensor> with(
+      Map<String, HostTensor> inputs, List<String> names, int row, int d, double special) {
+    var changed = new HashMap<>(inputs);
+    for (var name : names) {
+      var tensor = Tensors.copy(Tensors.get(inputs, name));
+      for (int c = 0; c < d; c++) {
+        tensor.type().dtype().write(tensor.data(), (long) row * d + c, special);
+      }
+      changed.put(name, tensor);
+    }
+    return changed;
+  }
+
+  private static void equalRow(
+      String kernel,
+      Map<String, HostTensor> right,
+      Map<String, HostTensor> outputs,
+      String name,
+      int row,
+      int d) {
+    for (int c = 0; c < d; c += d - 1) {
+      assertThat(Tensors.get(outputs, name).get((long) row * d + c))
+          .as("%s, %s[%d]", kernel, name, row)
+          .isEqualTo(Tensors.get(right, name).get((long) row * d + c));
+    }
+  }
+
+  /** Against gradients in float64, with fewer keys than queries and with more. */
+  @ParameterizedTest
+  @CsvSource({"F32, 19, 70, 0", "F16, 70, 19, 0", "F32, 100, 33, 5", "BF16, 40, 90, 7"})
+  void topLeftAlignsTheFirstQueryWithTheFirstKey(DType dtype, int sq, int sk, int window) {
+    Map<String, ?> given = Map.of("causal", true, "alignment", "top-left", "window", window);
+    var inputs = inputs(dtype, sq, sk, 16, given);
+    Runner.check(BACKWARD, inputs, attributes(given), AttentionBackward.tolerance(dtype))
+        .forEach(outputs -> {
+          for (int j = sq; j < sk; j++) {
+            assertThat(Tensors.get(outputs, "dv").get(j * 16L)).isZero();
+          }
+        });
+  }
+
+  @Test
+  void aWideWindowHidesNothing() {
+    var inputs = inputs(DType.F32, 5, 5, 16, Map.of());
+    var without = Runner.run(BACKWARD, inputs, Map.of(), "dk");
+    Tensors.equalBits(
+        Runner.run(BACKWARD, inputs, Map.of("window", Integer.MAX_VALUE), "dk"), without);
+  }
+
   /** Sizes of S and D, of which some are ragged and one more than whole tiles. */
   @ParameterizedTest
   @CsvSource({

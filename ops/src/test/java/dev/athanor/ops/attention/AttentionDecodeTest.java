@@ -13,6 +13,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -105,6 +106,37 @@ class AttentionDecodeTest {
           Tensors.get(Runner.run(plan, paged), "out"),
           Tensors.get(Runner.run(same, inputs), "out"));
     }
+  }
+
+  /** What lies beyond the length or before the window may be NaN. */
+  @ParameterizedTest
+  @CsvSource({"F32, 0", "F16, 0", "BF16, 5", "F32, 5", "F16, 33"})
+  void whatIsNotSeenHasNoInfluence(DType dtype, int window) {
+    var draw = new Draw(new Random(7));
+    int length = 45;
+    int capacity = 70;
+    var inputs =
+        new HashMap<>(
+            Map.of(
+                "q", draw.normal(dtype, 1, 2, 1, 16),
+                "kCache", draw.normal(dtype, 1, 1, capacity, 16),
+                "vCache", draw.normal(dtype, 1, 1, capacity, 16),
+                "lengths", lengths(length)));
+    var right = Runner.all(DECODE, inputs, Map.of("window", window), "out");
+    for (var name : List.of("kCache", "vCache")) {
+      var tensor = Tensors.copy(Tensors.get(inputs, name));
+      for (int row = 0; row < capacity; row++) {
+        boolean seen = row < length && (window == 0 || row >= length - window);
+        for (int c = 0; c < 16 && !seen; c++) {
+          dtype.write(
+              tensor.data(), row * 16L + c, c % 2 == 0 ? Double.NaN : Double.NEGATIVE_INFINITY);
+        }
+      }
+      inputs.put(name, tensor);
+    }
+    assertThat(right).hasSizeGreaterThan(1);
+    Runner.all(DECODE, inputs, Map.of("window", window), "out")
+        .forEach((kernel, out) -> assertThat(out).as(kernel).isEqualTo(right.get(kernel)));
   }
 
   /** A table that names blocks that there are not leads nowhere else. */

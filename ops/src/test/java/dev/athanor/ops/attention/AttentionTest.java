@@ -16,6 +16,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.ops.Tensors;
 import dev.athanor.ops.TestDevices;
 import dev.athanor.ops.Tolerance;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -100,6 +101,106 @@ class AttentionTest {
       }
       assertThat(Tensors.get(outputs, "lse").get(50)).isFinite();
     }
+  }
+
+  /**
+   * What a query does not see may be NaN or infinite: the query's result is that of finite numbers
+   * there, to the bit. What a query sees spreads as usual.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "F32, 70, 70, 24, 0, NaN",
+    "F16, 70, 70, 24, 0, -Infinity",
+    "BF16, 33, 70, 24, 0, NaN",
+    "F16, 33, 140, 72, 0, NaN",
+    "F16, 20, 40, 256, 9, Infinity",
+    "F32, 20, 40, 100, 9, Infinity",
+    "BF16, 20, 40, 129, 9, -Infinity"
+  })
+  void whatIsMaskedHasNoInfluence(DType dtype, int sq, int sk, int d, int window, double special) {
+    var finite = inputs(dtype, sq, sk, d, d);
+    var given = attributes(Map.of("causal", true, "withLse", true, "window", window));
+    int hole = sk - sq / 2;
+    var inputs = new HashMap<>(finite);
+    for (var name : List.of("k", "v")) {
+      var tensor = Tensors.copy(Tensors.get(finite, name));
+      for (int c = 0; c < d; c++) {
+        dtype.write(tensor.data(), (long) hole * d + c, special);
+      }
+      inputs.put(name, tensor);
+    }
+    var value = new HashMap<>(finite);
+    value.put("v", Tensors.get(inputs, "v"));
+    for (var plan : Runner.plans(ATTENTION, inputs, given)) {
+      var right = Runner.run(plan, finite);
+      var both = Runner.run(plan, inputs);
+      var onlyValue = Tensors.get(Runner.run(plan, value), "out");
+      for (int row = 0; row < sq; row++) {
+        int position = row + sk - sq;
+        boolean seen = hole <= position && (window == 0 || hole > position - window);
+        double out = Tensors.get(both, "out").get((long) row * d + d - 1);
+        if (seen) {
+          assertThat(onlyValue.get((long) row * d + d - 1))
+              .as("%s, row %d", plan.kernel(), row)
+              .isEqualTo(Double.valueOf(special));
+          assertThat(Double.isFinite(out) && special > 0).as(plan.kernel()).isFalse();
+        } else {
+          assertThat(out)
+              .as("%s, row %d", plan.kernel(), row)
+              .isEqualTo(Tensors.get(right, "out").get((long) row * d + d - 1));
+          assertThat(Tensors.get(both, "lse").get(row))
+              .isEqualTo(Tensors.get(right, "lse").get(row));
+        }
+      }
+    }
+  }
+
+  /** PyTorch's is_causal: query i sees keys up to i, however many there are of either. */
+  @ParameterizedTest
+  @CsvSource({"F32, 19, 70, 0", "F16, 70, 19, 0", "F32, 100, 33, 5", "BF16, 40, 90, 7"})
+  void topLeftAlignsTheFirstQueryWithTheFirstKey(DType dtype, int sq, int sk, int window) {
+    var inputs = inputs(dtype, sq, sk, 16, 16);
+    var given =
+        attributes(
+            Map.of("causal", true, "alignment", "top-left", "window", window, "withLse", true));
+    for (var plan : Runner.plans(ATTENTION, inputs, given)) {
+      var outputs = Runner.run(plan, inputs);
+      var out = Tensors.get(outputs, "out");
+      for (int row = 0; row < sq; row++) {
+        int from = window == 0 ? 0 : Math.max(0, row - window + 1);
+        int to = Math.min(row + 1, sk);
+        double total = 0;
+        double sum = 0;
+        for (int j = from; j < to; j++) {
+          double product = 0;
+          for (int c = 0; c < 16; c++) {
+            product +=
+                Tensors.get(inputs, "q").get(row * 16L + c)
+                    * Tensors.get(inputs, "k").get(j * 16L + c);
+          }
+          double weight = Math.exp(product / 4);
+          total += weight;
+          sum += weight * Tensors.get(inputs, "v").get(j * 16L + 3);
+        }
+        assertThat(out.get(row * 16L + 3))
+            .as("%s, row %d", plan.kernel(), row)
+            .isCloseTo(total == 0 ? 0 : sum / total, within(dtype == DType.F32 ? 1e-5 : 2e-2));
+      }
+      if (window == 0) {
+        assertThat(out.get(3)).isEqualTo(Tensors.get(inputs, "v").get(3));
+      } else if (sq > sk + window) {
+        assertThat(Tensors.get(outputs, "lse").get(sq - 1)).isEqualTo(Double.NEGATIVE_INFINITY);
+      }
+    }
+  }
+
+  /** The widest window that is allowed hides nothing, from queries before the first key either. */
+  @ParameterizedTest
+  @ValueSource(ints = {100, Integer.MAX_VALUE})
+  void aWideWindowHidesNothing(int window) {
+    var inputs = inputs(DType.F32, 40, 20, 16, 16);
+    var without = Runner.run(ATTENTION, inputs, Map.of(), "out");
+    Tensors.equalBits(Runner.run(ATTENTION, inputs, Map.of("window", window), "out"), without);
   }
 
   /** One query alone, and tiles of every raggedness. */

@@ -32,7 +32,16 @@ class SharedMemoryTest {
 
   private static FlashVariant variant(Tile tile, DType dtype, int d, int dv) {
     return new FlashVariant(
-        tile, dtype, d, dv, 16, 16, new Score(false, false, false), false, Store.DENSE, false);
+        tile,
+        dtype,
+        d,
+        dv,
+        16,
+        16,
+        new Score(false, false, false, false),
+        false,
+        Store.DENSE,
+        false);
   }
 
   /**

@@ -63,7 +63,7 @@ class QkvTest {
       all.forEach((kernel, outputs) -> {
         for (int i = 0; i < 3; i++) {
           var output = Objects.requireNonNull(outputs.get(QkvProject.LETTERS.get(i)));
-          assertThat(output.type()).isEqualTo(TensorType.of(DType.F16, m, i == 0 ? nq : nkv));
+          assertThat(output.type()).isEqualTo(TensorType.of(in, m, i == 0 ? nq : nkv));
           assertThat(output.toDoubles()).as(kernel).containsOnly((i + 1.0) * k);
         }
       });

@@ -7,6 +7,7 @@ import dev.athanor.ops.Draw;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Random;
@@ -34,6 +35,37 @@ class QuantizeTest {
         }
       }
       assertThat(Math.abs(q.get(greatest(x)))).isEqualTo(127);
+    }
+  }
+
+  /** The least numbers get a scale that can divide, and come back within half of it. */
+  @ParameterizedTest
+  @CsvSource({"tensor, F32", "row, F32", "tensor, BF16", "row, BF16"})
+  void theLeastNumbersHaveAScale(String per, DType dtype) {
+    double least = dtype.spacing(0);
+    var x =
+        HostTensor.of(TensorType.of(dtype, 2, 4), least, -3 * least, 0, 60 * least, 0, 0, 0, least);
+    for (var quantized :
+        Runner.all(new QuantizeInt8(), Map.of("x", x), Map.of("per", per)).values()) {
+      for (int i = 0; i < 8; i++) {
+        double scale = Tensors.get(quantized, "scale").get(per.equals("row") ? i / 4 : 0);
+        assertThat(scale).isEqualTo(Float.MIN_NORMAL);
+        assertThat(Math.abs(Tensors.get(quantized, "q").get(i) * scale - x.get(i)))
+            .isLessThanOrEqualTo(scale / 2);
+      }
+    }
+  }
+
+  /** An infinity saturates, and neither it nor a NaN changes what becomes of the others. */
+  @ParameterizedTest
+  @CsvSource({"tensor, F32", "row, F32", "row, F16", "row, BF16"})
+  void infinitiesSaturate(String per, DType dtype) {
+    double up = Double.POSITIVE_INFINITY;
+    var x = HostTensor.of(TensorType.of(dtype, 1, 6), up, -127, 3, -up, Double.NaN, 0);
+    for (var quantized :
+        Runner.all(new QuantizeInt8(), Map.of("x", x), Map.of("per", per)).values()) {
+      assertThat(Tensors.get(quantized, "scale").get(0)).isEqualTo(1);
+      assertThat(Tensors.get(quantized, "q").toDoubles()).containsExactly(127, -127, 3, -127, 0, 0);
     }
   }
 

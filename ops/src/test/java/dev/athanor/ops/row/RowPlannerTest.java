@@ -89,7 +89,6 @@ class RowPlannerTest {
         "softmax | x f32 5 | causal=true | input \"x\" has shape [5]; where causal is true it must be […, S, N]",
         "softmax | x f32 2147483647 2 | | input \"x\" has shape [2147483647, 2], which is 2147483647 rows of 2 elements; 2147418112 is the most for either",
         "softmax-dropout | x f32 2 3; mask u8 3 2 | | mask has shape [3, 2] but x has [2, 3]; they must be the same",
-        "softmax-dropout | x f32 2 3; mask u8 2 3 | probability=1 | attribute \"probability\" must be less than 1, what is left being divided by 1 less it",
         "rms-norm | x f16 2 3; gamma bf16 3 | | gamma is bf16 but x is f16; it must be that or f32",
         "rms-norm | x f16 2 3; gamma f16 2 | | gamma has shape [2]; it must be [N] = [3], as rows of x are",
         "layer-norm | x f16 2 3; gamma f16 3; beta f32 3 | | beta is f32 but gamma is f16; they must be the same",

@@ -10,6 +10,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.Runner;
 import dev.athanor.ops.TensorType;
+import dev.athanor.ops.Tensors;
 import dev.athanor.ops.Tolerance;
 import java.util.Arrays;
 import java.util.List;
@@ -183,6 +184,18 @@ class SoftmaxTest {
             attributes,
             Tolerance.exact())) {
       assertThat(y(outputs)).containsExactly(0, Double.NaN, Double.NaN, Double.NaN);
+    }
+  }
+
+  /** As in PyTorch, a probability of 1 drops all elements, also those that the mask keeps. */
+  @Test
+  void aProbabilityOfOneDropsAll() {
+    var inputs =
+        Map.of(
+            "x", new Draw(new Random(1)).normal(DType.F32, 3, 40),
+            "mask", Tensors.filled(TensorType.of(DType.U8, 3, 40), 1));
+    for (var y : Runner.all(DROPOUT, inputs, Map.of("probability", 1), "y").values()) {
+      assertThat(y).containsOnly(0);
     }
   }
 }
