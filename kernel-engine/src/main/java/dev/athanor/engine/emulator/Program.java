@@ -33,6 +33,7 @@ final class Program {
   private final Kernel written;
   private final Set<Integer> added = new HashSet<>();
   private final Kernel kernel;
+  private final Map<String, Integer> localOffsets;
   private final Variables variables;
   private final Set<SpecialRegister> special;
   private final Set<Operand.Register> registers;
@@ -53,6 +54,7 @@ final class Program {
     this.written = given;
     var additions = Collections.<Instruction>newSetFromMap(new IdentityHashMap<>());
     this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
+    this.localOffsets = kernel.localOffsets();
     this.variables = variables;
     this.special =
         kernel
@@ -116,8 +118,12 @@ final class Program {
    * @throws IllegalArgumentException when there is none of this name
    */
   long address(String name) {
+    var local = localOffsets.get(name);
+    if (local != null) {
+      return local;
+    }
     var own =
-        Stream.of(kernel.sharedOffset(name), kernel.localOffset(name), kernel.parameterOffset(name))
+        Stream.of(kernel.sharedOffset(name), kernel.parameterOffset(name))
             .filter(OptionalInt::isPresent)
             .findFirst();
     if (own.isPresent()) {
