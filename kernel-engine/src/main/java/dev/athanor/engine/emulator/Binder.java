@@ -381,7 +381,7 @@ final class Binder {
     return switch (operand) {
       case Operand.Immediate literal -> Storage.scalar(literal, type);
       case Operand.Symbol symbol -> {
-        long address = program.address(symbol.name());
+        long address = program.address(symbol.name()) + symbol.offset();
         yield Storage.scalar(new Operand.Immediate(Type.U64, address), type);
       }
       default -> null;

@@ -164,7 +164,7 @@ final class Block {
             case LANEMASK_LE -> Arrays.setAll(lanes, lane -> (2 << lane) - 1);
             case LANEMASK_GT -> Arrays.setAll(lanes, lane -> -(2 << lane));
             case LANEMASK_GE -> Arrays.setAll(lanes, lane -> -(1 << lane));
-            case TOTAL_SMEM_SIZE -> Arrays.fill(lanes, launch.sharedBytes());
+            case TOTAL_SMEM_SIZE, AGGR_SMEM_SIZE -> Arrays.fill(lanes, launch.sharedBytes());
             case DYNAMIC_SMEM_SIZE ->
                 Arrays.fill(
                     lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
@@ -182,8 +182,7 @@ final class Block {
             case CLUSTER_CTARANK -> Arrays.fill(lanes, rank);
             case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z -> {} // begin fills them
             case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {}
-            case GRIDID, CLOCK64, GLOBALTIMER, IS_EXPLICIT_CLUSTER ->
-                throw new IllegalStateException(register + " has no 32 bits");
+            default -> {} // zero: performance counters, environment registers, reserved memory
           }
         });
   }

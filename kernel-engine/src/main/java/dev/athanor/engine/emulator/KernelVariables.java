@@ -44,8 +44,10 @@ final class KernelVariables {
               start,
               array.isDynamic() ? sharedBytes : start + array.bytes()));
     }
+    var localOffsets = kernel.localOffsets();
     for (var local : kernel.locals()) {
-      place(local.name(), Space.LOCAL, kernel.localOffset(local.name()), local.bytes());
+      int start = localOffsets.getOrDefault(local.name(), 0);
+      extents.add(new Extent(local.name(), Space.LOCAL, start, start + local.bytes()));
     }
     for (var parameter : kernel.parameters()) {
       place(

@@ -110,11 +110,22 @@ final class Normalizer {
   }
 
   private Register source(Instruction given, Type type, Register wide) {
-    if (wide.registerClass() != RegisterClass.B64 || type.bits() > 32 || type == Type.PRED) {
+    var registerClass = wide.registerClass();
+    if (registerClass.isBits()
+        ? registerClass != RegisterClass.B64 || type.bits() > 32
+        : type == Type.PRED || type.bits() >= registerClass.bits()) {
       return wide;
     }
+    var bits = wide;
+    if (!registerClass.isBits()) {
+      bits = register(bits(registerClass.bits()));
+      body.add(made("mov.b" + registerClass.bits(), bits, wide, null, given));
+    }
+    if (registerClass.bits() == 32) {
+      return bits;
+    }
     var low = register(RegisterClass.B32);
-    body.add(made("cvt.u32.u64", low, wide, null, given));
+    body.add(made("cvt.u32.u64", low, bits, null, given));
     return low;
   }
 
@@ -125,16 +136,25 @@ final class Normalizer {
       return wide;
     }
     // loads extend from their own width; conversions have done so up to 32 bits
-    var narrow = register(loads ? type.registerClass() : RegisterClass.B32);
+    var narrow = register(loads ? bits(type.bits()) : RegisterClass.B32);
+    var extended = wide.registerClass().isBits() ? wide : register(bits(bits));
     var sign = type.kind() == Type.Kind.SIGNED ? "s" : "u";
     behind.add(
         made(
             "cvt.%s%s.%s%s".formatted(sign, bits, sign, loads ? type.bits() : 32),
-            wide,
+            extended,
             narrow,
             given.guard(),
             given));
+    if (!extended.equals(wide)) {
+      behind.add(made("mov.b" + bits, wide, extended, given.guard(), given));
+    }
     return narrow;
+  }
+
+  /** The class of registers that hold so many bits of no type. */
+  private static RegisterClass bits(int bits) {
+    return bits > 32 ? RegisterClass.B64 : bits > 16 ? RegisterClass.B32 : RegisterClass.B16;
   }
 
   private Instruction made(

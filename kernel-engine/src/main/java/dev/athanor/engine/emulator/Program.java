@@ -36,6 +36,7 @@ final class Program {
   private final Kernel written;
   private final Set<Integer> added = new HashSet<>();
   private final Kernel kernel;
+  private final Map<String, Integer> localOffsets;
   private final Variables variables;
   private final Set<SpecialRegister> special;
   private final Set<Operand.Register> registers;
@@ -61,6 +62,7 @@ final class Program {
           "kernel %s takes %d bytes of local memory a thread, %d are the most; use fewer or smaller .local arrays"
               .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
     }
+    this.localOffsets = kernel.localOffsets();
     this.variables = variables;
     this.special =
         kernel
@@ -124,8 +126,12 @@ final class Program {
    * @throws IllegalArgumentException when there is none of this name
    */
   long address(String name) {
+    var local = localOffsets.get(name);
+    if (local != null) {
+      return local;
+    }
     var own =
-        Stream.of(kernel.sharedOffset(name), kernel.localOffset(name), kernel.parameterOffset(name))
+        Stream.of(kernel.sharedOffset(name), kernel.parameterOffset(name))
             .filter(OptionalInt::isPresent)
             .findFirst();
     if (own.isPresent()) {

@@ -78,15 +78,16 @@ final class Variables {
       var value = variable.initial().get(i);
       long bits = value.number().bits();
       if (!value.symbol().isEmpty()) {
-        bits +=
+        long address =
             address(value.symbol())
                 .orElseThrow(() ->
                     new IllegalArgumentException(
                         "%s names %s, which the module does not have"
                             .formatted(variable.name(), value.symbol())));
-        if (value.generic() && constantOffsets.containsKey(value.symbol())) {
-          bits += Window.CONSTANTS.start();
-        }
+        boolean isConstant = constantOffsets.containsKey(value.symbol());
+        bits =
+            value.bits(
+                value.generic() && isConstant ? address + Window.CONSTANTS.start() : address);
       }
       for (int at = 0; at < size; at++) {
         segment.set(

@@ -23,17 +23,19 @@ final class BarrierRows {
     var all = new ArrayList<Form>();
     rows(all, "bar", "1.0", 20, "");
     rows(all, "bar.cta", "7.8", 30, "");
-    rows(all, "barrier", "6.0", 30, "{.aligned}");
+    rows(all, "barrier", "5.1", 30, "{.aligned}");
     rows(all, "barrier.cta", "7.8", 30, "{.aligned}");
+    all.add(row("9.7.13.4", "7.8", 90, "barrier.cluster.arrive{.aligned}", new ClusterArrive()));
     all.add(
         row(
             "9.7.13.4",
-            "7.8",
+            "8.0",
             90,
-            "barrier.cluster.arrive{.<release|relaxed>}{.aligned}",
+            "barrier.cluster.arrive.<release|relaxed>{.aligned}",
             new ClusterArrive()));
+    all.add(row("9.7.13.4", "7.8", 90, "barrier.cluster.wait{.aligned}", new ClusterWait()));
     all.add(
-        row("9.7.13.4", "7.8", 90, "barrier.cluster.wait{.acquire}{.aligned}", new ClusterWait()));
+        row("9.7.13.4", "8.0", 90, "barrier.cluster.wait.acquire{.aligned}", new ClusterWait()));
     return all;
   }
 

@@ -9,10 +9,13 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Reads the statements of one kernel or function. */
 final class BodyParser {
+
+  private static final int MOST_VECTORS = 1 << 16;
 
   private final Tokens tokens;
   private final Declarations declarations;
@@ -23,6 +26,7 @@ final class BodyParser {
   private final List<Statement> body = new ArrayList<>();
   private final List<Variable> shared = new ArrayList<>();
   private final List<Variable> locals = new ArrayList<>();
+  private final List<Variable> statics = new ArrayList<>();
   private final Set<String> symbols = new HashSet<>();
   private @Nullable Source origin;
 
@@ -54,6 +58,11 @@ final class BodyParser {
     return locals;
   }
 
+  /** The variables that all threads of all kernels share. */
+  List<Variable> statics() {
+    return statics;
+  }
+
   /** The names that operands mention. */
   Set<String> symbols() {
     return symbols;
@@ -61,11 +70,11 @@ final class BodyParser {
 
   /** Reads up to the brace that closes the scope. */
   void statements() {
-    tokens.enter();
+    tokens.enterScope();
     while (!tokens.takeIf("}")) {
       statement();
     }
-    tokens.leave();
+    tokens.leaveScope();
   }
 
   private void statement() {
@@ -74,6 +83,8 @@ final class BodyParser {
       case ".reg" -> registers();
       case ".shared" -> variables(Space.SHARED, shared);
       case ".local", ".param" -> variables((Space) Modifier.of(token.text().substring(1)), locals);
+      case ".global", ".const" ->
+          variables((Space) Modifier.of(token.text().substring(1)), statics);
       case ".pragma" -> declarations.pragma();
       case ".loc" -> location();
       case "{" -> {
@@ -93,14 +104,14 @@ final class BodyParser {
                   + predicate.registerClass().word()
                   + " register");
         }
-        body.add(instruction(tokens.take(), new Statement.Guard(predicate, negated)));
+        instruction(tokens.take(), new Statement.Guard(predicate, negated));
       }
       default -> {
         if (token.kind() == Kind.WORD && tokens.peek().is(":")) {
           tokens.take();
           body.add(named(scopes.symbol(token.text()), token.source().from(origin)));
         } else {
-          body.add(instruction(token, null));
+          instruction(token, null);
         }
       }
     }
@@ -136,28 +147,38 @@ final class BodyParser {
   }
 
   private void registers() {
-    if (tokens.peek().text().matches("\\.v[24]")) {
-      throw Tokens.error(tokens.peek(), "a vector of registers is not supported; declare each");
-    }
+    int length = declarations.vectorLength();
     var registerClass = tokens.type().registerClass();
     do {
       var name = tokens.take();
       if (name.kind() != Kind.WORD) {
         throw Tokens.expected(name, "the name of a register");
       }
-      if (tokens.takeIf("<")) {
-        scopes.range(name.text(), registerClass, declarations.count());
+      boolean numbered = tokens.takeIf("<");
+      int count = numbered ? declarations.count() : 1;
+      if (numbered) {
         tokens.expect(">");
+      }
+      if (length > 1) {
+        if (count > MOST_VECTORS) {
+          throw Tokens.error(
+              name,
+              "%d vectors of registers are declared, %d are the most"
+                  .formatted(count, MOST_VECTORS));
+        }
+        for (int i = 0; i < count; i++) {
+          scopes.vector(numbered ? name.text() + i : name.text(), registerClass, length);
+        }
+      } else if (numbered) {
+        scopes.range(name.text(), registerClass, count);
       } else {
-        scopes.register(name.text(), registerClass);
+        scopes.register(name, registerClass);
       }
     } while (declarations.another());
   }
 
   private void variables(Space space, List<Variable> to) {
-    do {
-      to.add(declarations.variable("", space, scopes::declare, scopes::symbol));
-    } while (declarations.another());
+    declarations.variables("", space, scopes::declare, scopes::symbol, to::add);
   }
 
   /** {@code .loc 1 20 7, function_name …, inlined_at 1 30 9}. */
@@ -188,10 +209,11 @@ final class BodyParser {
     }
   }
 
-  private Statement.Instruction instruction(Token opcode, Statement.@Nullable Guard guard) {
+  private void instruction(Token opcode, Statement.@Nullable Guard guard) {
     if (opcode.kind() != Kind.WORD || opcode.text().startsWith(".")) {
       throw Tokens.expected(
-          opcode, "an instruction, a label, .reg, .shared, .local, .param, { or }");
+          opcode,
+          "an instruction, a label, .reg, .shared, .local, .param, .global, .const, { or }");
     }
     boolean call = opcode.text().equals("call") || opcode.text().startsWith("call.");
     var operands = new ArrayList<Operand>();
@@ -201,10 +223,51 @@ final class BodyParser {
       } while (tokens.takeIf(","));
     }
     tokens.expect(";");
+    if (operands.size() == 2
+        && operands.get(0) instanceof Operand.Vector to
+        && operands.get(1) instanceof Operand.Vector from
+        && opcode.text().equals("mov.v%d".formatted(to.elements().size()) + type(opcode))
+        && from.elements().size() == to.elements().size()) {
+      move(opcode, to.elements(), from.elements(), guard);
+    } else {
+      add(opcode, opcode.text(), operands, guard);
+    }
+  }
+
+  private static String type(Token opcode) {
+    return opcode.text().substring(Math.max(0, opcode.text().lastIndexOf('.')));
+  }
+
+  /**
+   * Moves a vector, which ptxas takes though the manual does not tell of it, element by element; by
+   * way of other registers where a result is a source as well.
+   */
+  private void move(
+      Token opcode, List<Operand> to, List<Operand> from, Statement.@Nullable Guard guard) {
+    var word = "mov" + type(opcode);
+    var sources = new ArrayList<Operand>(from);
+    if (to.stream().anyMatch(from::contains)) {
+      for (int i = 0; i < sources.size(); i++) {
+        if (sources.get(i) instanceof Register source) {
+          var other = scopes.fresh(source.registerClass());
+          add(opcode, word, List.of(other, source), null);
+          sources.set(i, other);
+        }
+      }
+    }
+    for (int i = 0; i < to.size(); i++) {
+      if (!(to.get(i) instanceof Operand.Sink)) {
+        add(opcode, word, List.of(to.get(i), sources.get(i)), guard);
+      }
+    }
+  }
+
+  private void add(
+      Token at, String opcode, List<Operand> operands, Statement.@Nullable Guard guard) {
     try {
-      return table.instruction(opcode.text(), operands, guard, opcode.source().from(origin));
+      body.add(table.instruction(opcode, operands, guard, at.source().from(origin)));
     } catch (IllegalArgumentException e) {
-      throw Tokens.error(opcode, String.valueOf(e.getMessage()));
+      throw Tokens.error(at, String.valueOf(e.getMessage()));
     }
   }
 
@@ -214,7 +277,9 @@ final class BodyParser {
       if (!list.isEmpty()) {
         tokens.expect(",");
       }
-      list.add(single());
+      // a vector of registers is handed over element by element
+      var next = single();
+      list.addAll(next instanceof Operand.Vector vector ? vector.elements() : List.of(next));
     }
     return new Operand.Arguments(list);
   }
@@ -225,9 +290,7 @@ final class BodyParser {
   }
 
   private Operand single() {
-    boolean notLiteral =
-        tokens.peek().is("!") && Expressions.begins(tokens.at(tokens.position() + 1));
-    if (notLiteral || Expressions.begins(tokens.peek())) {
+    if (expressions.begin()) {
       return expressions.value();
     }
     var token = tokens.take();
@@ -241,11 +304,24 @@ final class BodyParser {
         if (register != null) {
           yield register;
         }
+        var vector = scopes.findVector(token.text());
+        if (vector != null) {
+          yield Operand.Vector.of(vector);
+        }
         var special = SpecialRegister.of(token.text());
         if (special.isPresent()) {
           yield special.get();
         }
-        yield token.text().startsWith("%") ? register(token) : symbol(token);
+        var elements =
+            Stream.of(".x", ".y", ".z", ".w")
+                .flatMap(element -> SpecialRegister.of(token.text() + element).stream())
+                .toList();
+        if (elements.size() == 4) {
+          yield Operand.Vector.of(elements); // %tid and the like
+        }
+        yield token.text().startsWith("%") && !scopes.isSymbol(token.text())
+            ? register(token)
+            : withOffset(symbol(token));
       }
     };
   }
@@ -272,18 +348,30 @@ final class BodyParser {
       tokens.expect("]");
       return tile;
     }
-    long offset = 0;
-    var sign = tokens.peek();
-    if (sign.is("+") || sign.is("-")) {
-      tokens.take();
-      var value = expressions.value();
-      if (value.type().kind() == Type.Kind.FLOAT) {
-        throw Tokens.error(sign, "an offset counts bytes, got " + value);
-      }
-      offset = sign.is("-") ? -value.bits() : value.bits();
-    }
+    long offset = offset();
     tokens.expect("]");
     return new Operand.Address(operand, offset);
+  }
+
+  private Operand.Symbol withOffset(Operand.Symbol symbol) {
+    return new Operand.Symbol(symbol.name(), offset());
+  }
+
+  /** The bytes that are added to an address; 0 where nothing is. */
+  private long offset() {
+    var sign = tokens.peek();
+    if (!sign.is("+") && !sign.is("-")) {
+      return 0;
+    }
+    tokens.take();
+    var value = expressions.value();
+    if (value.type().kind() == Type.Kind.FLOAT) {
+      throw Tokens.error(sign, "an offset counts bytes, got " + value);
+    }
+    if (sign.is("-")) {
+      throw Tokens.error(sign, "an offset is added: write +-%s".formatted(value));
+    }
+    return value.bits();
   }
 
   private Operand.Symbol symbol(Token token) {

@@ -25,27 +25,27 @@ final class BodyVerifier {
   private final Module module;
   private final Kernel code;
   private final String what;
-  private final List<Parameter> results;
   private final Names names;
   private final Set<String> labels = new TreeSet<>();
   private final List<Fault> faults = new ArrayList<>();
+  private final List<Fault> doubts = new ArrayList<>();
 
-  BodyVerifier(Module module, Kernel kernel) {
-    this(module, kernel, "kernel", List.of());
+  BodyVerifier(Module module, Names.OfModule shared, Kernel kernel) {
+    this(module, shared, kernel, "kernel", List.of());
   }
 
-  BodyVerifier(Module module, Function function) {
-    this(module, function.code(), "function", function.results());
+  BodyVerifier(Module module, Names.OfModule shared, Function function) {
+    this(module, shared, function.code(), "function", function.results());
   }
 
-  private BodyVerifier(Module module, Kernel code, String what, List<Parameter> results) {
+  private BodyVerifier(
+      Module module, Names.OfModule shared, Kernel code, String what, List<Parameter> results) {
     this.module = module;
     this.code = code;
     this.what = what;
-    this.results = results;
     this.names =
         new Names(
-            module,
+            shared,
             code,
             results,
             (kind, name) -> fault("has a " + kind + " " + name + ", a name that is already taken"));
@@ -65,10 +65,13 @@ final class BodyVerifier {
         case Instruction instruction -> check(instruction);
       }
     }
-    if (faults.isEmpty()) {
-      new Definitions(module, code, results).undefined(this::fault);
-    }
     return faults;
+  }
+
+  /** What may be wrong, depending on where variables are placed. */
+  List<Fault> doubts() {
+    check();
+    return doubts;
   }
 
   private void checkLimits() {
@@ -77,12 +80,11 @@ final class BodyVerifier {
           "has %d bytes of static shared memory, %d are the most; make an array dynamic"
               .formatted(code.staticSharedBytes(), STATIC_SHARED_BYTES));
     }
-    if (code.maxThreads() > MOST_THREADS) {
-      fault(
-          "asks for blocks of %d threads, %d are the most"
-              .formatted(code.maxThreads(), MOST_THREADS));
+    long threads = code.limits().threads().stream().mapToLong(n -> n).reduce(1, Limits::times);
+    if (threads > MOST_THREADS) {
+      fault("asks for blocks of %d threads, %d are the most".formatted(threads, MOST_THREADS));
     }
-    long blocks = code.limits().cluster().stream().mapToLong(n -> n).reduce(1, Math::multiplyExact);
+    long blocks = code.limits().cluster().stream().mapToLong(n -> n).reduce(1, Limits::times);
     if (blocks > MOST_BLOCKS) {
       fault("asks for clusters of %d blocks, %d are the most".formatted(blocks, MOST_BLOCKS));
     }
@@ -110,15 +112,23 @@ final class BodyVerifier {
 
   private void check(Instruction instruction) {
     var since = instruction.since();
-    if (since.version().compareTo(module.version()) > 0) {
+    boolean there =
+        instruction.form().isIntroduced(module.version(), module.target(), instruction.modifiers());
+    if (!there && since.version().compareTo(module.version()) > 0) {
       fault(
           instruction,
           "needs .version %s, the module says %s".formatted(since.version(), module.version()));
     }
-    if (!module.target().runs(since.target())) {
+    if (!there && !module.target().runs(since.target())) {
       fault(
           instruction,
           "needs .target %s, the module says %s".formatted(since.target(), module.target()));
+    }
+    if (instruction.form().isRemoved(module.version(), module.target())) {
+      fault(
+          instruction,
+          "is not in .version %s of %s any more; write %s.sync and a member mask"
+              .formatted(module.version(), module.target(), instruction.form().mnemonic()));
     }
     var slots = instruction.form().operands();
     for (int i = 0; i < slots.size(); i++) {
@@ -169,6 +179,11 @@ final class BodyVerifier {
 
   private void checkSymbol(Instruction instruction, OperandSlot slot, Operand.Symbol symbol) {
     var name = symbol.name();
+    boolean hasAddress =
+        slot.kind() == OperandSlot.Kind.SYMBOL || slot.kind() == OperandSlot.Kind.ARGUMENTS;
+    if (symbol.offset() != 0 && !hasAddress) {
+      fault(instruction, "adds an offset to %s, which is no variable".formatted(name));
+    }
     switch (slot.kind()) {
       case LABEL -> {
         if (!labels.contains(name)) {
@@ -228,22 +243,22 @@ final class BodyVerifier {
     }
   }
 
-  /** Loads, stores and conversions take registers wider than an integer type (PTX ISA 9.4.1). */
+  /**
+   * Loads, stores and conversions take registers wider than their type (PTX ISA 9.4.1): bit types
+   * any register, other types those of bits.
+   */
   private static boolean fits(
       Instruction instruction, OperandSlot slot, Type type, Register register) {
     var registerClass = register.registerClass();
     if (type.fits(registerClass)) {
       return true;
     }
-    boolean wide =
-        switch (instruction.form().semantics()) {
-          case Semantics.Load _, Semantics.Store _ -> true;
-          default -> slot.isConverted();
-        };
-    return wide
-        && type.kind() != Type.Kind.FLOAT
+    boolean accesses =
+        instruction.form().semantics() instanceof Semantics.Load
+            || instruction.form().semantics() instanceof Semantics.Store;
+    return (accesses || slot.isConverted())
         && type != Type.PRED
-        && registerClass.isBits()
+        && (registerClass.isBits() || (accesses && type.kind() == Type.Kind.BITS))
         && registerClass.bits() > type.bits();
   }
 
@@ -326,16 +341,18 @@ final class BodyVerifier {
           instruction,
           "touches bytes %d..%d of %s, which has %d"
               .formatted(address.offset(), last, address.base(), place.bytes()));
+    } else if (place.alignment() % size != 0) {
+      doubts.add(
+          new Fault(
+              instruction.source(),
+              instruction.toString(),
+              "touches %d bytes at once of %s, which is aligned to %d; align it to %d"
+                  .formatted(size, address.base(), place.alignment(), size)));
     } else if (address.offset() % size != 0) {
       fault(
           instruction,
           "touches %s at offset %d, which is no multiple of %d"
               .formatted(address.base(), address.offset(), size));
-    } else if (place.alignment() % size != 0) {
-      fault(
-          instruction,
-          "touches %d bytes at once of %s, which is aligned to %d"
-              .formatted(size, address.base(), place.alignment()));
     }
   }
 

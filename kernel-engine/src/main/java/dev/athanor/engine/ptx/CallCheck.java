@@ -59,7 +59,7 @@ record CallCheck(Names names, Kernel code, Consumer<String> faults) {
           faults.accept(
               "names %s as %s, which is no variable in param memory; there are %s"
                   .formatted(s, what, names.in(Space.PARAM)));
-        } else if (place.get().bytes() != formal.bytes()) {
+        } else if (formal.count() != Variable.OPEN && place.get().bytes() != formal.bytes()) {
           faults.accept(
               "has %s of %d bytes as %s, which has %d"
                   .formatted(s, place.get().bytes(), what, formal.bytes()));

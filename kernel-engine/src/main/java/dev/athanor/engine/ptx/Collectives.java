@@ -10,9 +10,10 @@ final class Collectives {
   private Collectives() {}
 
   /**
-   * {@code shfl.sync} (PTX ISA 9.7.9.6). Sources: value, lane or distance, clamp and segment mask,
-   * member mask; results: the other lane's value and, if asked for, whether it was in range. The
-   * value of a lane that takes no part is undefined; it is answered as the lane's own.
+   * {@code shfl} and {@code shfl.sync} (PTX ISA 9.7.9.5, 9.7.9.6). Sources: value, lane or
+   * distance, clamp and segment mask, and of the latter a member mask; results: the other lane's
+   * value and, if asked for, whether it was in range. The value of a lane that takes no part is
+   * undefined; it is answered as the lane's own.
    */
   static void shuffle(WarpFunction.Call call, int[][] sources, int[][] results) {
     var value = sources[0].clone();
@@ -30,7 +31,10 @@ final class Collectives {
     }
   }
 
-  /** What the members of a lane's mask agree on; source 0 is the predicate, 1 the mask. */
+  /**
+   * What the members of a lane's mask agree on; source 0 is the predicate, 1 the mask, without
+   * which all active lanes are members.
+   */
   @FunctionalInterface
   private interface Vote {
     int of(int members, int yes);
@@ -55,7 +59,7 @@ final class Collectives {
   private static void vote(WarpFunction.Call call, int[][] sources, int[][] results, Vote vote) {
     for (int lane = 0; lane < 32; lane++) {
       if (isIn(call.activeLanes(), lane)) {
-        int members = call.activeLanes() & sources[1][lane];
+        int members = call.activeLanes() & (sources.length > 1 ? sources[1][lane] : -1);
         int yes = 0;
         for (int other = 0; other < 32; other++) {
           yes |= isIn(members, other) ? sources[0][other] << other : 0;

@@ -7,10 +7,14 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Variable.Value;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
 /** Reads declarations of variables, parameters and limits. */
 final class Declarations {
+
+  /** The values of a row of an array of arrays; missing ones are zeros. */
+  private static final int MOST_VALUES = 1 << 20;
 
   private final Tokens tokens;
   private final Expressions expressions;
@@ -54,25 +58,24 @@ final class Declarations {
   }
 
   /**
-   * A variable, from its type on.
+   * Variables of one type, from there to the semicolon.
    *
-   * @param declare answers the name that it has in the module or function
-   * @param symbol what a name in its first value stands for
+   * @param declare answers the name that each has in the module or function
+   * @param symbol what a name in a first value stands for
    */
-  Variable variable(
+  void variables(
       String linkage,
       Space space,
       java.util.function.Function<Token, String> declare,
-      UnaryOperator<String> symbol) {
+      UnaryOperator<String> symbol,
+      Consumer<Variable> to) {
     int alignment = 1;
     int vector = 1;
     while (true) {
       if (tokens.takeIf(".align")) {
         alignment = alignment();
-      } else if (tokens.takeIf(".v2")) {
-        vector = 2;
-      } else if (tokens.takeIf(".v4")) {
-        vector = 4;
+      } else if (tokens.peek().text().matches("\\.v[24]")) {
+        vector = vectorLength();
       } else if (tokens.takeIf(".attribute")) {
         tokens.expect("(");
         do {
@@ -84,6 +87,20 @@ final class Declarations {
       }
     }
     var type = type();
+    do {
+      to.accept(variable(linkage, space, alignment, vector, type, declare, symbol));
+    } while (tokens.takeIf(","));
+    tokens.expect(";");
+  }
+
+  private Variable variable(
+      String linkage,
+      Space space,
+      int alignment,
+      int vector,
+      Type type,
+      java.util.function.Function<Token, String> declare,
+      UnaryOperator<String> symbol) {
     var at = tokens.peek();
     tokens.name();
     var lengths = new ArrayList<Integer>();
@@ -100,6 +117,12 @@ final class Declarations {
       throw Tokens.error(at, at + " is larger than 2 GiB");
     }
     var values = new ArrayList<Value>();
+    if (tokens.peek().is("=") && space != Space.GLOBAL && space != Space.CONST) {
+      throw Tokens.error(
+          tokens.peek(),
+          "only variables in global and const memory have first values, %s is in %s memory"
+              .formatted(at, space.word()));
+    }
     if (tokens.takeIf("=")) {
       initial(type, lengths, 0, symbol, values);
     }
@@ -143,7 +166,6 @@ final class Declarations {
     var at = tokens.take();
     tokens.enter();
     int before = all.size();
-    boolean nested = tokens.peek().is("{");
     if (!tokens.peek().is("}")) {
       do {
         initial(type, lengths, depth + 1, symbol, all);
@@ -151,25 +173,44 @@ final class Declarations {
     }
     tokens.expect("}");
     tokens.leave();
-    if (depth > 0 && !nested) {
-      int got = all.size() - before;
-      if (depth >= lengths.size() || got != lengths.get(depth)) {
-        throw Tokens.error(at, "a row of an array of arrays needs all its values, got " + got);
+    if (depth > 0) {
+      long row = lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, Limits::times);
+      if (depth >= lengths.size() || all.size() - before > row || row > MOST_VALUES) {
+        throw Tokens.error(
+            at,
+            "a row here has %d values, got %d"
+                .formatted(depth < lengths.size() ? row : 0, all.size() - before));
+      }
+      while (all.size() - before < row) {
+        all.add(new Value("", false, Literals.as(type, zero(type))));
       }
     }
   }
 
+  private static Operand.Immediate zero(Type type) {
+    return type.kind() == Type.Kind.FLOAT ? Operand.Immediate.of(0.0) : Operand.Immediate.of(0);
+  }
+
   private Value value(Type type, UnaryOperator<String> symbol) {
     var token = tokens.peek();
-    if (Expressions.begins(token)) {
+    if (expressions.begin()) {
       var number = expressions.value();
+      if (tokens.takeIf("(")) { // one byte of an address: 0xFF00(x)
+        var whole = address(symbol);
+        tokens.expect(")");
+        return new Value(whole.symbol(), whole.generic(), whole.number(), number.bits());
+      }
       try {
         return new Value("", false, Literals.as(type, number));
       } catch (IllegalArgumentException e) {
         throw Tokens.error(token, String.valueOf(e.getMessage()));
       }
     }
-    boolean generic = token.text().equals("generic");
+    return address(symbol);
+  }
+
+  private Value address(UnaryOperator<String> symbol) {
+    boolean generic = tokens.peek().text().equals("generic");
     if (generic) {
       tokens.take();
       tokens.expect("(");
@@ -196,7 +237,7 @@ final class Declarations {
       if (!parameters.isEmpty()) {
         tokens.expect(",");
       }
-      parameters.add(parameter(scopes));
+      parameters.addAll(parameter(scopes));
     }
     tokens.take();
     return parameters;
@@ -210,19 +251,25 @@ final class Declarations {
         if (!parameters.isEmpty()) {
           tokens.expect(",");
         }
-        parameters.add(parameter(new Scopes(java.util.Set.of())));
+        parameters.addAll(parameter(new Scopes(java.util.Set.of())));
       }
     }
     return parameters;
   }
 
-  private Parameter parameter(Scopes scopes) {
+  /** A parameter, or several where it is a vector of registers. */
+  private List<Parameter> parameter(Scopes scopes) {
     if (tokens.takeIf(".reg")) {
+      int length = vectorLength();
       var type = tokens.type();
       var name = tokens.name();
+      if (length > 1) {
+        return scopes.vector(name, type.registerClass(), length).stream()
+            .map(element -> inRegister(element.name(), type))
+            .toList();
+      }
       scopes.register(name, type.registerClass());
-      var register = java.util.Objects.requireNonNull(scopes.find(name));
-      return new Parameter(register.name(), type, type.bytes(), Variable.SCALAR, true);
+      return List.of(inRegister(java.util.Objects.requireNonNull(scopes.find(name)).name(), type));
     }
     tokens.expectWord(".param");
     int alignment = tokens.takeIf(".align") ? alignment() : 1;
@@ -239,13 +286,23 @@ final class Declarations {
     tokens.name();
     int count = Variable.SCALAR;
     if (tokens.takeIf("[")) {
-      count = expressions.count();
+      count = tokens.peek().is("]") ? Variable.OPEN : expressions.count();
       tokens.expect("]");
     }
     if ((long) count * type.bytes() > 1 << 16) {
       throw Tokens.error(at, "parameter " + at + " is larger than 64 KiB");
     }
-    return new Parameter(scopes.declare(at), type, Math.max(alignment, type.bytes()), count, false);
+    return List.of(
+        new Parameter(scopes.declare(at), type, Math.max(alignment, type.bytes()), count, false));
+  }
+
+  private static Parameter inRegister(String name, Type type) {
+    return new Parameter(name, type, type.bytes(), Variable.SCALAR, true);
+  }
+
+  /** The registers of a vector, as {@code .v2} or {@code .v4} say; else 1. */
+  int vectorLength() {
+    return tokens.takeIf(".v2") ? 2 : tokens.takeIf(".v4") ? 4 : 1;
   }
 
   /** What stands between the parameters of a kernel and its body. */
@@ -262,6 +319,11 @@ final class Declarations {
             case ".maxnreg" -> limits.withMaxRegisters(count());
             case ".explicitcluster" -> limits.withExplicitCluster();
             case ".maxclusterrank" -> limits.withMaxClusterRank(count());
+            case ".abi_preserve", ".abi_preserve_control" -> {
+              count(); // how many registers keep their values is the assembler's affair
+              yield limits;
+            }
+            case ".noinline", ".blocksareclusters" -> limits;
             case ".pragma" -> {
               pragma();
               yield limits;

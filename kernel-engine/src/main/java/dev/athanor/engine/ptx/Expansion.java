@@ -11,17 +11,16 @@ import dev.athanor.engine.ptx.Semantics.IndexedBranch;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** One kernel into which functions are being put. */
@@ -41,6 +40,9 @@ final class Expansion {
 
     final Map<String, String> symbols = new HashMap<>();
     final Map<Register, Register> registers = new HashMap<>();
+
+    /** Where parameters and results in memory lie, where each call has them elsewhere. */
+    final Map<String, Register> addresses = new HashMap<>();
 
     Frame(Kernel code, String suffix, @Nullable String end) {
       this.code = code;
@@ -71,7 +73,9 @@ final class Expansion {
     Operand operand(Operand given) {
       return switch (given) {
         case Register r -> register(r);
-        case Symbol s -> new Symbol(symbol(s.name()));
+        case Symbol s when addresses.containsKey(s.name()) && s.offset() == 0 ->
+            java.util.Objects.requireNonNull(addresses.get(s.name()));
+        case Symbol s -> new Symbol(symbol(s.name()), s.offset());
         case Operand.Address a -> new Operand.Address(operand(a.base()), a.offset());
         case Operand.Vector v -> Operand.Vector.of(operands(v.elements()));
         case Operand.Pair p -> new Operand.Pair(operand(p.first()), operand(p.second()));
@@ -89,14 +93,35 @@ final class Expansion {
     @Nullable Guard guard(@Nullable Guard given) {
       return given == null ? null : new Guard(register(given.predicate()), given.negated());
     }
+  }
 
-    /** A declaration of prototypes or targets that an instruction names. */
-    <D extends Statement> Optional<D> declared(Class<D> kind, Operand name) {
-      return code.body().stream()
-          .filter(kind::isInstance)
-          .map(kind::cast)
-          .filter(d -> d.toString().startsWith(name + ":"))
-          .findFirst();
+  /** A function whose body all calls share. */
+  private final class Shared {
+    final Function function;
+    final Frame frame;
+
+    /** Where the body begins. */
+    final String entry;
+
+    /** Which of the calls is to be returned to. */
+    final Register caller;
+
+    /** Where each call goes on. */
+    final List<String> returns = new ArrayList<>();
+
+    Shared(Function function) {
+      var name = function.name();
+      this.function = function;
+      this.entry = unique(name + "$entry");
+      this.caller = new Register(RegisterClass.B32, unique("%caller_of_" + name));
+      this.frame = new Frame(function.code(), "$" + ++clones, unique(name + "$end"));
+      Stream.concat(function.code().parameters().stream(), function.results().stream())
+          .filter(formal -> !formal.inRegister())
+          .forEach(formal -> {
+            var address = new Register(RegisterClass.B64, unique("%address_of_" + formal.name()));
+            frame.addresses.put(formal.name(), address);
+            addresses.add(address);
+          });
     }
   }
 
@@ -105,17 +130,25 @@ final class Expansion {
   private final Kernel kernel;
   private final Set<String> parameters;
   private final Set<String> taken = new HashSet<>();
-  private final List<Statement> body = new ArrayList<>();
+  private List<Statement> body = new ArrayList<>();
+  private int statements;
   private final List<Variable> locals = new ArrayList<>();
   private final Map<String, SharedArray> shared = new LinkedHashMap<>();
   private final Map<String, Map<String, String>> sharedOf = new HashMap<>();
-  private final Deque<String> callers = new ArrayDeque<>();
+  private final Map<String, Shared> sharedFunctions = new HashMap<>();
+  private final Map<String, Integer> repeated = new HashMap<>();
+
+  /** The registers that hold addresses of parameters and results of shared functions. */
+  private final Set<Register> addresses = new HashSet<>();
+
+  private final CallPlan plan;
   private int clones;
 
   Expansion(Inliner inliner, Parser.Table table, Module module, Kernel kernel) {
     this.inliner = inliner;
     this.table = table;
     this.kernel = kernel;
+    this.plan = new CallPlan(inliner, kernel);
     this.parameters = kernel.parameters().stream().map(Parameter::name).collect(Collectors.toSet());
     taken.addAll(parameters);
     module.variables().forEach(v -> taken.add(v.name()));
@@ -137,6 +170,25 @@ final class Expansion {
   Kernel result() {
     kernel.locals().forEach(v -> locals.add(local(v.name(), v.alignment(), v.type(), v.count())));
     statements(new Frame(kernel, "", null));
+    var own = body;
+    var functions = new ArrayList<List<Statement>>();
+    for (var name : plan.shared()) {
+      var function = sharedFunctions.get(name);
+      if (function != null) {
+        body = new ArrayList<>();
+        share(function);
+        functions.add(body);
+      }
+    }
+    body = new ArrayList<>();
+    if (!functions.isEmpty()) {
+      // functions lie before their callers, so that threads that called meet those that did not
+      var start = unique("$start");
+      jump(start, null, Source.UNKNOWN);
+      functions.reversed().forEach(body::addAll);
+      body.add(new Label(start, Source.UNKNOWN));
+    }
+    body.addAll(own);
     return new Kernel(
         kernel.name(),
         kernel.parameters(),
@@ -152,14 +204,14 @@ final class Expansion {
 
   private String unique(String name) {
     var free = name;
-    for (int i = 1; !taken.add(free); i++) {
-      free = name + "$" + i;
+    while (!taken.add(free)) {
+      free = name + "$" + repeated.merge(name, 1, Integer::sum);
     }
     return free;
   }
 
   private void add(Statement statement) {
-    if (body.size() == MOST_STATEMENTS) {
+    if (++statements > MOST_STATEMENTS) {
       throw new IllegalArgumentException(
           "kernel %s has more than %d statements with its functions in it"
               .formatted(kernel.name(), MOST_STATEMENTS));
@@ -206,12 +258,13 @@ final class Expansion {
       default -> {
         var operands = new ArrayList<>(frame.operands(given.operands()));
         var opcode =
-            operands.stream().anyMatch(this::isHandedOver)
+            IntStream.range(0, operands.size())
+                    .anyMatch(i -> isHandedOver(given.operands().get(i), operands.get(i)))
                 ? given.opcode().replaceFirst("\\.param\\b", ".local")
                 : given.opcode();
         operands.replaceAll(o ->
             o instanceof Symbol s && inliner.function(s.name()).isPresent()
-                ? new Operand.Immediate(Type.U64, inliner.address(s.name()))
+                ? new Operand.Immediate(Type.U64, inliner.address(s.name()) + s.offset())
                 : o);
         add(opcode, operands, guard, given.source());
       }
@@ -219,10 +272,11 @@ final class Expansion {
   }
 
   /** Whether an operand is an address in what was {@code .param} memory of a function. */
-  private boolean isHandedOver(Operand operand) {
-    return operand instanceof Operand.Address a
-        && a.base() instanceof Symbol s
-        && !parameters.contains(s.name());
+  private boolean isHandedOver(Operand given, Operand operand) {
+    return given instanceof Operand.Address named
+        && named.base() instanceof Symbol
+        && operand instanceof Operand.Address a
+        && !(a.base() instanceof Symbol s && parameters.contains(s.name()));
   }
 
   private void indexedBranch(Frame frame, Instruction given, @Nullable Guard guard) {
@@ -231,7 +285,7 @@ final class Expansion {
     var hit = new Register(RegisterClass.PRED, unique("%case"));
     var end = unique("$cases");
     jumpUnless(guard, end, source);
-    var labels = targets(frame, given, false);
+    var labels = Inliner.targets(frame.code, given, false);
     for (int i = 0; i < labels.size(); i++) {
       add("setp.eq.u32", List.of(hit, index, Operand.Immediate.of(i)), null, source);
       jump(frame.symbol(labels.get(i)), new Guard(hit, false), source);
@@ -240,48 +294,31 @@ final class Expansion {
     add(new Label(end, source));
   }
 
-  private static List<String> targets(Frame frame, Instruction given, boolean functions) {
-    var name = given.operands().getLast();
-    return frame
-        .declared(Statement.Targets.class, name)
-        .filter(t -> t.functions() == functions)
-        .orElseThrow(() ->
-            refused(
-                given,
-                "names %s, which is no %s"
-                    .formatted(
-                        name, functions ? ".calltargets or .callprototype" : ".branchtargets")))
-        .names();
-  }
-
   private void call(Frame frame, Instruction given, @Nullable Guard guard) {
     List<Operand> results = List.of();
     List<Operand> arguments = List.of();
-    Operand callee = null;
     for (int i = 0; i < given.operands().size(); i++) {
       var slot = given.form().operands().get(i);
       if (given.operands().get(i) instanceof Operand.Arguments list) {
         var handed = frame.operands(list.list());
         results = slot.isResult() ? handed : results;
         arguments = slot.isResult() ? arguments : handed;
-      } else if (callee == null) {
-        callee = given.operands().get(i);
       }
     }
     var source = given.source();
     var end = unique("$called");
     jumpUnless(guard, end, source);
-    if (callee instanceof Symbol name) {
-      clone(given, name.name(), results, arguments);
+    if (Inliner.callee(given) instanceof Symbol name) {
+      enter(given, name.name(), results, arguments);
     } else {
-      var pointer = frame.operand(java.util.Objects.requireNonNull(callee));
+      var pointer = frame.operand(Inliner.callee(given));
       var other = new Register(RegisterClass.PRED, unique("%other"));
-      for (var candidate : candidates(frame, given)) {
+      for (var candidate : inliner.callees(frame.code, given)) {
         var next = unique("$not_" + candidate);
         var address = new Operand.Immediate(Type.U64, inliner.address(candidate));
         add("setp.ne.u64", List.of(other, pointer, address), null, source);
         jump(next, new Guard(other, false), source);
-        clone(given, candidate, results, arguments);
+        enter(given, candidate, results, arguments);
         jump(end, null, source);
         add(new Label(next, source));
       }
@@ -290,14 +327,8 @@ final class Expansion {
     add(new Label(end, source));
   }
 
-  private List<String> candidates(Frame frame, Instruction given) {
-    return frame
-        .declared(Statement.Prototype.class, given.operands().getLast())
-        .map(inliner::pointedTo)
-        .orElseGet(() -> targets(frame, given, true));
-  }
-
-  private void clone(
+  /** Executes a function: by a jump to its body, or by its body in this place. */
+  private void enter(
       Instruction call, String name, List<Operand> results, List<Operand> arguments) {
     var runtime =
         inliner.function(name).filter(f -> !f.isDefined()).flatMap(_ -> RuntimeFunction.of(name));
@@ -310,23 +341,27 @@ final class Expansion {
             .function(name)
             .filter(Function::isDefined)
             .orElseThrow(() ->
-                refused(
+                Inliner.refused(
                     call,
                     "calls %s, which has no body in the module; besides the module's own functions there are %s"
                         .formatted(name, RuntimeFunction.symbols())));
-    if (callers.contains(name)) {
-      var cycle =
-          new ArrayList<>(
-              callers.reversed().stream().dropWhile(caller -> !caller.equals(name)).toList());
-      cycle.add(name);
-      throw refused(call, "recurs, which is not supported: " + String.join(" calls ", cycle));
-    }
-    var code = function.code();
     checkCounts(call, function, results, arguments);
-    var source = call.source();
-    callers.push(name);
+    if (plan.isShared(name)) {
+      jumpInto(
+          sharedFunctions.computeIfAbsent(name, _ -> new Shared(function)),
+          results,
+          arguments,
+          call.source());
+    } else {
+      clone(function, results, arguments, call.source());
+    }
+  }
+
+  private void clone(
+      Function function, List<Operand> results, List<Operand> arguments, Source source) {
+    var code = function.code();
+    var name = function.name();
     var frame = new Frame(code, "$" + ++clones, unique(name + "$end"));
-    frame.symbols.putAll(sharedOf.computeIfAbsent(name, _ -> share(code)));
     for (int i = 0; i < arguments.size(); i++) {
       var formal = code.parameters().get(i);
       bind(frame, formal, arguments.get(i));
@@ -337,14 +372,7 @@ final class Expansion {
     for (int i = 0; i < results.size(); i++) {
       bind(frame, function.results().get(i), results.get(i));
     }
-    for (var v : code.locals()) {
-      locals.add(local(frame.rename(v.name()), v.alignment(), v.type(), v.count()));
-    }
-    for (var statement : code.body()) {
-      if (statement instanceof Label label) {
-        frame.rename(label.name());
-      }
-    }
+    prepare(frame);
     statements(frame);
     add(new Label(java.util.Objects.requireNonNull(frame.end), source));
     for (int i = 0; i < results.size(); i++) {
@@ -353,14 +381,131 @@ final class Expansion {
         move(results.get(i), inside(frame, formal), formal.type(), source);
       }
     }
-    callers.pop();
+  }
+
+  /** Hands over registers, and addresses of what lies in memory, and goes to a shared body. */
+  private void jumpInto(
+      Shared callee, List<Operand> results, List<Operand> arguments, Source source) {
+    var parameters = callee.function.code().parameters();
+    for (int i = 0; i < arguments.size(); i++) {
+      var formal = parameters.get(i);
+      if (formal.inRegister()) {
+        move(callee.frame.register(formal), arguments.get(i), formal.type(), source);
+      } else {
+        handOver(callee, formal, place(formal, arguments.get(i), true, source), source);
+      }
+    }
+    var places = new ArrayList<Operand>();
+    for (int i = 0; i < results.size(); i++) {
+      var formal = callee.function.results().get(i);
+      if (formal.inRegister()) {
+        places.add(callee.frame.register(formal));
+      } else {
+        places.add(place(formal, results.get(i), false, source));
+        handOver(callee, formal, places.getLast(), source);
+      }
+    }
+    var back = unique("$returned");
+    var number = Operand.Immediate.of(callee.returns.size());
+    callee.returns.add(back);
+    add("mov.u32", List.of(callee.caller, number), null, source);
+    jump(callee.entry, null, source);
+    add(new Label(back, source));
+    for (int i = 0; i < results.size(); i++) {
+      var formal = callee.function.results().get(i);
+      if (isCopied(formal, results.get(i))
+          && !results.get(i).equals(places.get(i))
+          && !(results.get(i) instanceof Operand.Sink)) {
+        move(results.get(i), places.get(i), formal.type(), source);
+      }
+    }
+  }
+
+  private void handOver(Shared callee, Parameter formal, Operand place, Source source) {
+    var address = java.util.Objects.requireNonNull(callee.frame.addresses.get(formal.name()));
+    add(place instanceof Symbol ? "mov.u64" : "mov.b64", List.of(address, place), null, source);
+  }
+
+  /**
+   * Where in local memory a parameter or result of a call lies: the caller's variable, or a new one
+   * for what the caller has elsewhere.
+   */
+  private Operand place(Parameter formal, Operand actual, boolean filled, Source source) {
+    boolean isParameter = actual instanceof Symbol s && parameters.contains(s.name());
+    if (isAddress(actual) || (actual instanceof Symbol && !isParameter)) {
+      return actual;
+    }
+    var name = unique(formal.name() + "$given");
+    locals.add(local(name, formal.alignment(), formal.type(), formal.count()));
+    var place = new Symbol(name);
+    if (filled && isParameter) {
+      copy(formal, (Symbol) actual, place, source);
+    } else if (filled) {
+      move(place, actual, formal.type(), source);
+    }
+    return place;
+  }
+
+  /** Copies a parameter of the kernel to local memory. */
+  private void copy(Parameter formal, Symbol from, Symbol to, Source source) {
+    int unit = Math.min(8, formal.alignment());
+    var word = "b" + 8 * unit;
+    var value =
+        new Register(
+            unit == 8 ? RegisterClass.B64 : unit == 4 ? RegisterClass.B32 : RegisterClass.B16,
+            unique("%copied"));
+    for (int at = 0; at < formal.bytes(); at += unit) {
+      add("ld.param." + word, List.of(value, new Operand.Address(from, at)), null, source);
+      add("st.local." + word, List.of(new Operand.Address(to, at), value), null, source);
+    }
+  }
+
+  /** Writes the one body of a function, whose calls are all there by now. */
+  private void share(Shared shared) {
+    var source = Source.UNKNOWN;
+    var frame = shared.frame;
+    prepare(frame);
+    add(new Label(shared.entry, source));
+    statements(frame);
+    add(new Label(java.util.Objects.requireNonNull(frame.end), source));
+    comeBack(shared, 0, shared.returns.size(), source);
+  }
+
+  /** Goes on behind the call that was made last: a search by halves among some of the calls. */
+  private void comeBack(Shared shared, int first, int end, Source source) {
+    if (end - first == 1) {
+      jump(shared.returns.get(first), null, source);
+      return;
+    }
+    int middle = (first + end) >>> 1;
+    var lower = new Register(RegisterClass.PRED, unique("%lower"));
+    var label = unique("$lower");
+    add("setp.lt.u32", List.of(lower, shared.caller, Operand.Immediate.of(middle)), null, source);
+    jump(label, new Guard(lower, false), source);
+    comeBack(shared, middle, end, source);
+    add(new Label(label, source));
+    comeBack(shared, first, middle, source);
+  }
+
+  /** Gives a clone of a function its own names. */
+  private void prepare(Frame frame) {
+    var code = frame.code;
+    frame.symbols.putAll(sharedOf.computeIfAbsent(code.name(), _ -> share(code)));
+    for (var v : code.locals()) {
+      locals.add(local(frame.rename(v.name()), v.alignment(), v.type(), v.count()));
+    }
+    for (var statement : code.body()) {
+      if (statement instanceof Label label) {
+        frame.rename(label.name());
+      }
+    }
   }
 
   private static void checkCounts(
       Instruction call, Function function, List<Operand> results, List<Operand> arguments) {
     var parameters = function.code().parameters();
     if (arguments.size() != parameters.size() || results.size() != function.results().size()) {
-      throw refused(
+      throw Inliner.refused(
           call,
           "hands over %d arguments and takes %d results, but %s has %d parameters and %d results"
               .formatted(
@@ -377,7 +522,7 @@ final class Expansion {
       Instruction call, RuntimeFunction callee, List<Operand> results, List<Operand> arguments) {
     var declared = inliner.function(callee.symbol()).orElseThrow();
     if (!callee.fits(declared)) {
-      throw refused(call, "declares it wrongly: " + callee.signature());
+      throw Inliner.refused(call, "declares it wrongly: " + callee.signature());
     }
     checkCounts(call, declared, results, arguments);
     var source = call.source();
@@ -430,13 +575,20 @@ final class Expansion {
   }
 
   /** Whether formal and actual are not one and the same variable. */
-  private static boolean isCopied(Parameter formal, Operand actual) {
-    return formal.inRegister() || !(actual instanceof Symbol);
+  private boolean isCopied(Parameter formal, Operand actual) {
+    return formal.inRegister() || !(actual instanceof Symbol || isAddress(actual));
+  }
+
+  /** Whether an operand stands for a variable in local memory whose address it holds. */
+  private boolean isAddress(Operand operand) {
+    return operand instanceof Register register && addresses.contains(register);
   }
 
   /** Gives a parameter or result in memory the caller's variable, or one of its own. */
   private void bind(Frame frame, Parameter formal, Operand actual) {
-    if (!isCopied(formal, actual)) {
+    if (!isCopied(formal, actual) && actual instanceof Register address) {
+      frame.addresses.put(formal.name(), address);
+    } else if (!isCopied(formal, actual)) {
       frame.symbols.put(formal.name(), actual.toString());
     } else if (!formal.inRegister()) {
       locals.add(
@@ -456,21 +608,17 @@ final class Expansion {
         from instanceof Operand.Immediate literal
             ? Literals.as(bits, Literals.as(type, literal))
             : from;
-    if (to instanceof Symbol) {
+    if (to instanceof Symbol || isAddress(to)) {
       add("st.local." + word, List.of(new Operand.Address(to, 0), value), null, source);
-    } else if (from instanceof Symbol s) {
+    } else if (from instanceof Symbol || isAddress(from)) {
+      boolean isParameter = from instanceof Symbol s && parameters.contains(s.name());
       add(
-          (parameters.contains(s.name()) ? "ld.param." : "ld.local.") + word,
+          (isParameter ? "ld.param." : "ld.local.") + word,
           List.of(to, new Operand.Address(from, 0)),
           null,
           source);
     } else {
       add("mov." + word, List.of(to, value), null, source);
     }
-  }
-
-  private static IllegalArgumentException refused(Instruction instruction, String problem) {
-    return new IllegalArgumentException(
-        "%s: %s %s".formatted(instruction.source(), instruction, problem));
   }
 }

@@ -60,7 +60,7 @@ final class FloatRows {
           pure("9.7.3.14", "2.1", 20, "rcp.approx.ftz.f64 d, a", "reciprocalUpper"),
           pure("9.7.3.16", "2.0", 20, "sqrt.<rz|rm|rp>{.ftz}.f32 d, a", "sqrtDirected"),
           pure("9.7.3.16", "1.4", 20, "sqrt.<rz|rm|rp>.f64 d, a", "sqrtDirected"),
-          pure("9.7.3.17", "4.0", 20, "rsqrt.approx.f64 d, a", "reciprocalSqrt"),
+          pure("9.7.3.17", "3.0", 20, "rsqrt.approx.f64 d, a", "reciprocalSqrt"),
           pure("9.7.3.18", "4.0", 20, "rsqrt.approx.ftz.f64 d, a", "reciprocalSqrtUpper"),
           pure("9.7.3.19", "1.4", 20, "sin.approx{.ftz}.f32 d, a", "sin"),
           pure("9.7.3.20", "1.4", 20, "cos.approx{.ftz}.f32 d, a", "cos"),

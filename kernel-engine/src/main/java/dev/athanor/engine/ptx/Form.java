@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One row of the instruction table, written in the notation of the PTX manual: {@code
@@ -16,11 +17,14 @@ import java.util.regex.Pattern;
  *
  * @param section of the PTX ISA manual
  * @param since the first version and target that have it
+ * @param alternative another version and target that have it: an older version, but for younger
+ *     targets; null = none
  * @param legal whether a combination of modifiers that fits the slots is an instruction
  */
 public record Form(
     String section,
     Since since,
+    @Nullable Since alternative,
     String syntax,
     String mnemonic,
     List<ModifierSlot> modifiers,
@@ -63,6 +67,7 @@ public record Form(
     return new Form(
         section,
         since,
+        null,
         syntax,
         mnemonic,
         List.copyOf(slots),
@@ -140,12 +145,55 @@ public record Form(
     return Pipe.of(this, chosen);
   }
 
+  /** The same row, which another version has for other targets, too. */
+  Form since(String version, int sm) {
+    return new Form(
+        section,
+        since,
+        new Since(Version.of(version), new Target(sm, false)),
+        syntax,
+        mnemonic,
+        modifiers,
+        operands,
+        legal,
+        semantics);
+  }
+
+  /**
+   * Whether a version and a target have no longer what they had: PTX 6.4 removed shuffles and votes
+   * without a member mask for targets from sm_70 on (PTX ISA 9.7.9.5, 9.7.13.8).
+   */
+  boolean isRemoved(Version version, Target target) {
+    return (mnemonic.equals("shfl") || mnemonic.equals("vote"))
+        && !syntax.contains(".sync")
+        && version.compareTo(new Version(6, 4)) >= 0
+        && target.runs(new Target(70, false));
+  }
+
+  /** Whether a version and a target have the instruction with these modifiers. */
+  boolean isIn(Version version, Target target, Modifiers chosen) {
+    return !isRemoved(version, target) && isIntroduced(version, target, chosen);
+  }
+
+  boolean isIntroduced(Version version, Target target, Modifiers chosen) {
+    return has(version, target, since(since, chosen))
+        || (alternative != null && has(version, target, since(alternative, chosen)));
+  }
+
+  private static boolean has(Version version, Target target, Since first) {
+    return first.version().compareTo(version) <= 0 && target.runs(first.target());
+  }
+
   /** The first version and target that have the instruction with these modifiers. */
   public Since since(Modifiers chosen) {
+    return since(since, chosen);
+  }
+
+  private Since since(Since since, Modifiers chosen) {
     var version = since.version();
     var target = since.target();
     for (var modifier : chosen.list()) {
-      var own = Vocabulary.since(modifier).orElse(since);
+      var own = Vocabulary.since(mnemonic, modifier).orElse(since);
       version = version.compareTo(own.version()) < 0 ? own.version() : version;
       target = own.target().runs(target) ? own.target() : target;
     }
@@ -166,11 +214,20 @@ public record Form(
       return false;
     }
     for (int i = 0; i < given.size(); i++) {
-      if (!shapeFits(operands.get(i), given.get(i), chosen)) {
+      if (!shapeFits(operands.get(i), given.get(i), chosen)
+          && !isConvertedSpecial(i, given.get(i))) {
         return false;
       }
     }
     return true;
+  }
+
+  /** Conversions take special registers, as {@code mov} does, which alone has rows for them. */
+  private boolean isConvertedSpecial(int operand, Operand given) {
+    return mnemonic.equals("cvt")
+        && operands.get(operand).kind() == OperandSlot.Kind.SOURCE
+        && given instanceof SpecialRegister special
+        && special.type() == Type.U32;
   }
 
   /** Whether single registers have the classes that this row asks for, too. */

@@ -20,7 +20,7 @@ final class HalfRows {
           pure("9.7.4.4", "4.2", 53, "fma.rn{.ftz}{.sat}.<f16|f16x2> d, a, b, c", "fmaToOdd"),
           pure("9.7.4.4", "7.0", 80, "fma.rn{.ftz}.relu.<f16|f16x2> d, a, b, c", "fmaToOdd"),
           pure("9.7.4.4", "7.0", 80, "fma.rn{.relu}.<bf16|bf16x2> d, a, b, c", "fmaToOdd"),
-          pure("9.7.4.5", "6.0", 53, "neg{.ftz}.<f16|f16x2> d, a", "flipSign"),
+          pure("9.7.4.5", "5.1", 53, "neg{.ftz}.<f16|f16x2> d, a", "flipSign"),
           pure("9.7.4.5", "7.0", 80, "neg.<bf16|bf16x2> d, a", "flipSign"),
           pure("9.7.4.6", "6.5", 53, "abs{.ftz}.<f16|f16x2> d, a", "clearSign"),
           pure("9.7.4.6", "7.0", 80, "abs.<bf16|bf16x2> d, a", "clearSign"),

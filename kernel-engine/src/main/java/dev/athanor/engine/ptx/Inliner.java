@@ -11,11 +11,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /**
  * Makes kernels without calls (PTX ISA 7.1, 9.7.12.5): a clone of the function's body stands in the
- * place of each call. Variables that calls hand over become local memory, a call through a pointer
+ * place of each call, or where clones would be many, each call jumps to one body, which jumps back
+ * ({@link CallPlan}). Variables that calls hand over become local memory, a call through a pointer
  * a chain of comparisons with the addresses of the functions that it may mean, and an indexed
  * branch a chain of comparisons with numbers; both end in a trap. Cloned instructions keep their
  * sources.
@@ -33,6 +35,9 @@ public final class Inliner {
   private final Module module;
   private final Parser.Table table;
   private final Map<String, Function> functions = new LinkedHashMap<>();
+
+  /** What variables and instructions other than calls name, once it is asked for. */
+  private final Set<String> named = new HashSet<>();
 
   public Inliner(Module module) {
     this(module, Opcodes::instruction);
@@ -81,15 +86,65 @@ public final class Inliner {
     return Optional.ofNullable(functions.get(name));
   }
 
-  /** The functions whose addresses are taken and that fit a prototype, in the module's order. */
-  List<String> pointedTo(Statement.Prototype prototype) {
-    var named = new HashSet<String>();
-    module.variables().forEach(v -> v.initial().forEach(value -> named.add(value.symbol())));
-    Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
-        .flatMap(Kernel::instructions)
-        .filter(i -> !(i.form().semantics() instanceof Call))
-        .flatMap(i -> i.operands().stream())
-        .forEach(o -> named.add(o.toString()));
+  /**
+   * The functions that a call in a kernel or function may mean: the one that it names, those of its
+   * list of targets, or those whose addresses are taken and that fit its prototype, in the module's
+   * order.
+   */
+  List<String> callees(Kernel code, Instruction call) {
+    if (callee(call) instanceof Symbol function) {
+      return List.of(function.name());
+    }
+    var name = call.operands().getLast();
+    return declared(code, Statement.Prototype.class, name)
+        .map(this::pointedTo)
+        .orElseGet(() -> targets(code, call, true));
+  }
+
+  /** What a call names as its function: the name of one, or a register that points to one. */
+  static Operand callee(Instruction call) {
+    return call.operands().get(call.form().operands().getFirst().isResult() ? 1 : 0);
+  }
+
+  /** The names in the list of targets of a call or an indexed branch. */
+  static List<String> targets(Kernel code, Instruction given, boolean functions) {
+    var name = given.operands().getLast();
+    return declared(code, Statement.Targets.class, name)
+        .filter(t -> t.functions() == functions)
+        .orElseThrow(() ->
+            refused(
+                given,
+                "names %s, which is no %s"
+                    .formatted(
+                        name, functions ? ".calltargets or .callprototype" : ".branchtargets")))
+        .names();
+  }
+
+  /** A declaration of prototypes or targets that an instruction names. */
+  private static <D extends Statement> Optional<D> declared(
+      Kernel code, Class<D> kind, Operand name) {
+    return code.body().stream()
+        .filter(kind::isInstance)
+        .map(kind::cast)
+        .filter(d -> d.toString().startsWith(name + ":"))
+        .findFirst();
+  }
+
+  static IllegalArgumentException refused(Instruction instruction, String problem) {
+    return new IllegalArgumentException(
+        "%s: %s %s".formatted(instruction.source(), instruction, problem));
+  }
+
+  private List<String> pointedTo(Statement.Prototype prototype) {
+    if (named.isEmpty()) {
+      module.variables().forEach(v -> v.initial().forEach(value -> named.add(value.symbol())));
+      Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
+          .flatMap(Kernel::instructions)
+          .filter(i -> !(i.form().semantics() instanceof Call))
+          .flatMap(i -> i.operands().stream())
+          .filter(Symbol.class::isInstance)
+          .forEach(o -> named.add(((Symbol) o).name()));
+    }
     return functions.values().stream()
         .filter(f -> named.contains(f.name()))
         .filter(f -> agree(f.results(), prototype.results()))
@@ -102,7 +157,8 @@ public final class Inliner {
     return given.size() == wanted.size()
         && java.util.stream.IntStream.range(0, given.size())
             .allMatch(i ->
-                given.get(i).bytes() == wanted.get(i).bytes()
+                (wanted.get(i).count() == Variable.OPEN
+                        || given.get(i).bytes() == wanted.get(i).bytes())
                     && given.get(i).inRegister() == wanted.get(i).inRegister());
   }
 
@@ -128,8 +184,7 @@ public final class Inliner {
                     ? new Variable.Value(
                         "",
                         false,
-                        new Operand.Immediate(
-                            variable.type(), address(v.symbol()) + v.number().bits()))
+                        new Operand.Immediate(variable.type(), v.bits(address(v.symbol()))))
                     : v)
             .toList();
     return new Variable(

@@ -1,8 +1,10 @@
 package dev.athanor.engine.ptx;
 
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 
@@ -97,23 +99,30 @@ public record Kernel(
                   + type.word())
           + " "
           + name
-          + (count == Variable.SCALAR ? "" : "[" + count + "]");
+          + (count == Variable.SCALAR ? "" : count == Variable.OPEN ? "[]" : "[" + count + "]");
     }
   }
 
   /**
    * An array in shared memory.
    *
-   * @param alignment in bytes, a power of two
+   * @param alignment in bytes, a power of two; at least 16 for a dynamic one
    * @param bytes its size; {@link #DYNAMIC} when the launch says it
    * @param ofModule whether it is declared outside of functions, so that all mean the same one
    */
   public record SharedArray(String name, int alignment, int bytes, boolean ofModule) {
     public static final int DYNAMIC = -1;
 
+    /** The least alignment of dynamic shared memory, in bytes, which ptxas gives it. */
+    public static final int DYNAMIC_ALIGNMENT = 16;
+
     /** An array of one kernel; a dynamic one is always declared outside. */
     public SharedArray(String name, int alignment, int bytes) {
       this(name, alignment, bytes, bytes == DYNAMIC);
+    }
+
+    public SharedArray {
+      alignment = bytes == DYNAMIC ? Math.max(alignment, DYNAMIC_ALIGNMENT) : alignment;
     }
 
     public boolean isDynamic() {
@@ -162,9 +171,16 @@ public record Kernel(
     return end(parameterPieces());
   }
 
-  /** The byte offset of a local variable from the start of a thread's local memory. */
-  public OptionalInt localOffset(String variable) {
-    return offset(localPieces(), variable);
+  /** The byte offsets of the local variables from the start of a thread's local memory. */
+  public Map<String, Integer> localOffsets() {
+    var offsets = new HashMap<String, Integer>();
+    long at = 0;
+    for (var piece : localPieces()) {
+      at = align(at, piece.alignment);
+      offsets.put(piece.name, saturated(at));
+      at += piece.bytes;
+    }
+    return offsets;
   }
 
   /** The bytes of local memory of a thread. */

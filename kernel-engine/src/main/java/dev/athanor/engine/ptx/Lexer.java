@@ -93,7 +93,8 @@ final class Lexer {
 
   /** The end of the blank space or comment that begins here. */
   private static int space(String text, int at) {
-    if (text.startsWith("//", at)) {
+    boolean isLineMarker = text.charAt(at) == '#' && (at == 0 || text.charAt(at - 1) == '\n');
+    if (text.startsWith("//", at) || isLineMarker) { // # 1 "a.cu", as preprocessors leave it
       int end = text.indexOf('\n', at);
       return end < 0 ? text.length() : end;
     }
@@ -108,12 +109,16 @@ final class Lexer {
     return end;
   }
 
-  /** The end of the word that begins here; {@code ::} belongs to it where a letter follows. */
+  /**
+   * The end of the word that begins here; {@code ::} belongs to it where a letter follows. A word
+   * that begins with a dot ends before the next one: {@code .reg.v4.u16} is three.
+   */
   private static int word(String text, int at) {
     int end = at + 1;
+    var marks = text.charAt(at) == '.' ? "_$" : "_$.";
     while (end < text.length()) {
       char c = text.charAt(end);
-      if (isLetter(c) || isDigit(c) || "_$.".indexOf(c) >= 0) {
+      if (isLetter(c) || isDigit(c) || marks.indexOf(c) >= 0) {
         end++;
       } else if (text.startsWith("::", end)
           && end + 2 < text.length()

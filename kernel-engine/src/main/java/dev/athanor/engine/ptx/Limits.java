@@ -42,7 +42,8 @@ public record Limits(
     return block.isEmpty() ? 0 : (int) product;
   }
 
-  private static long times(long a, long b) {
+  /** A product, the greatest {@code int} where it is greater. */
+  static long times(long a, long b) {
     return Math.min(Integer.MAX_VALUE, a * b);
   }
 

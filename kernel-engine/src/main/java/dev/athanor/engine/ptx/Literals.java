@@ -14,7 +14,10 @@ final class Literals {
    * @throws NumberFormatException when it needs more than 64 bits
    */
   static Immediate parse(String text) {
-    var digits = text.endsWith("U") ? text.substring(0, text.length() - 1) : text;
+    if (text.endsWith("U")) {
+      return new Immediate(Type.U64, parse(text.substring(0, text.length() - 1)).bits());
+    }
+    var digits = text;
     if (digits.length() > 1 && digits.charAt(0) == '0') {
       var rest = digits.substring(2);
       switch (Character.toLowerCase(digits.charAt(1))) {
@@ -31,15 +34,19 @@ final class Literals {
           return integer(Long.parseUnsignedLong(rest, 2));
         }
         default -> {
-          if (digits.indexOf('.') < 0) {
+          if (!isDecimalFraction(digits)) {
             return integer(Long.parseUnsignedLong(digits, 8));
           }
         }
       }
     }
-    return digits.indexOf('.') >= 0
+    return isDecimalFraction(digits)
         ? Immediate.of(Double.parseDouble(digits))
         : integer(Long.parseUnsignedLong(digits));
+  }
+
+  private static boolean isDecimalFraction(String digits) {
+    return digits.chars().anyMatch(c -> c == '.' || c == 'e' || c == 'E');
   }
 
   private static Immediate integer(long bits) {
@@ -50,15 +57,14 @@ final class Literals {
     return switch (value.type()) {
       case F32 -> new Immediate(Type.F32, value.bits() ^ 0x8000_0000L);
       case F64 -> new Immediate(Type.F64, value.bits() ^ Long.MIN_VALUE);
-      default -> new Immediate(Type.S64, -value.bits());
+      default -> new Immediate(value.type(), -value.bits());
     };
   }
 
   /**
-   * A literal as an operand of a type. Integers may be given for integer and bit types where their
-   * value fits either sign's range, and for predicates, where any integer but 0 is true and becomes
-   * 1; floating-point literals for their own type, bit types of their width, and a decimal one for
-   * f32.
+   * A literal as an operand of a type. An integer is truncated to the width of an integer or bit
+   * type, as ptxas does; for a predicate any integer but 0 is true and becomes 1. A floating-point
+   * literal is rounded to its floating-point type, and suits bit types of its own width.
    *
    * @throws IllegalArgumentException when it does not suit
    */
@@ -78,6 +84,9 @@ final class Literals {
       if (type == Type.F32 && given.type() == Type.F64) {
         return Immediate.of((float) Double.longBitsToDouble(given.bits()));
       }
+      if (type == Type.F64 && given.type() == Type.F32) {
+        return Immediate.of((double) Float.intBitsToFloat((int) given.bits()));
+      }
       throw new IllegalArgumentException(
           "%s is no .%s literal; write it as %s"
               .formatted(
@@ -92,14 +101,7 @@ final class Literals {
       throw new IllegalArgumentException("%s is no .%s literal".formatted(given, type.word()));
     }
     long value = given.bits();
-    int bits = type.bits();
-    if (bits < 64
-        && ((given.type() == Type.U64 && value < 0)
-            || value < -(1L << (bits - 1))
-            || value >= 1L << bits)) {
-      throw new IllegalArgumentException("%s does not fit .%s".formatted(given, type.word()));
-    }
-    int unused = 64 - bits;
+    int unused = 64 - type.bits();
     return new Immediate(
         type,
         type.kind() == Type.Kind.SIGNED ? value << unused >> unused : value << unused >>> unused);

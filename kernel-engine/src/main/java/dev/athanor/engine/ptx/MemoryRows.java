@@ -30,18 +30,33 @@ final class MemoryRows {
   // spotless:off
   private static final List<Form> ACCESSES =
       List.of(
-          row("9.7.9.8",  "1.0", 20, "ld.param{.<v2|v4>}.mem d*vec, [a]",                                           MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "6.0", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
-          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
-          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
-          row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
-          row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
-          row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
+          row("9.7.9.8",  "1.0", 20, "ld.param{.<v2|v4|v8>}.mem d*vec, [a]",                                           MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4|v8>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "6.0", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
+          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
+          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4|v8>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
+          row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4|v8>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
+          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4|v8>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
+          row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4|v8>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
+          row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4|v8>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
+
+          row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
+          row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
+          row("9.7.9.8",  "8.8", 100, "ld.volatile{.global}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
+          row("9.7.9.8",  "8.8", 100, "ld.volatile{.global}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
+          row("9.7.9.8",  "8.8", 100, "ld.<relaxed|acquire>.scope{.global}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
+          row("9.7.9.8",  "8.8", 100, "ld.<relaxed|acquire>.scope{.global}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
+          row("9.7.9.9",  "8.8", 100, "ld.global{.readcache}.nc{.evict}{.L2evict}{.prefetch}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
+          row("9.7.9.9",  "8.8", 100, "ld.global{.readcache}.nc{.evict}{.L2evict}{.prefetch}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
+          row("9.7.9.11", "8.8", 100, "st{.weak}{.global}{.storecache}{.evict}{.L2evict}.v4.<b64|u64|s64|f64> [a], b*vec", new Store()),
+          row("9.7.9.11", "8.8", 100, "st{.weak}{.global}{.storecache}{.evict}{.L2evict}.v8.<b32|u32|s32|f32> [a], b*vec", new Store()),
+          row("9.7.9.11", "8.8", 100, "st.volatile{.global}.v4.<b64|u64|s64|f64> [a], b*vec", new Store()),
+          row("9.7.9.11", "8.8", 100, "st.volatile{.global}.v8.<b32|u32|s32|f32> [a], b*vec", new Store()),
+          row("9.7.9.11", "8.8", 100, "st.<relaxed|release>.scope{.global}.v4.<b64|u64|s64|f64> [a], b*vec", new Store()),
+          row("9.7.9.11", "8.8", 100, "st.<relaxed|release>.scope{.global}.v8.<b32|u32|s32|f32> [a], b*vec", new Store()),
 
           row("9.7.9.25", "7.0", 80, "cp.async.commit_group",                                                       new CommitGroup()),
           row("9.7.9.25", "7.0", 80, "cp.async.wait_group n:literal",                                               new WaitGroup()),
@@ -133,15 +148,20 @@ final class MemoryRows {
     update(all, "7.8", 90, "add.noftz.bf16x2",        Atomics::addBfloats);
     update(all, "8.1", 90, "add.noftz.<v2|v4>.bf16x2", Atomics::addBfloats);
     update(all, "7.8", 90, "add.noftz.bf16",          Atomics::addBfloat);
-    update(all, "1.2", 20, "and.<b32|b64>",           (old, b, _, _) -> old & b);
-    update(all, "1.2", 20, "or.<b32|b64>",            (old, b, _, _) -> old | b);
-    update(all, "1.2", 20, "xor.<b32|b64>",           (old, b, _, _) -> old ^ b);
+    update(all, "1.2", 20, "and.b32",           (old, b, _, _) -> old & b);
+    update(all, "3.1", 32, "and.b64",           (old, b, _, _) -> old & b);
+    update(all, "1.2", 20, "or.b32",            (old, b, _, _) -> old | b);
+    update(all, "3.1", 32, "or.b64",            (old, b, _, _) -> old | b);
+    update(all, "1.2", 20, "xor.b32",           (old, b, _, _) -> old ^ b);
+    update(all, "3.1", 32, "xor.b64",           (old, b, _, _) -> old ^ b);
     update(all, "1.1", 20, "min.s32",                 (old, b, _, _) -> Math.min((int) old, (int) b));
     update(all, "1.1", 20, "max.s32",                 (old, b, _, _) -> Math.max((int) old, (int) b));
     update(all, "3.1", 32, "min.s64",                 (old, b, _, _) -> Math.min(old, b));
     update(all, "3.1", 32, "max.s64",                 (old, b, _, _) -> Math.max(old, b));
-    update(all, "1.1", 20, "min.<u32|u64>",           (old, b, _, _) -> Long.compareUnsigned(old, b) < 0 ? old : b);
-    update(all, "1.1", 20, "max.<u32|u64>",           (old, b, _, _) -> Long.compareUnsigned(old, b) > 0 ? old : b);
+    update(all, "1.1", 20, "min.u32",           (old, b, _, _) -> Long.compareUnsigned(old, b) < 0 ? old : b);
+    update(all, "3.1", 32, "min.u64",           (old, b, _, _) -> Long.compareUnsigned(old, b) < 0 ? old : b);
+    update(all, "1.1", 20, "max.u32",           (old, b, _, _) -> Long.compareUnsigned(old, b) > 0 ? old : b);
+    update(all, "3.1", 32, "max.u64",           (old, b, _, _) -> Long.compareUnsigned(old, b) > 0 ? old : b);
     update(all, "1.1", 20, "inc.u32",                 (old, b, _, _) -> old >= b ? 0 : old + 1);
     update(all, "1.1", 20, "dec.u32",                 (old, b, _, _) -> old == 0 || old > b ? b : old - 1);
     exchange(all, "1.1", 20, "exch.<b32|b64>", "b",   (_, b, _, _) -> b);
@@ -202,11 +222,14 @@ final class MemoryRows {
   }
 
   /**
-   * A vector access moves at most 16 bytes, and only what a cache may hold takes hints about it.
+   * A vector access moves at most 16 bytes, eight elements only where they are bytes; wider ones
+   * have rows of their own. And only what a cache may hold takes hints about it.
    */
   static boolean fits(Modifiers modifiers) {
     boolean cached = modifiers.find(Space.class).filter(space -> space != Space.GLOBAL).isEmpty();
-    return modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16
+    int length = modifiers.vectorLength();
+    int bytes = modifiers.type().orElseThrow().bytes();
+    return (length == 8 ? bytes == 1 : length * bytes <= 16)
         && (cached || modifiers.list().stream().noneMatch(MemoryRows::isHint));
   }
 

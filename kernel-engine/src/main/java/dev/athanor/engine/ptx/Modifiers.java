@@ -47,10 +47,10 @@ public record Modifiers(List<Modifier> list) {
 
   /**
    * How many registers a vector operand of the instruction holds: 2 for {@code .v2}, 4 for {@code
-   * .v4}, else 1.
+   * .v4}, 8 for {@code .v8}, else 1.
    */
   public int vectorLength() {
-    return has("v2") ? 2 : has("v4") ? 4 : 1;
+    return has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
   }
 
   /** How many dimensions a tensor copy has: 2 for {@code .2d}; 0 where no word says. */

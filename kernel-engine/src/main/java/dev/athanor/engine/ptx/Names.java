@@ -21,18 +21,27 @@ final class Names {
    */
   record Place(Space space, long bytes, int alignment) {}
 
+  /** The names of a module, which all its kernels and functions share. */
+  static final class OfModule {
+    private final Map<String, Place> places = new LinkedHashMap<>();
+    private final Map<String, Function> functions = new LinkedHashMap<>();
+
+    OfModule(Module module) {
+      module.variables().forEach(v -> places.put(v.name(), Names.place(v)));
+      module.functions().forEach(f -> functions.put(f.name(), f));
+    }
+  }
+
+  private final OfModule module;
   private final Map<String, Place> places = new LinkedHashMap<>();
-  private final Map<String, Function> functions = new LinkedHashMap<>();
   private final Map<String, String> kinds = new LinkedHashMap<>();
 
   /**
    * @param repeated hears of names of the body that are there already, with what they name again
    */
-  Names(Module module, Kernel code, List<Parameter> results, BiConsumer<String, String> repeated) {
-    for (var variable : module.variables()) {
-      places.put(variable.name(), place(variable));
-    }
-    module.functions().forEach(f -> functions.put(f.name(), f));
+  Names(
+      OfModule module, Kernel code, List<Parameter> results, BiConsumer<String, String> repeated) {
+    this.module = module;
     for (var statement : code.body()) {
       var name =
           switch (statement) {
@@ -74,20 +83,22 @@ final class Names {
   }
 
   Optional<Place> place(String name) {
-    return Optional.ofNullable(places.get(name));
+    var own = places.get(name);
+    return Optional.ofNullable(own == null ? module.places.get(name) : own);
   }
 
   Optional<Function> function(String name) {
-    return Optional.ofNullable(functions.get(name));
+    return Optional.ofNullable(module.functions.get(name));
   }
 
   List<String> functions() {
-    return List.copyOf(functions.keySet());
+    return List.copyOf(module.functions.keySet());
   }
 
   /** The names in a state space. */
   List<String> in(Space space) {
-    return places.entrySet().stream()
+    return java.util.stream.Stream.of(module.places, places)
+        .flatMap(map -> map.entrySet().stream())
         .filter(e -> e.getValue().space() == space)
         .map(Map.Entry::getKey)
         .toList();
@@ -95,7 +106,8 @@ final class Names {
 
   /** All names that stand for an address. */
   List<String> all() {
-    return java.util.stream.Stream.concat(places.keySet().stream(), functions.keySet().stream())
+    return java.util.stream.Stream.of(module.places, places, module.functions)
+        .flatMap(map -> map.keySet().stream())
         .toList();
   }
 }

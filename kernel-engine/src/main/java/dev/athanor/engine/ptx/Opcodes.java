@@ -29,6 +29,7 @@ public final class Opcodes {
           pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.<u16|b16|s16> d, a:special",                                    "identity"),
           pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
           pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
           pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
@@ -46,7 +47,7 @@ public final class Opcodes {
 
           row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
           row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
-          row( "9.7.19.2",    "6.3", 70, "nanosleep.u32 t",                                                   new NoEffect()),
+          row( "9.7.19.2",    "6.2", 70, "nanosleep.u32 t",                                                   new NoEffect()),
           row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()));
   // spotless:on
 

@@ -75,11 +75,21 @@ public sealed interface Operand
     }
   }
 
-  /** The name of a parameter, a variable, or a branch target. */
-  record Symbol(String name) implements Operand {
+  /**
+   * The name of a parameter, a variable, or a branch target.
+   *
+   * @param offset bytes that are added to the address that it stands for
+   */
+  record Symbol(String name, long offset) implements Operand {
+
+    /** A name alone. */
+    public Symbol(String name) {
+      this(name, 0);
+    }
+
     @Override
     public String toString() {
-      return name;
+      return offset == 0 ? name : name + "+" + offset;
     }
   }
 

@@ -36,6 +36,7 @@ public final class Parser {
   private final List<Variable> variables = new ArrayList<>();
   private final Map<String, Function> functions = new LinkedHashMap<>();
   private final List<Kernel> kernels = new ArrayList<>();
+  private final Set<String> declaredKernels = new HashSet<>();
 
   private Parser(List<Token> tokens, Table table) {
     this.tokens = new Tokens(tokens);
@@ -86,20 +87,21 @@ public final class Parser {
         };
     var token = tokens.take();
     switch (token.text()) {
-      case ".entry" -> kernels.add(kernel());
+      case ".entry" -> kernel();
       case ".func" -> function(linkage);
       case ".global", ".const", ".shared" -> {
         var space = (Space) Modifier.of(token.text().substring(1));
-        do {
-          variable(declarations.variable(linkage, space, this::declare, name -> name));
-        } while (declarations.another());
+        declarations.variables(linkage, space, this::declareVariable, name -> name, this::variable);
       }
       case ".file" -> file();
       case ".section" -> section();
       case ".pragma" -> declarations.pragma();
+      case ".alias" -> alias();
       default ->
           throw Tokens.expected(
-              token, ".entry, .func, .global, .const, .shared, or .extern, .visible, .weak before");
+              token,
+              ".entry, .func, .global, .const, .shared, .alias,"
+                  + " or .extern, .visible, .weak before");
     }
   }
 
@@ -108,6 +110,14 @@ public final class Parser {
       throw Tokens.error(name, name + " is declared twice");
     }
     return name.text();
+  }
+
+  /** Declares a variable, or again one that until now is only known to be elsewhere. */
+  private String declareVariable(Token name) {
+    boolean isForeign =
+        variables.removeIf(v -> v.name().equals(name.text()) && v.linkage().equals("extern"))
+            || (shared.containsKey(name.text()) && shared.get(name.text()).isDynamic());
+    return isForeign ? name.text() : declare(name);
   }
 
   private void variable(Variable variable) {
@@ -122,7 +132,9 @@ public final class Parser {
     return new SharedArray(
         variable.name(),
         variable.alignment(),
-        variable.count() == Variable.OPEN ? SharedArray.DYNAMIC : declarations.size(variable),
+        variable.count() == Variable.OPEN || variable.linkage().equals("extern")
+            ? SharedArray.DYNAMIC
+            : declarations.size(variable),
         ofModule);
   }
 
@@ -146,13 +158,60 @@ public final class Parser {
     }
   }
 
-  private Kernel kernel() {
+  private void kernel() {
     var scopes = new Scopes(names);
     var name = tokens.peek();
     tokens.name();
-    declare(name);
+    if (!declaredKernels.contains(name.text())) {
+      declare(name);
+    }
     var parameters = declarations.parameters(scopes);
-    return body(name.text(), parameters, declarations.limits(), scopes);
+    for (var parameter : parameters) {
+      if (parameter.count() == Variable.OPEN) {
+        throw Tokens.error(
+            name, "parameter %s of kernel %s has no size".formatted(parameter.name(), name.text()));
+      }
+    }
+    if (tokens.takeIf(";")) {
+      declaredKernels.add(name.text());
+      return;
+    }
+    declaredKernels.remove(name.text());
+    kernels.add(body(name.text(), parameters, declarations.limits(), scopes));
+  }
+
+  /** {@code .alias other, function;}: another name of a function that is defined. */
+  private void alias() {
+    var other = tokens.peek();
+    tokens.name();
+    tokens.expect(",");
+    var name = tokens.peek();
+    tokens.name();
+    tokens.expect(";");
+    var known = functions.get(name.text());
+    var declared = functions.get(other.text());
+    if (known == null || !known.isDefined()) {
+      throw Tokens.error(name, name + " is no function that is defined before");
+    }
+    if (declared == null || declared.isDefined()) {
+      throw Tokens.error(
+          other, other + " is no function that is declared, but not defined, before");
+    }
+    var code = known.code();
+    functions.put(
+        other.text(),
+        new Function(
+            declared.linkage(),
+            known.results(),
+            new Kernel(
+                other.text(),
+                code.parameters(),
+                code.shared(),
+                code.locals(),
+                code.limits(),
+                code.body()),
+            true,
+            known.returns()));
   }
 
   private void function(String linkage) {
@@ -183,6 +242,10 @@ public final class Parser {
     var body = new BodyParser(tokens, declarations, table, files, scopes);
     body.statements();
     scopes.close();
+    for (var variable : body.statics()) {
+      names.add(variable.name());
+      variables.add(variable);
+    }
     var used =
         new ArrayList<>(
             body.shared().stream().map(variable -> sharedArray(variable, false)).toList());

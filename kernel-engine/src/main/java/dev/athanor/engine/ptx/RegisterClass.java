@@ -37,7 +37,7 @@ public enum RegisterClass {
     return carrier;
   }
 
-  boolean isBits() {
+  public boolean isBits() {
     return this == B16 || this == B32 || this == B64;
   }
 

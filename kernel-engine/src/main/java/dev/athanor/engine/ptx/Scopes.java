@@ -4,9 +4,11 @@ import dev.athanor.engine.ptx.Lexer.Kind;
 import dev.athanor.engine.ptx.Lexer.Token;
 import dev.athanor.engine.ptx.Operand.Register;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -17,24 +19,29 @@ import org.jspecify.annotations.Nullable;
  */
 final class Scopes {
 
+  /** The names of the elements of a vector of registers; colors mean the same (PTX ISA 6.4.3). */
+  private static final List<String> ELEMENTS = List.of("xr", "yg", "zb", "wa");
+
   /** {@code .reg .b32 %r<12>}. */
   private record Range(RegisterClass registerClass, int count, Map<Integer, Register> registers) {}
 
   private static final class Scope {
     final Map<String, Register> registers = new HashMap<>();
+    final Map<String, List<Register>> vectors = new HashMap<>();
     final Map<String, Range> ranges = new HashMap<>();
     final Map<String, String> symbols = new HashMap<>();
   }
 
   private final Deque<Scope> open = new ArrayDeque<>();
-  private final Set<String> taken;
+  private final Set<String> ofModule;
+  private final Set<String> taken = new HashSet<>();
   private final Map<String, Integer> repeated = new HashMap<>();
 
   /**
    * @param taken the names of the module
    */
   Scopes(Set<String> taken) {
-    this.taken = new HashSet<>(taken);
+    this.ofModule = taken;
     open.push(new Scope());
   }
 
@@ -74,7 +81,7 @@ final class Scopes {
 
   private String unique(String name) {
     var free = name;
-    while (!taken.add(free)) {
+    while (ofModule.contains(free) || !taken.add(free)) {
       free = name + "$" + repeated.merge(name, 1, Integer::sum);
     }
     return free;
@@ -89,8 +96,35 @@ final class Scopes {
     return own;
   }
 
+  void register(Token at, RegisterClass registerClass) {
+    if (scope().registers.containsKey(at.text())) {
+      throw Tokens.error(at, at + " is declared twice");
+    }
+    register(at.text(), registerClass);
+  }
+
   void register(String name, RegisterClass registerClass) {
     scope().registers.put(name, new Register(registerClass, unique(name)));
+  }
+
+  /**
+   * A vector of registers: each of its elements is a register of its own, {@code v.x} or {@code
+   * v.r}.
+   */
+  List<Register> vector(String name, RegisterClass registerClass, int length) {
+    var elements = new ArrayList<Register>();
+    for (var names : ELEMENTS.subList(0, length)) {
+      var element = new Register(registerClass, unique(name + "_" + names.charAt(0)));
+      elements.add(element);
+      names.chars().forEach(c -> scope().registers.put(name + "." + (char) c, element));
+    }
+    scope().vectors.put(name, List.copyOf(elements));
+    return elements;
+  }
+
+  /** A register that no text names. */
+  Register fresh(RegisterClass registerClass) {
+    return new Register(registerClass, unique("%element"));
   }
 
   void range(String prefix, RegisterClass registerClass, int count) {
@@ -110,6 +144,17 @@ final class Scopes {
 
   boolean isSymbol(String name) {
     return open.stream().anyMatch(scope -> scope.symbols.containsKey(name));
+  }
+
+  /** The elements of a vector of registers; null where the name is none of such. */
+  @Nullable List<Register> findVector(String name) {
+    for (var scope : open) {
+      var elements = scope.vectors.get(name);
+      if (elements != null || scope.registers.containsKey(name)) {
+        return elements;
+      }
+    }
+    return null;
   }
 
   @Nullable Register find(String name) {

@@ -15,10 +15,11 @@ public record Target(int sm, boolean architectureSpecific) {
   public static final Target SM_89 = new Target(89, false);
   public static final Target SM_90 = new Target(90, false);
 
-  private static final Pattern TEXT = Pattern.compile("sm_(\\d+)(a?)");
+  private static final Pattern TEXT = Pattern.compile("(?:sm|compute)_(\\d{1,4})([af]?)");
 
   /**
-   * Reads {@code sm_80} or {@code sm_90a}.
+   * Reads {@code sm_80}, {@code sm_90a}, {@code compute_90} or {@code sm_100f}. The suffix {@code
+   * f} is dropped: no row of the table needs it.
    *
    * @throws IllegalArgumentException when the text names no target
    */
@@ -28,7 +29,7 @@ public record Target(int sm, boolean architectureSpecific) {
       throw new IllegalArgumentException(
           "\"" + text + "\" names no target; targets are written sm_80 or sm_90a");
     }
-    return new Target(Integer.parseInt(m.group(1)), !m.group(2).isEmpty());
+    return new Target(Integer.parseInt(m.group(1)), m.group(2).equals("a"));
   }
 
   /** Whether code for {@code other} runs on this target. */

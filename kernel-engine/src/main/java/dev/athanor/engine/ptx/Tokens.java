@@ -9,12 +9,16 @@ import java.util.function.Function;
 /** The tokens of a text and how far they have been read. */
 final class Tokens {
 
-  /** Deeper than any compiler nests, and far from the end of the stack. */
-  private static final int DEEPEST = 64;
+  /** Deeper than any compiler nests expressions, and far from the end of the stack. */
+  private static final int DEEPEST_EXPRESSION = 64;
+
+  /** The same of scopes, which take less of the stack. */
+  private static final int DEEPEST_SCOPE = 512;
 
   private final List<Token> tokens;
   private int next;
   private int depth;
+  private int scopes;
 
   Tokens(List<Token> tokens) {
     this.tokens = tokens;
@@ -101,11 +105,22 @@ final class Tokens {
     }
   }
 
-  /** Counts one level of nesting, until {@link #leave}. */
+  /** Counts one level of nested expressions, until {@link #leave}. */
   void enter() {
-    if (++depth > DEEPEST) {
-      throw error(peek(), "nested more than " + DEEPEST + " deep");
+    if (++depth > DEEPEST_EXPRESSION) {
+      throw error(peek(), "nested more than " + DEEPEST_EXPRESSION + " deep");
     }
+  }
+
+  /** Counts one level of nested scopes, until {@link #leaveScope}. */
+  void enterScope() {
+    if (++scopes > DEEPEST_SCOPE) {
+      throw error(peek(), "nested more than " + DEEPEST_SCOPE + " deep");
+    }
+  }
+
+  void leaveScope() {
+    scopes--;
   }
 
   void leave() {

@@ -39,15 +39,34 @@ public record Variable(
    * @param symbol whose address it is; empty = a number
    * @param generic whether a generic address is meant
    * @param number the value, or what is added to the address
+   * @param mask the bits of the address that are meant, which are moved to the lowest; {@link
+   *     #WHOLE} = all
    */
-  public record Value(String symbol, boolean generic, Operand.Immediate number) {
+  public record Value(String symbol, boolean generic, Operand.Immediate number, long mask) {
+
+    /** The mask of a whole address. */
+    public static final long WHOLE = -1;
+
+    /** A number, or a whole address. */
+    public Value(String symbol, boolean generic, Operand.Immediate number) {
+      this(symbol, generic, number, WHOLE);
+    }
+
+    /** The value, where the symbol stands for an address. */
+    public long bits(long address) {
+      return mask == 0
+          ? 0
+          : ((address + number.bits()) & mask) >>> Long.numberOfTrailingZeros(mask);
+    }
+
     @Override
     public String toString() {
       if (symbol.isEmpty()) {
         return number.toString();
       }
       var base = generic ? "generic(" + symbol + ")" : symbol;
-      return number.bits() == 0 ? base : base + "+" + number;
+      var whole = number.bits() == 0 ? base : base + "+" + number;
+      return mask == WHOLE ? whole : "0x%X(%s)".formatted(mask, whole);
     }
   }
 

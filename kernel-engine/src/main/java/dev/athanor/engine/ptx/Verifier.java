@@ -16,9 +16,7 @@ import java.util.stream.Collectors;
  *   <li>a name that stands for an address is that of a variable in the state space of the
  *       instruction, a branch goes to a label, and no name is given twice;
  *   <li>a call hands over and takes what its function or prototype says;
- *   <li>a register is written, on some way at least, before it is read; a write under a guard
- *       counts;
- *   <li>an offset from a named variable stays inside it, and the access is aligned;
+ *   <li>an offset from a named variable stays inside it, and is a multiple of what is accessed;
  *   <li>the module's version and target have every instruction;
  *   <li>static shared memory is at most 48 KiB, a block at most 1024 threads, a cluster at most 16
  *       blocks.
@@ -35,26 +33,35 @@ public final class Verifier {
   public static List<Fault> faults(Module module) {
     var faults = new ArrayList<Fault>();
     checkNames(module, faults);
+    var shared = new Names.OfModule(module);
     module.functions().stream()
         .filter(Function::isDefined)
-        .forEach(f -> faults.addAll(new BodyVerifier(module, f).check()));
-    module.kernels().forEach(k -> faults.addAll(new BodyVerifier(module, k).check()));
+        .forEach(f -> faults.addAll(new BodyVerifier(module, shared, f).check()));
+    module.kernels().forEach(k -> faults.addAll(new BodyVerifier(module, shared, k).check()));
     return faults;
   }
 
   /**
    * What of a module may hang or be undefined, depending on its launch: instructions that a whole
-   * warp has to execute together, where a branch before parts its lanes; and registers that are
-   * read where they are not written on every way, as after a loop that may not be entered. And what
-   * is allowed but odd: 64-bit addresses of shared memory, branches to where they stand, and loops
-   * that do nothing.
+   * warp has to execute together, where a branch before parts its lanes; registers that are read
+   * where they are not written on every way, as after a loop that may not be entered, or on none;
+   * and variables that are aligned to less than what is accessed at once. And what is allowed but
+   * odd: 64-bit addresses of shared memory, branches to where they stand, and loops that do
+   * nothing.
    */
   public static List<Fault> warnings(Module module) {
     var all = new ArrayList<Fault>();
-    module.functions().stream()
-        .filter(Function::isDefined)
-        .forEach(f -> warn(new Definitions(module, f.code(), f.results()), all));
-    module.kernels().forEach(k -> warn(new Definitions(module, k, List.of()), all));
+    var shared = new Names.OfModule(module);
+    for (var f : module.functions()) {
+      if (f.isDefined()) {
+        all.addAll(new BodyVerifier(module, shared, f).doubts());
+        warn(new Definitions(module, f.code(), f.results()), all);
+      }
+    }
+    for (var k : module.kernels()) {
+      all.addAll(new BodyVerifier(module, shared, k).doubts());
+      warn(new Definitions(module, k, List.of()), all);
+    }
     return all;
   }
 
@@ -62,6 +69,7 @@ public final class Verifier {
     BiConsumer<Statement, String> add =
         (statement, problem) ->
             all.add(new Fault(statement.source(), statement.toString(), problem));
+    definitions.undefined(add);
     definitions.doubtful(add);
     new Lints(definitions.code()).check(add);
     all.addAll(Uniformity.of(definitions.code()).partedBarriers());

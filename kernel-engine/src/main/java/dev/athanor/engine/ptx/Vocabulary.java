@@ -51,6 +51,7 @@ final class Vocabulary {
               words(
                   "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last"
                       + " L1::no_allocate")),
+          Map.entry("L2evict", words("L2::evict_first L2::evict_normal L2::evict_last")),
           Map.entry("prefetch", words("L2::64B L2::128B L2::256B")));
 
   /** Classes whose choices do not change which other modifiers are legal. */
@@ -69,6 +70,7 @@ final class Vocabulary {
           "readcache",
           "storecache",
           "evict",
+          "L2evict",
           "prefetch");
 
   private static final Map<String, Since> SINCE =
@@ -87,6 +89,14 @@ final class Vocabulary {
           .flatMap(map -> map.entrySet().stream())
           .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, Map.Entry::getValue));
 
+  /** Words that are no younger than the instruction, by its mnemonic. */
+  private static final Map<String, Set<String>> AS_OLD =
+      Map.of(
+          "bar", Set.of("cta"),
+          "barrier", Set.of("cta"),
+          "membar", Set.of("cta", "sys"),
+          "cp", Set.of("shared::cta"));
+
   private static Map<String, Since> since(String version, int sm, String words) {
     var since = new Since(Version.of(version), new Target(sm, false));
     return Arrays.stream(words.split(" ")).collect(Collectors.toMap(w -> w, _ -> since));
@@ -101,9 +111,11 @@ final class Vocabulary {
     return INDEPENDENT.contains(word);
   }
 
-  /** The first version and target that have a word, where it is younger than its instructions. */
-  static Optional<Since> since(Modifier modifier) {
-    return Optional.ofNullable(SINCE.get(modifier.word()));
+  /** The first version and target that have a word, where it is younger than its instruction. */
+  static Optional<Since> since(String mnemonic, Modifier modifier) {
+    return AS_OLD.getOrDefault(mnemonic, Set.of()).contains(modifier.word())
+        ? Optional.empty()
+        : Optional.ofNullable(SINCE.get(modifier.word()));
   }
 
   /**

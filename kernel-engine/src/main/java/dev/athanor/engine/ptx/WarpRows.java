@@ -14,12 +14,18 @@ final class WarpRows {
   static final List<Form> ALL =
       List.of(
           // shuffle, vote, match, reduction
-          warp("9.7.9.6",     "6.0", 70, "shfl.sync.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32, m:u32",        Collectives::shuffle),
-          warp("9.7.9.6",     "6.0", 70, "shfl.sync.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32, m:u32", Collectives::shuffle),
-          warp("9.7.13.9", "6.0", 30, "vote.sync.all.pred p:pred, a:pred, m:u32", Collectives::all),
-          warp("9.7.13.9", "6.0", 30, "vote.sync.<any>.pred p:pred, a:pred, m:u32", Collectives::any),
-          warp("9.7.13.9", "6.0", 30, "vote.sync.uni.pred p:pred, a:pred, m:u32", Collectives::uniform),
-          warp("9.7.13.9", "6.0", 30, "vote.sync.ballot.b32 d, a:pred, m:u32", Collectives::ballot),
+          warp("9.7.9.6",     "6.0", 30, "shfl.sync.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32, m:u32",        Collectives::shuffle),
+          warp("9.7.9.6",     "6.0", 30, "shfl.sync.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32, m:u32", Collectives::shuffle),
+          row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32", new Converged(Collectives::shuffle)),
+          row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32", new Converged(Collectives::shuffle)),
+          row("9.7.13.8", "1.2", 20, "vote.all.pred p:pred, a:pred", new Converged(Collectives::all)),
+          row("9.7.13.8", "1.2", 20, "vote.<any>.pred p:pred, a:pred", new Converged(Collectives::any)),
+          row("9.7.13.8", "1.2", 20, "vote.uni.pred p:pred, a:pred", new Converged(Collectives::uniform)),
+          row("9.7.13.8", "2.0", 20, "vote.ballot.b32 d, a:pred", new Converged(Collectives::ballot)),
+          warp("9.7.13.9", "5.1", 30, "vote.sync.all.pred p:pred, a:pred, m:u32", Collectives::all),
+          warp("9.7.13.9", "5.1", 30, "vote.sync.<any>.pred p:pred, a:pred, m:u32", Collectives::any),
+          warp("9.7.13.9", "5.1", 30, "vote.sync.uni.pred p:pred, a:pred, m:u32", Collectives::uniform),
+          warp("9.7.13.9", "5.1", 30, "vote.sync.ballot.b32 d, a:pred, m:u32", Collectives::ballot),
           warp("9.7.13.10", "6.0", 70, "match.<any>.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
           warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
           warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32|p:pred, a, m:u32", Collectives::match),
@@ -33,7 +39,7 @@ final class WarpRows {
           warp("9.7.13.12", "7.0", 80, "redux.sync.or.b32 d, a, m:u32", Collectives.reduce((a, b) -> a | b)),
           warp("9.7.13.12", "7.0", 80, "redux.sync.xor.b32 d, a, m:u32", Collectives.reduce((a, b) -> a ^ b)),
           warp("9.7.13.14", "8.0", 90, "elect.sync d?:b32|p:pred, m:u32", Collectives::elect),
-          row("9.7.13.2", "6.0", 30, "bar.warp.sync m:u32", new WarpBarrier()));
+          row("9.7.13.2", "5.1", 30, "bar.warp.sync m:u32", new WarpBarrier()));
   // spotless:on
 
   private WarpRows() {}

@@ -307,7 +307,7 @@ class ThreadsTest {
         mov.u32 %r5, 0;
         @%p0 bra WRITE;
         SPIN:
-        ld.volatile.global.u32 %r5, [%rd2-4];
+        ld.volatile.global.u32 %r5, [%rd2+-4];
         setp.eq.u32 %p1, %r5, 0;
         @%p1 bra SPIN;
         WRITE:

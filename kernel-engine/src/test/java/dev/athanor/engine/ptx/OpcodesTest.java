@@ -115,8 +115,9 @@ class OpcodesTest {
   @Test
   void literalsMustSuitTheirOperand() {
     var rs = new Register(RegisterClass.B16, "%rs0");
-    assertThatThrownBy(() -> move("mov.u16", rs, Immediate.of(70_000)))
-        .hasMessage("70000 does not fit .u16");
+    // ptxas truncates integers
+    assertThat(move("mov.u16", rs, Immediate.of(70_000)).toString())
+        .isEqualTo("mov.u16 %rs0, 4464;");
     assertThatThrownBy(
             () -> move("mov.f32", new Register(RegisterClass.F32, "%f0"), Immediate.of(1)))
         .hasMessage("1 is no .f32 literal; write it as 0f3F800000 or 1.0");

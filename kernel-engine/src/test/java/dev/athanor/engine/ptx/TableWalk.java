@@ -94,8 +94,7 @@ public final class TableWalk {
       }
     }
     for (var instruction : spellings) {
-      var since = instruction.since();
-      if (since.version().compareTo(version) <= 0 && target.runs(since.target())) {
+      if (instruction.form().isIn(version, target, instruction.modifiers())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
                 || instruction.form().semantics() instanceof Semantics.IndexedBranch
