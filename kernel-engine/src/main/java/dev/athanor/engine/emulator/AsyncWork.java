@@ -91,7 +91,7 @@ final class AsyncWork {
   void finish(Ticket ticket) {
     // the last takes its place: there may be very many
     var last = pending.removeLast();
-    if (last != ticket) {
+    if (ticket.place < pending.size()) {
       pending.set(ticket.place, last);
       last.place = ticket.place;
     }

@@ -102,22 +102,24 @@ class RandomProductsTest {
           products(round % 2);
         }
         if (group == 0) { // what the next round reads
-          line("st.shared.v4.b32 [%%r2+%d], {%%a0, %%a1, %%a2, %%a3};", (round + 1) % 2 * FACTOR);
           line(
-              "st.shared.v4.b32 [%%r2+%d], {%%a2, %%a3, %%a0, %%a1};",
-              (round + 1) % 2 * FACTOR + 2048);
+              "st.shared.v4.b32 [%%r2+%d], {%%a0, %%a1, %%a2, %%a3};"
+                  .formatted((round + 1) % 2 * FACTOR));
+          line(
+              "st.shared.v4.b32 [%%r2+%d], {%%a2, %%a3, %%a0, %%a1};"
+                  .formatted((round + 1) % 2 * FACTOR + 2048));
           line("fence.proxy.async;");
         }
         var wait = "$wait" + labels++;
         line("mbarrier.arrive.shared::cta.b64 _, [bar];");
         line(
-            "%s: mbarrier.try_wait.parity.shared::cta.b64 %%p4, [bar], %d; @!%%p4 bra %s;",
-            wait, round % 2, wait);
+            "%s: mbarrier.try_wait.parity.shared::cta.b64 %%p4, [bar], %d; @!%%p4 bra %s;"
+                .formatted(wait, round % 2, wait));
       }
     }
 
-    private void line(String format, Object... values) {
-      text.append(format.formatted(values)).append('\n');
+    private void line(String line) {
+      text.append(line).append('\n');
     }
 
     private <T> T any(List<T> choices) {
@@ -131,13 +133,14 @@ class RandomProductsTest {
         for (int count = 1 + random.nextInt(2); count > 0; count--) {
           boolean inRegisters = random.nextBoolean();
           line(
-              "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 %s, %s, %%rd%d, %s, 1, %d%s, 0;",
-              any(List.of("{%s0, %s1, %s2, %s3}", "{%s4, %s5, %s6, %s7}")),
-              inRegisters ? "{%a0, %a1, %a2, %a3}" : "%rd" + (3 + parity),
-              3 + parity,
-              any(List.of("0", "1", "1", "%p1", "%p2")),
-              any(List.of(1, -1)),
-              inRegisters ? "" : ", 0");
+              "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 %s, %s, %%rd%d, %s, 1, %d%s, 0;"
+                  .formatted(
+                      any(List.of("{%s0, %s1, %s2, %s3}", "{%s4, %s5, %s6, %s7}")),
+                      inRegisters ? "{%a0, %a1, %a2, %a3}" : "%rd" + (3 + parity),
+                      3 + parity,
+                      any(List.of("0", "1", "1", "%p1", "%p2")),
+                      any(List.of(1, -1)),
+                      inRegisters ? "" : ", 0"));
         }
         line("wgmma.commit_group.sync.aligned;");
       }
@@ -154,20 +157,26 @@ class RandomProductsTest {
         int kind = random.nextInt(8);
         if (kind == 0) {
           var over = "$over" + labels++;
-          line("setp.gt.f32 %%p5, %s, %s; @%%p5 bra %s;", number(free), number(free), over);
+          line(
+              "setp.gt.f32 %%p5, %s, %s; @%%p5 bra %s;"
+                  .formatted(number(free), number(free), over));
           compute(2, free);
-          line("%s:", over);
+          line("%s:".formatted(over));
         } else if (kind == 1) {
-          line("setp.lt.f32 %%p5, %s, %s;", number(free), number(free));
-          line("@%%p5 mov.f32 %s, %s;", number(free), number(free));
+          line("setp.lt.f32 %%p5, %s, %s;".formatted(number(free), number(free)));
+          line("@%%p5 mov.f32 %s, %s;".formatted(number(free), number(free)));
         } else if (kind == 2 && free) {
-          line("cvt.rn.f16x2.f32 %%a%d, %s, %s;", random.nextInt(4), number(true), number(true));
+          line(
+              "cvt.rn.f16x2.f32 %%a%d, %s, %s;"
+                  .formatted(random.nextInt(4), number(true), number(true)));
         } else if (kind == 3) {
-          line("ld.global.f32 %s, [%%rd1+%d];", number(free), 4 * random.nextInt(12));
+          line("ld.global.f32 %s, [%%rd1+%d];".formatted(number(free), 4 * random.nextInt(12)));
         } else if (kind == 4) {
-          line("fma.rn.f32 %s, %s, 0.5, %s;", number(free), number(free), number(free));
+          line("fma.rn.f32 %s, %s, 0.5, %s;".formatted(number(free), number(free), number(free)));
         } else {
-          line("%s.f32 %s, %s;", any(List.of("neg", "abs", "mov")), number(free), number(free));
+          line(
+              "%s.f32 %s, %s;"
+                  .formatted(any(List.of("neg", "abs", "mov")), number(free), number(free)));
         }
       }
     }

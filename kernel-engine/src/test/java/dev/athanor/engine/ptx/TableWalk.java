@@ -54,7 +54,7 @@ public final class TableWalk {
           && operand instanceof Register r
           && r.registerClass() == RegisterClass.PRED) {
         operands.add(other.apply(slot, r));
-        differs |= operands.getLast() != r;
+        differs |= !operands.getLast().equals(r);
       } else {
         operands.add(operand);
       }
