@@ -33,7 +33,7 @@ final class Mark {
 
   private static final int TIME_AT = 36;
 
-  /** Times from here on do not fit. */
+  /** Times from here on do not fit; {@link Sanitizer} stops the launch. */
   static final int END_OF_TIME = 1 << (64 - TIME_AT);
 
   /** Instructions from here on are all taken for the last. */

@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -247,8 +248,9 @@ final class Sanitizer implements Observer {
     boolean copy = role.kind() == Role.Kind.COPY;
     for (int left = now.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      times[lane] =
+      int time =
           copy ? watch.copies.issue(32 * warp + lane, role.number()) : watch.clocks.now(warp);
+      times[lane] = fitting(time, lane);
     }
     touchShadows(now);
     if (isOrdered() && touchesGlobal()) {
@@ -346,7 +348,7 @@ final class Sanitizer implements Observer {
     now.warp = thread / 32;
     now.mask = 1 << lane;
     now.memories[lane] = memory;
-    times[lane] = number;
+    times[lane] = fitting(number, lane);
     judges[lane].forget();
     for (long at = offset, end = offset + bytes; at < end; at += now.bytes) {
       now.offsets[lane] = at;
@@ -357,6 +359,23 @@ final class Sanitizer implements Observer {
       touchShadows(now);
     }
     fenced = null;
+  }
+
+  /** Returns a time, or stops the launch where a {@link Mark} would take it for an earlier one. */
+  private int fitting(int time, int lane) {
+    if (launch.races && Integer.compareUnsigned(time, Mark.END_OF_TIME) >= 0) {
+      throw new Fault(
+          List.of(
+              sentences.of(
+                  Kind.RULE,
+                  block,
+                  32 * (warp - firstWarp) + lane,
+                  role.instruction(),
+                  "the sanitizer tells %d synchronizations or asynchronous operations of a launch apart, and this launch has more"
+                      .formatted(Mark.END_OF_TIME),
+                  "launch fewer blocks at once, or check with athanor.sanitize=memory")));
+    }
+    return time;
   }
 
   /** What names the place of each lane among those of global memory, or of the cluster's shared. */
