@@ -97,8 +97,8 @@ class CooperativeLaunchTest {
     var before = IntStream.range(0, n).map(i -> i % 13 - 6).toArray();
     try (var device = new EmulatedDevice(options(way));
         var stream = device.openStream();
-        var a = device.allocate(4 * n);
-        var b = device.allocate(4 * n)) {
+        var a = device.allocate(4L * n);
+        var b = device.allocate(4L * n)) {
       stream.upload(MemorySegment.ofArray(before), a, 0);
       stream.launch(
           launch(
