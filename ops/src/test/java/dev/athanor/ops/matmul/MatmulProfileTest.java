@@ -100,7 +100,7 @@ class MatmulProfileTest {
       attributes.put("precision", "tf32");
     }
     var profiles = profiles(dtype, transposeA, transposeB, 128, 256, 64, attributes);
-    // of fp8, which is promoted to more registers, two tiles fewer
+    // the two tiles that need most registers are refused where fp8 is converted
     assertThat(profiles).hasSize(dtype.bytes() == 1 ? 6 : 8);
     for (var profile : profiles) {
       // a stage of turned bytes has short rows where the tile has few; those of 16 are half a
