@@ -45,12 +45,12 @@ public final class Tensors {
     return new HostTensor(type, MemorySegment.ofArray(bytes));
   }
 
-  /** The bits of a tensor. */
   /** Copies a tensor, to be changed. */
   public static HostTensor copy(HostTensor tensor) {
     return new HostTensor(tensor.type(), MemorySegment.ofArray(bytes(tensor)));
   }
 
+  /** The bits of a tensor. */
   public static byte[] bytes(HostTensor tensor) {
     return tensor.data().toArray(ValueLayout.JAVA_BYTE);
   }
