@@ -35,7 +35,11 @@ class OpcodesTest {
     var again = Parser.parse(text, "walk.ptx");
     assertThat(again.toString()).isEqualTo(text);
     var before = module.kernels().getFirst().instructions().toList();
-    assertThat(before).hasSizeGreaterThanOrEqualTo(TableWalk.spellings().size());
+    long spellings =
+        TableWalk.spellings().stream()
+            .filter(i -> i.form().isIn(NEWEST, EVERY_TARGET, i.modifiers()))
+            .count();
+    assertThat(before).hasSizeGreaterThanOrEqualTo((int) spellings);
     assertThat(again.kernels().getFirst().instructions().toList()).isEqualTo(before);
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.faults(again)).isEmpty();
