@@ -48,7 +48,8 @@ class EndOfTimeTest {
               256,
               new Memory.Small(Space.PARAM, MemorySegment.ofArray(new byte[0])),
               new GlobalMemory(1 << 20, true).snapshot(),
-              EmulatorOptions.DEFAULT.withSanitize(sanitize)),
+              EmulatorOptions.DEFAULT.withSanitize(sanitize),
+              0),
           _ -> false);
     }
   }
