@@ -108,7 +108,7 @@ public final class MatmulGguf implements Op {
 
   /** How far a product may be off: as one of f32, or as much as weights that are rounded to f16. */
   static Tolerance tolerance(DType in, long depth) {
-    return Tolerance.relative(in == DType.F32 ? 1e-6 * Math.sqrt(depth) : 1e-3);
+    return Tolerance.relative(in == DType.F32 ? 1e-6 * Math.sqrt((double) depth) : 1e-3);
   }
 
   @Override

@@ -108,7 +108,7 @@ class BlockProductsTest {
             double right = (float) (first[i / 9] * w.get((long) (i % 9) * k));
             assertThat(
                     c[i] == right
-                        || Double.isNaN(right) && Double.isNaN(c[i])
+                        || (Double.isNaN(right) && Double.isNaN(c[i]))
                         || Math.abs(c[i] - right) <= 0x1p-20 * Math.abs(right) + 0x1p-136 * 127)
                 .as("%s of %s: %s, not %s", kernel, i, c[i], right)
                 .isTrue();

@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class FormatsTest {
 
   /** A line of the file: a format, its bytes, and the numbers. */
+  @SuppressWarnings("ArrayRecordComponent") // nobody compares vectors
   private record Vector(byte[] bytes, double[] numbers) {}
 
   private static Vector vector(String format) {
