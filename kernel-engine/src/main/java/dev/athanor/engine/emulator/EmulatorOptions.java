@@ -57,10 +57,10 @@ public record EmulatorOptions(
 
   /**
    * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
-   * compiled, no timeout, and twice the memory that the Java heap may take. What kernels print is logged. Where
-   * nothing else was set the heap may take a quarter of the machine or container. The system
-   * property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what is
-   * looked for; builds set it for their tests.
+   * compiled, no timeout, and twice the memory that the Java heap may take. What kernels print is
+   * logged. Where nothing else was set the heap may take a quarter of the machine or container. The
+   * system property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what
+   * is looked for; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -285,7 +285,7 @@ public record EmulatorOptions(
           execution,
           heapBytes,
           output,
-            timeout);
+          timeout);
     }
   }
 }

@@ -102,7 +102,7 @@ class ArrayProgramsTest {
                     : cell(in, words, (x + dx + width) % width, (y + dy + height) % height);
           }
         }
-        if (neighbors == 3 || neighbors == 2 && cell(in, words, x, y) == 1) {
+        if (neighbors == 3 || (neighbors == 2 && cell(in, words, x, y) == 1)) {
           expected[y * words + x / 32] |= 1 << x % 32;
         }
       }
@@ -204,7 +204,7 @@ class ArrayProgramsTest {
     var order =
         IntStream.range(0, n)
             .boxed()
-            .sorted(Comparator.comparing(i -> Integer.toUnsignedLong(keys[i])))
+            .sorted(Comparator.comparingLong(i -> Integer.toUnsignedLong(keys[i])))
             .toList();
     try (var rig = new SampleRig(way)) {
       var inOut = rig.buffer(keys);
@@ -239,7 +239,7 @@ class ArrayProgramsTest {
   @MethodSource("scans")
   void exclusiveSumsOfABlock(Way way) {
     int n = 256;
-    var in = new Random(70).ints(2 * n, -1000, 1000).toArray();
+    var in = new Random(70).ints(2L * n, -1000, 1000).toArray();
     var expected = new int[2 * n];
     for (int i = 0; i < 2 * n; i++) {
       expected[i] = i % n == 0 ? 0 : expected[i - 1] + in[i - 1];

@@ -23,7 +23,14 @@ import org.junit.jupiter.params.provider.MethodSource;
 class GraphProgramsTest {
 
   /** A directed graph in compressed rows, some vertices of which have no edge. */
-  private record Graph(int[] rows, int[] columns) {
+  private static final class Graph {
+    private final int[] rows;
+    private final int[] columns;
+
+    private Graph(int[] rows, int[] columns) {
+      this.rows = rows;
+      this.columns = columns;
+    }
 
     static Graph random(int vertices, long seed) {
       var random = new Random(seed);
@@ -130,7 +137,7 @@ class GraphProgramsTest {
   @MethodSource("graphs")
   void connectedComponents(Way way) {
     int n = 100;
-    var edges = new Random(104).ints(2 * 70, 0, n).toArray();
+    var edges = new Random(104).ints(140, 0, n).toArray();
     var expected = new int[n];
     Arrays.setAll(expected, v -> v);
     for (boolean changed = true; changed; ) {
@@ -157,7 +164,7 @@ class GraphProgramsTest {
   @MethodSource("graphs")
   void shortestPaths(Way way) {
     int n = 19;
-    var distances = new Random(105).ints(n * n, 1, 100).toArray();
+    var distances = new Random(105).ints((long) n * n, 1, 100).toArray();
     for (int v = 0; v < n; v++) {
       distances[v * n + v] = 0;
     }
@@ -215,7 +222,7 @@ class GraphProgramsTest {
   void accountsUnderLocks(Way way) {
     int accounts = 5;
     int n = 40;
-    var moves = new Random(108).ints(3 * n, 0, accounts).toArray();
+    var moves = new Random(108).ints(3L * n, 0, accounts).toArray();
     var expected = new int[accounts];
     for (int i = 0; i < n; i++) {
       expected[moves[3 * i]] -= moves[3 * i + 2];
