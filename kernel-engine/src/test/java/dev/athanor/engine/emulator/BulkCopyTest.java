@@ -291,7 +291,7 @@ class BulkCopyTest {
   }
 
   /**
-   * As many pending copies as an mbarrier can count bytes of, and as many in a group, in a thread
+   * Many pending copies of which an mbarrier learns, and as many in a group, in a thread
    * whose stack is too small for a call of each.
    */
   @ParameterizedTest
@@ -301,18 +301,18 @@ class BulkCopyTest {
         AsyncKernel.make(1)
             + """
             @!%p0 bra $end;
-            mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 960000;
+            mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 320000;
             mov.u32 %r8, 0;
             $more:
             cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], 16, [bar];
-            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 60000; @%p2 bra $more;
+            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 20000; @%p2 bra $more;
             """
             + AsyncKernel.await(0)
             + """
             mov.u32 %r8, 0;
             $again:
             cp.async.bulk.global.shared::cta.bulk_group [%rd0], [tile], 16;
-            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 60000; @%p2 bra $again;
+            add.u32 %r8, %r8, 1; setp.lt.u32 %p2, %r8, 20000; @%p2 bra $again;
             cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
             $end:
             """;
