@@ -32,7 +32,7 @@ class LongReductionsTest {
    * @param inputs names, dtypes and extents: {@code a=f16[4,16384]}
    * @param least of the numbers in floating-point inputs; all are less than one more
    */
-  private record Problem(String op, Map<String, ?> attributes, double least, List<String> inputs) {
+  record Problem(String op, Map<String, ?> attributes, double least, List<String> inputs) {
 
     static Problem of(String op, Map<String, ?> attributes, String... inputs) {
       return new Problem(op, attributes, 0, List.of(inputs));
