@@ -69,7 +69,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
         continue;
       }
       for (var modifiers : form.everyModifiers()) {
-        if (!target.runs(form.since(modifiers).target())) {
+        if (!target.runs(form.since(modifiers).target())
+            || form.isRemoved(oldest(target), target)) {
           continue;
         }
         if (!product) {

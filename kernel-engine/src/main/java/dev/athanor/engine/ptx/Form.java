@@ -163,7 +163,7 @@ public record Form(
    * Whether a version and a target have no longer what they had: PTX 6.4 removed shuffles and votes
    * without a member mask for targets from sm_70 on (PTX ISA 9.7.9.5, 9.7.13.8).
    */
-  boolean isRemoved(Version version, Target target) {
+  public boolean isRemoved(Version version, Target target) {
     return (mnemonic.equals("shfl") || mnemonic.equals("vote"))
         && !syntax.contains(".sync")
         && version.compareTo(new Version(6, 4)) >= 0

@@ -11,7 +11,7 @@ final class FunctionRows {
   // spotless:off
   static final List<Form> ALL =
       List.of(
-          row("9.7.9.11", "2.0", 20, "st.param{.<v2|v4|v8>}.mem [a], b*vec", MemoryRows::fits, new Store()),
+          row("9.7.9.11", "2.0", 20, "st.param{.<v2|v4>}.mem [a], b*vec", MemoryRows::fits, new Store()),
 
           row("9.7.12.4", "6.0", 30, "brx.idx{.uni} a:u32, t:targets", new IndexedBranch()),
 

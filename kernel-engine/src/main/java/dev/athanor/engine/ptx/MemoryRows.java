@@ -30,18 +30,18 @@ final class MemoryRows {
   // spotless:off
   private static final List<Form> ACCESSES =
       List.of(
-          row("9.7.9.8",  "1.0", 20, "ld.param{.<v2|v4|v8>}.mem d*vec, [a]",                                           MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4|v8>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "6.0", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
-          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
-          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4|v8>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
-          row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4|v8>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
-          row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4|v8>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4|v8>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
-          row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4|v8>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4|v8>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
+          row("9.7.9.8",  "1.0", 20, "ld.param{.<v2|v4>}.mem d*vec, [a]",                                           MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "6.0", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
+          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
+          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
+          row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
+          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
+          row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
+          row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
 
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
@@ -222,14 +222,14 @@ final class MemoryRows {
   }
 
   /**
-   * A vector access moves at most 16 bytes, eight elements only where they are bytes; wider ones
-   * have rows of their own. And only what a cache may hold takes hints about it.
+   * A vector access moves at most 16 bytes; wider ones have rows of their own. And only what a
+   * cache may hold takes hints about it.
    */
   static boolean fits(Modifiers modifiers) {
     boolean cached = modifiers.find(Space.class).filter(space -> space != Space.GLOBAL).isEmpty();
     int length = modifiers.vectorLength();
     int bytes = modifiers.type().orElseThrow().bytes();
-    return (length == 8 ? bytes == 1 : length * bytes <= 16)
+    return length * bytes <= 16
         && (cached || modifiers.list().stream().noneMatch(MemoryRows::isHint));
   }
 

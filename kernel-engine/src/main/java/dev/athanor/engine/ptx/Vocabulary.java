@@ -94,8 +94,7 @@ final class Vocabulary {
       Map.of(
           "bar", Set.of("cta"),
           "barrier", Set.of("cta"),
-          "membar", Set.of("cta", "sys"),
-          "cp", Set.of("shared::cta"));
+          "membar", Set.of("cta", "sys"));
 
   private static Map<String, Since> since(String version, int sm, String words) {
     var since = new Since(Version.of(version), new Target(sm, false));

@@ -291,8 +291,8 @@ class BulkCopyTest {
   }
 
   /**
-   * Many pending copies of which an mbarrier learns, and as many in a group, in a thread
-   * whose stack is too small for a call of each.
+   * Many pending copies of which an mbarrier learns, and as many in a group, in a thread whose
+   * stack is too small for a call of each.
    */
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)

@@ -75,7 +75,7 @@ class FaultsTest {
 
   @Test
   void anAddressBeforeABuffer() {
-    assertThat(faults(1, 1, "ld.global.v4.f32 {%f0,%f1,%f2,%f3}, [%rd2-32];\n"))
+    assertThat(faults(1, 1, "ld.global.v4.f32 {%f0,%f1,%f2,%f3}, [%rd2+-32];\n"))
         .containsExactly(
             ("thread (0,0,0) of block (0,0,0) of kernel test, \"ld.global.v4.f32 {%%f0, %%f1, %%f2,"
                     + " %%f3}, [%%rd2+-32]\" at test.ptx:%d:1: touches bytes -32..-17 of a buffer of"

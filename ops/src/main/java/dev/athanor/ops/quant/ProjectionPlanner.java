@@ -31,6 +31,13 @@ final class ProjectionPlanner {
   private static final List<Shape> SHAPES =
       List.of(new Shape(128, 128, 64, 32), new Shape(64, 64, 32, 32), new Shape(16, 64, 16, 16));
 
+  /**
+   * Tiles for blocks of weights that are decoded to f32. Warps have half as many sums: the weights,
+   * and the two parts of each factor, need the registers. With 32 sums a thread, all kernels spill.
+   */
+  private static final List<Shape> SHAPES_FOR_BLOCKS_AS_SINGLES =
+      List.of(new Shape(64, 64, 32, 16), new Shape(16, 64, 16, 16));
+
   /** The least depth of a stage. */
   private static final int DEPTH = 64;
 
@@ -42,12 +49,6 @@ final class ProjectionPlanner {
 
   /** How many times a larger tile may be as large as what it computes. */
   private static final int WASTE = 4;
-
-  /**
-   * The most sums of a thread that decodes blocks of weights to f32. With 64 all its 255 registers
-   * are taken, and those of q8_0, q4_k and q5_k spill on sm_80 to sm_100.
-   */
-  private static final int MOST_SUMS_BESIDE_BLOCKS = 32;
 
   /** How many rows of the left matrix a block of a GEMV takes at most. */
   private static final int MOST_ROWS = 8;
@@ -112,7 +113,9 @@ final class ProjectionPlanner {
       } else {
         planner.offerRows();
       }
-      SHAPES.forEach(planner::offerTile);
+      boolean blocksAsSingles =
+          problem.packing() instanceof Packing.Block && problem.in() == DType.F32;
+      (blocksAsSingles ? SHAPES_FOR_BLOCKS_AS_SINGLES : SHAPES).forEach(planner::offerTile);
     }
     var outputs = problem.outputs();
     return planner.candidates.plans(outputs, Plan.Cost.of(problem.flops(), inputs, outputs));
@@ -236,13 +239,6 @@ final class ProjectionPlanner {
     long area = (long) shape.m * shape.n;
     if (area > SMALL && area > WASTE * upTo16(problem.m()) * upTo16(problem.columns())) {
       candidates.refuse(variant.name(), "smaller tiles leave less of a block idle");
-      return;
-    }
-    if (packing instanceof Packing.Block
-        && problem.in() == DType.F32
-        && shape.warpM * shape.warpN > MOST_SUMS_BESIDE_BLOCKS * KernelBuilder.WARP) {
-      candidates.refuse(
-          variant.name(), "decoding blocks to f32 leaves too few registers for so many sums");
       return;
     }
     long blocks = problem.blocks(shape.n) * Math.ceilDiv(problem.m(), shape.m);

@@ -239,10 +239,10 @@ public final class BenchCommand implements Callable<Integer> {
     }
   }
 
-  /** Adds what was measured to {@code rows}; says why not all was, where the device was lost. */
-  /** What came of a measurement; {@code lost} is why it ended early. */
+  /** The outcome of a measurement; {@code lost} says why it ended early. */
   private record Measured(Optional<String> lost, List<KernelCache.Spill> spills) {}
 
+  /** Adds the measurements to {@code rows}, up to a loss of the device. */
   private Measured measure(
       Device target, Effort effort, List<Baseline> others, List<Problem> wanted, List<Row> rows) {
     var lost = Optional.<String>empty();
