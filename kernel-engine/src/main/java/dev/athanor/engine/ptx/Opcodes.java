@@ -26,34 +26,42 @@ public final class Opcodes {
   private static final List<Form> OTHERS =
       List.of(
           // data movement
-          pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
-          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
-          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
+          pure("9.7.9.2", "1.0", 20, "mov.any d, a", "identity"),
+          pure("9.7.9.2", "1.0", 20, "mov.pred d, a", "identity"),
+          pure("9.7.9.2", "1.0", 20, "mov.<u32|b32|s32> d, a:special", "identity"),
+          pure("9.7.9.2", "2.0", 20, "mov.<u64|b64|s64> d, a:special64", "identity"),
+          pure("9.7.9.2", "7.8", 90, "mov.pred d, a:specialpred", "identity"),
+          pure("9.7.9.2", "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol", "identity"),
+          pure("9.7.9.2", "1.0", 20, "mov.b32 d, a:b16*2", "pack"),
+          pure("9.7.9.2", "1.0", 20, "mov.b64 d, a:b32*2", "pack64"),
+          pure("9.7.9.2", "1.0", 20, "mov.b64 d, a:b16*4", "pack4"),
+          pure(
+              "9.7.9.2",
+              "1.0",
+              20,
+              "mov.b64 d:b16*4, a",
+              "quarter0",
+              "quarter1",
+              "quarter2",
+              "quarter3"),
+          pure("9.7.9.2", "1.0", 20, "mov.b32 d:b16*2, a", "low16", "high16"),
+          pure("9.7.9.2", "1.0", 20, "mov.b64 d:b32*2, a", "low32", "high32"),
 
           // control
-          row( "9.7.12.3",    "1.0", 20, "bra{.uni} a:label",                                                 new Branch()),
-          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit()),
-          row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit()),
-
-          row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
-          row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
-          row( "9.7.19.2",    "6.3", 70, "nanosleep.u32 t",                                                   new NoEffect()),
-          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()));
+          row("9.7.12.3", "1.0", 20, "bra{.uni} a:label", new Branch()),
+          row("9.7.12.6", "1.0", 20, "ret", new Exit()),
+          row("9.7.12.7", "1.0", 20, "exit", new Exit()),
+          row("9.7.19.1", "1.0", 20, "brkpt", new Trap()),
+          row("9.7.19.4", "1.0", 20, "trap", new Trap()),
+          row("9.7.19.2", "6.3", 70, "nanosleep.u32 t", new NoEffect()),
+          row("9.7.19.3", "1.4", 20, "pmevent n:literal", new NoEffect()));
   // spotless:on
 
   private static final List<Form> TABLE =
       Stream.of(
               OTHERS,
               IntegerRows.ALL,
+              VideoRows.ALL,
               FloatRows.ALL,
               HalfRows.ALL,
               ComparisonRows.ALL,
@@ -71,7 +79,7 @@ public final class Opcodes {
   private static final Pattern UNSUPPORTED =
       Pattern.compile(
           "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
-              + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
+              + "|v(add|sub|absdiff|min|max|set|mad|shl|shr)");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
   private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
@@ -103,7 +111,8 @@ public final class Opcodes {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
               ? words[0]
-                  + " is not supported: textures, surfaces, video instructions and tcgen05 are not"
+                  + " is not supported: textures, surfaces, scalar video instructions and tcgen05"
+                  + " are not"
               : "no instruction \"%s\"; the table has %s"
                   .formatted(
                       words[0],

@@ -17,9 +17,10 @@ import org.jspecify.annotations.Nullable;
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
- *     type} for the operation type, {@code scale} for a predicate that may be a literal; of an
- *     address {@code shared}, {@code cluster}, {@code global} or {@code generic}, its state space
- *     where the instruction names several
+ *     type} for the operation type, {@code scale} for a predicate that may be a literal, {@code
+ *     word} for a 32-bit register where a literal may not stand; of an address {@code shared},
+ *     {@code cluster}, {@code global} or {@code generic}, its state space where the instruction
+ *     names several
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
  *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say, {@link #HALF_ROW} and {@link #QUARTER_ROW}
  *     as the width of the matrix says
@@ -200,6 +201,7 @@ public record OperandSlot(
     }
     return switch (typeRule) {
       case "scale" -> Type.PRED;
+      case "word" -> Type.U32;
       case "type" -> operation(modifiers);
       case "wide" -> operation(modifiers).wide();
       case "0", "first" -> modifiers.types().get(0);
@@ -267,6 +269,9 @@ public record OperandSlot(
   boolean takesLiteral(Modifiers modifiers) {
     if (typeRule.equals("scale")) {
       return true;
+    }
+    if (typeRule.equals("word")) {
+      return false;
     }
     return switch (type(modifiers).kind()) {
       case BITS, UNSIGNED, SIGNED -> true;

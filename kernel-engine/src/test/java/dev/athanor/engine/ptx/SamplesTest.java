@@ -17,7 +17,6 @@ class SamplesTest {
   /** Samples with instructions that the table lacks, and the first of them. */
   private static final Map<String, String> MISSING =
       Map.ofEntries(
-          Map.entry("hopper/forms_sm_75.ptx", "vsub4"),
           Map.entry(
               "hopper/forms_sm_90.ptx", "cp.async.bulk.tensor.4d.shared::cluster.global.im2col"),
           Map.entry(
