@@ -29,7 +29,8 @@ public final class LaneMeaning {
           BitFunctions.class,
           FloatFunctions.class,
           ConversionFunctions.class,
-          AddressFunctions.class);
+          AddressFunctions.class,
+          VideoFunctions.class);
   private static final Map<String, List<Method>> FUNCTIONS =
       OWNERS.stream()
           .flatMap(owner -> Arrays.stream(owner.getDeclaredMethods()))

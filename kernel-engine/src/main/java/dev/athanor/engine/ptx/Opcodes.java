@@ -55,6 +55,7 @@ public final class Opcodes {
       Stream.of(
               OTHERS,
               IntegerRows.ALL,
+              VideoRows.ALL,
               FloatRows.ALL,
               HalfRows.ALL,
               ComparisonRows.ALL,
@@ -72,7 +73,7 @@ public final class Opcodes {
   private static final Pattern UNSUPPORTED =
       Pattern.compile(
           "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
-              + "|v(add|sub|absdiff|min|max|avrg|set)[24]?|vmad|vshl|vshr");
+              + "|v(add|sub|absdiff|min|max|set|mad|shl|shr)");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
   private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
@@ -104,7 +105,8 @@ public final class Opcodes {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
               ? words[0]
-                  + " is not supported: textures, surfaces, video instructions and tcgen05 are not"
+                  + " is not supported: textures, surfaces, scalar video instructions and tcgen05"
+                  + " are not"
               : "no instruction \"%s\"; the table has %s"
                   .formatted(
                       words[0],

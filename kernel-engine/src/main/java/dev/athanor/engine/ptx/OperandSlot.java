@@ -17,9 +17,10 @@ import org.jspecify.annotations.Nullable;
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
- *     type} for the operation type, {@code predreg} for a predicate that must be a register; of an
- *     address {@code shared}, {@code cluster}, {@code global} or {@code generic}, its state space
- *     where the instruction names several
+ *     type} for the operation type, {@code predreg} for a predicate that must be a register, {@code
+ *     word} for a 32-bit value that must be a register; of an address {@code shared}, {@code
+ *     cluster}, {@code global} or {@code generic}, its state space where the instruction names
+ *     several
  * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
  *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say, {@link #HALF_ROW} and {@link #QUARTER_ROW}
  *     as the width of the matrix says
@@ -207,6 +208,7 @@ public record OperandSlot(
       return Type.U64;
     }
     return switch (typeRule) {
+      case "word" -> Type.U32;
       case "type" -> operation(modifiers);
       case "predreg" -> Type.PRED;
       case "wide" -> operation(modifiers).wide();
@@ -273,6 +275,9 @@ public record OperandSlot(
   }
 
   boolean takesLiteral(Modifiers modifiers) {
+    if (typeRule.equals("word")) {
+      return false;
+    }
     return switch (type(modifiers).kind()) {
       case PREDICATE -> !isPredicateRegister();
       case BITS, UNSIGNED, SIGNED -> true;
