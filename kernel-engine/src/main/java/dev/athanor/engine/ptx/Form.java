@@ -250,6 +250,9 @@ public record Form(
     if (given instanceof Operand.Sink) {
       return slot.kind() == OperandSlot.Kind.SINK || slot.ignorable();
     }
+    if (slot.isLoneElement(given, chosen)) {
+      return shapeFits(slot, ((Operand.Vector) given).elements().getFirst(), chosen);
+    }
     if (slot.isVector(chosen)) {
       return given instanceof Operand.Vector v && v.elements().size() == slot.length(chosen);
     }

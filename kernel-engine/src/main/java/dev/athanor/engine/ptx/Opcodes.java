@@ -160,6 +160,8 @@ public final class Opcodes {
   private static Operand typed(Operand operand, OperandSlot slot, Modifiers modifiers) {
     return switch (operand) {
       case Operand.Immediate literal -> slot.literal(literal, modifiers);
+      case Operand.Vector vector when slot.isLoneElement(vector, modifiers) ->
+          typed(vector.elements().getFirst(), slot, modifiers);
       case Operand.Vector vector ->
           Operand.Vector.of(
               vector.elements().stream()

@@ -166,6 +166,17 @@ public record OperandSlot(
     return typeRule.equals("predreg");
   }
 
+  /**
+   * Whether braces stand around one element of what may be a vector, but is none with these
+   * modifiers: ptxas takes {@code ld.global.b32 {%r1}, [%rd1]}, and Triton writes it.
+   */
+  boolean isLoneElement(Operand given, Modifiers modifiers) {
+    return length == BY_MODIFIER
+        && !isVector(modifiers)
+        && given instanceof Operand.Vector vector
+        && vector.elements().size() == 1;
+  }
+
   /** Whether the registers that stand here are written in braces. */
   public boolean isVector(Modifiers modifiers) {
     return length == BY_MODIFIER ? modifiers.vectorLength() > 1 : length != SCALAR;
