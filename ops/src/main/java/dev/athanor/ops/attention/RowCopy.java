@@ -22,6 +22,11 @@ record RowCopy(KernelBuilder k, int threads, int access) {
   /** The fewest bytes of an asynchronous copy. */
   private static final int LEAST_ASYNC = 4;
 
+  /**
+   * The most copies that a thread makes one after the other; more are a loop, or registers spill.
+   */
+  private static final int MOST_UNROLLED = 64;
+
   /** The most bytes that every row begins at a multiple of, and that one copy can move. */
   static int access(long rowBytes) {
     return (int) Math.min(16, Long.lowestOneBit(rowBytes));
@@ -105,6 +110,17 @@ record RowCopy(KernelBuilder k, int threads, int access) {
           });
       return;
     }
+    if (Math.ceilDiv(tile.rows(), places.rowsAtOnce) * places.segments > MOST_UNROLLED) {
+      each(
+          tile,
+          places,
+          step -> {
+            var from = source.at(row.plus(step)).plus(places.column.wide());
+            var there = row.plus(step).lt(rows);
+            copy(tile, places, places.row.plus(step), from, columns, there);
+          });
+      return;
+    }
     var left = rows.minus(row);
     var pointer = source.at(row).plus(places.column.wide());
     for (int step = 0; step < tile.rows(); step += places.rowsAtOnce) {
@@ -117,25 +133,34 @@ record RowCopy(KernelBuilder k, int threads, int access) {
           tile,
           places,
           at,
-          () -> {
-            for (int s = 0; s < places.segments; s++) {
-              var column = places.column.plus(s * places.segment);
-              var valid =
-                  columns
-                      .minus(places.column)
-                      .plus(-s * places.segment)
-                      .times(type.bytes())
-                      .max(k.integer(0))
-                      .min(k.integer(access));
-              tile.copyAsync(
-                  places.row.plus(at),
-                  column,
-                  access,
-                  from,
-                  k.integer(s * places.segment),
-                  valid.where(left.gt(k.integer(at)), k.integer(0)));
-            }
-          });
+          () -> copy(tile, places, places.row.plus(at), from, columns, left.gt(k.integer(at))));
+    }
+  }
+
+  /**
+   * Starts the copies of a thread to one row of a tile.
+   *
+   * @param from where the thread's first chunk of the row is
+   * @param columns how many columns there are
+   * @param there whether the row is
+   */
+  private void copy(
+      SharedTile tile, Places places, Int row, GlobalPointer from, Int columns, Predicate there) {
+    for (int s = 0; s < places.segments; s++) {
+      var valid =
+          columns
+              .minus(places.column)
+              .plus(-s * places.segment)
+              .times(from.element().bytes())
+              .max(k.integer(0))
+              .min(k.integer(access));
+      tile.copyAsync(
+          row,
+          places.column.plus(s * places.segment),
+          access,
+          from,
+          k.integer(s * places.segment),
+          valid.where(there, k.integer(0)));
     }
   }
 
