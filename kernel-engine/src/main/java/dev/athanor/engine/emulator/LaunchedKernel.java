@@ -49,12 +49,10 @@ record LaunchedKernel(
       GlobalMemory.Snapshot memory,
       EmulatorOptions options,
       long workspace) {
-    var printed = new PrintBuffer();
-    long started = System.nanoTime();
     var plain =
         new LaunchedKernel(
             number,
-            started,
+            System.nanoTime(),
             program,
             grid,
             block,
@@ -64,24 +62,29 @@ record LaunchedKernel(
             memory,
             options,
             workspace,
-            printed,
+            new PrintBuffer(),
             null);
     return options.sanitize() == Sanitize.OFF
         ? plain
-        : new LaunchedKernel(
-            number,
-            started,
-            program,
-            grid,
-            block,
-            cluster,
-            sharedBytes,
-            parameters,
-            memory,
-            options,
-            workspace,
-            printed,
+        : plain.withSanitizer(
             new SanitizedLaunch(plain.observed(), cluster, options, memory.heap()));
+  }
+
+  private LaunchedKernel withSanitizer(SanitizedLaunch watching) {
+    return new LaunchedKernel(
+        number,
+        started,
+        program,
+        grid,
+        block,
+        cluster,
+        sharedBytes,
+        parameters,
+        memory,
+        options,
+        workspace,
+        printed,
+        watching);
   }
 
   private Observer.Observed observed() {

@@ -17,6 +17,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -74,7 +75,7 @@ final class Expansion {
       return switch (given) {
         case Register r -> register(r);
         case Symbol s when addresses.containsKey(s.name()) && s.offset() == 0 ->
-            java.util.Objects.requireNonNull(addresses.get(s.name()));
+            Objects.requireNonNull(addresses.get(s.name()));
         case Symbol s -> new Symbol(symbol(s.name()), s.offset());
         case Operand.Address a -> new Operand.Address(operand(a.base()), a.offset());
         case Operand.Vector v -> Operand.Vector.of(operands(v.elements()));
@@ -374,7 +375,7 @@ final class Expansion {
     }
     prepare(frame);
     statements(frame);
-    add(new Label(java.util.Objects.requireNonNull(frame.end), source));
+    add(new Label(Objects.requireNonNull(frame.end), source));
     for (int i = 0; i < results.size(); i++) {
       var formal = function.results().get(i);
       if (isCopied(formal, results.get(i)) && !(results.get(i) instanceof Operand.Sink)) {
@@ -422,7 +423,7 @@ final class Expansion {
   }
 
   private void handOver(Shared callee, Parameter formal, Operand place, Source source) {
-    var address = java.util.Objects.requireNonNull(callee.frame.addresses.get(formal.name()));
+    var address = Objects.requireNonNull(callee.frame.addresses.get(formal.name()));
     add(place instanceof Symbol ? "mov.u64" : "mov.b64", List.of(address, place), null, source);
   }
 
@@ -467,7 +468,7 @@ final class Expansion {
     prepare(frame);
     add(new Label(shared.entry, source));
     statements(frame);
-    add(new Label(java.util.Objects.requireNonNull(frame.end), source));
+    add(new Label(Objects.requireNonNull(frame.end), source));
     comeBack(shared, 0, shared.returns.size(), source);
   }
 

@@ -29,7 +29,7 @@ class ArrayProgramsTest {
   void heatSpreads(Way way) {
     int width = 37;
     int height = 21;
-    var in = floats(width * height, 60);
+    var in = SampleRig.randomFloats(width * height, 60);
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new float[in.length]);
       rig.run(
@@ -156,7 +156,7 @@ class ArrayProgramsTest {
   @ParameterizedTest
   @MethodSource("histograms")
   void valuesAboveALimitAreKept(Way way) {
-    var in = floats(301, 65);
+    var in = SampleRig.randomFloats(301, 65);
     var expected = new float[in.length];
     int kept = 0;
     for (var value : in) {
@@ -184,7 +184,7 @@ class ArrayProgramsTest {
   @MethodSource("sorts")
   void bitonicSort(Way way) {
     int n = 256;
-    var data = floats(2 * n, 66);
+    var data = SampleRig.randomFloats(2 * n, 66);
     var expected = data.clone();
     Arrays.sort(expected, 0, n);
     Arrays.sort(expected, n, 2 * n);
@@ -334,14 +334,5 @@ class ArrayProgramsTest {
           .extracting(Report::kind)
           .containsOnly(Report.Kind.RACE_IN_WARP);
     }
-  }
-
-  private static float[] floats(int n, long seed) {
-    var random = new Random(seed);
-    var values = new float[n];
-    for (int i = 0; i < n; i++) {
-      values[i] = random.nextFloat();
-    }
-    return values;
   }
 }

@@ -55,8 +55,8 @@ class GraphProgramsTest {
   @MethodSource("graphs")
   void aSparseMatrixTimesAVector(Way way) {
     var graph = Graph.random(45, 100);
-    var values = floats(graph.columns.length, 101);
-    var x = floats(graph.vertices(), 102);
+    var values = SampleRig.randomFloats(graph.columns.length, 101);
+    var x = SampleRig.randomFloats(graph.vertices(), 102);
     try (var rig = new SampleRig(way)) {
       var y = rig.buffer(new float[graph.vertices()]);
       rig.run(
@@ -367,14 +367,5 @@ class GraphProgramsTest {
       letters[i] = (byte) ('a' + random.nextInt(6));
     }
     return letters;
-  }
-
-  private static float[] floats(int n, long seed) {
-    var random = new Random(seed);
-    var values = new float[n];
-    for (int i = 0; i < n; i++) {
-      values[i] = random.nextFloat();
-    }
-    return values;
   }
 }

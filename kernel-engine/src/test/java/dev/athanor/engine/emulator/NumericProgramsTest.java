@@ -25,7 +25,7 @@ class NumericProgramsTest {
   @MethodSource("numeric")
   void fourierTransform(Way way) {
     int n = 64;
-    var in = floats(2 * 2 * n, 80);
+    var in = SampleRig.randomFloats(2 * 2 * n, 80);
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new float[in.length]);
       rig.run("fft", Dim3.of(2), Dim3.of(n / 2), 16 * n, rig.buffer(in), out, n, -1f);
@@ -53,7 +53,7 @@ class NumericProgramsTest {
   @MethodSource("numeric")
   void bodiesAttractEachOther(Way way) {
     int n = 75;
-    var bodies = floats(4 * n, 81);
+    var bodies = SampleRig.randomFloats(4 * n, 81);
     float softening = 0.01f;
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new float[3 * n]);
@@ -119,8 +119,8 @@ class NumericProgramsTest {
   void pointsJoinTheirNearestCenter(Way way) {
     int n = 190;
     int k = 5;
-    var points = floats(2 * n, 83);
-    var centers = floats(2 * k, 84);
+    var points = SampleRig.randomFloats(2 * n, 83);
+    var centers = SampleRig.randomFloats(2 * k, 84);
     try (var rig = new SampleRig(way)) {
       var nearest = rig.buffer(new int[n]);
       var sums = rig.buffer(new float[2 * k]);
@@ -259,8 +259,8 @@ class NumericProgramsTest {
   @MethodSource("halves")
   void theDotProductOfBfloats(Way way) {
     int n = 300;
-    var x = floats(n, 87);
-    var y = floats(n, 88);
+    var x = SampleRig.randomFloats(n, 87);
+    var y = SampleRig.randomFloats(n, 88);
     double expected = 0;
     var bitsOfX = new short[n];
     var bitsOfY = new short[n];
@@ -366,15 +366,6 @@ class NumericProgramsTest {
           height);
       assertThat(rig.shorts(out)).isEqualTo(expected);
     }
-  }
-
-  private static float[] floats(int n, long seed) {
-    var random = new Random(seed);
-    var values = new float[n];
-    for (int i = 0; i < n; i++) {
-      values[i] = random.nextFloat();
-    }
-    return values;
   }
 
   private static short[] halfs(int n, long seed) {

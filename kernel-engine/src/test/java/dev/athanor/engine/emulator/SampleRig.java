@@ -15,6 +15,7 @@ import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 
 /** A sample kernel on an emulator, and the ways in which each is run. */
 final class SampleRig implements AutoCloseable {
@@ -107,6 +108,16 @@ final class SampleRig implements AutoCloseable {
       all.add(new Way(file, Schedule.CONVERGING, AsyncTiming.EAGER, Execution.COMPILED));
     }
     return all;
+  }
+
+  /** Numbers from 0 to 1. */
+  static float[] randomFloats(int n, long seed) {
+    var random = new Random(seed);
+    var values = new float[n];
+    for (int i = 0; i < n; i++) {
+      values[i] = random.nextFloat();
+    }
+    return values;
   }
 
   Buffer buffer(float... values) {
