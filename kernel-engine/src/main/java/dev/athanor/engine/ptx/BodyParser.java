@@ -9,6 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +17,11 @@ import org.jspecify.annotations.Nullable;
 final class BodyParser {
 
   private static final int MOST_VECTORS = 1 << 16;
+
+  /** The letters of the operands of which video instructions take parts. */
+  private static final String VIDEO_OPERANDS = "dabc";
+
+  private static final Pattern ELEMENT = Pattern.compile("[bh]\\d+");
 
   private final Tokens tokens;
   private final Declarations declarations;
@@ -217,9 +223,16 @@ final class BodyParser {
     }
     boolean call = opcode.text().equals("call") || opcode.text().startsWith("call.");
     var operands = new ArrayList<Operand>();
+    var parts = new StringBuilder();
     if (!tokens.peek().is(";")) {
       do {
-        operands.add(call && tokens.takeIf("(") ? arguments() : operand());
+        int number = operands.size();
+        operands.add(
+            call && tokens.takeIf("(")
+                ? arguments()
+                : number < VIDEO_OPERANDS.length()
+                    ? part(VIDEO_OPERANDS.charAt(number), parts)
+                    : operand());
       } while (tokens.takeIf(","));
     }
     tokens.expect(";");
@@ -230,8 +243,38 @@ final class BodyParser {
         && from.elements().size() == to.elements().size()) {
       move(opcode, to.elements(), from.elements(), guard);
     } else {
-      add(opcode, opcode.text(), operands, guard);
+      add(opcode, opcode.text() + parts, operands, guard);
     }
+  }
+
+  /**
+   * An operand; if it is a part of a register or a negated one, as those of video instructions are,
+   * then the register, and the {@link Modifier.Part} joins the opcode.
+   */
+  private Operand part(char letter, StringBuilder parts) {
+    if (tokens.peek().is("-") && isRegister(tokens.at(tokens.position() + 1))) {
+      tokens.take();
+      parts.append(".%s:%s".formatted(letter, Modifier.Part.NEGATED));
+    }
+    var text = tokens.peek().text();
+    int dot = text.lastIndexOf('.');
+    var register = dot > 0 ? scopes.find(text.substring(0, dot)) : null;
+    if (register == null || scopes.find(text) != null) {
+      return operand();
+    }
+    var element = text.substring(dot + 1);
+    if (!ELEMENT.matcher(element).matches()) {
+      return operand();
+    }
+    tokens.take();
+    parts.append(".%s:%s".formatted(letter, element));
+    return register;
+  }
+
+  private boolean isRegister(Token token) {
+    int dot = token.text().lastIndexOf('.');
+    return scopes.find(token.text()) != null
+        || (dot > 0 && scopes.find(token.text().substring(0, dot)) != null);
   }
 
   private static String type(Token opcode) {

@@ -30,7 +30,8 @@ public final class LaneMeaning {
           FloatFunctions.class,
           ConversionFunctions.class,
           AddressFunctions.class,
-          VideoFunctions.class);
+          VideoFunctions.class,
+          ScalarVideoFunctions.class);
   private static final Map<String, List<Method>> FUNCTIONS =
       OWNERS.stream()
           .flatMap(owner -> Arrays.stream(owner.getDeclaredMethods()))
@@ -209,11 +210,16 @@ public final class LaneMeaning {
     private static int operandCount(Method method) {
       return (int)
           Arrays.stream(method.getParameterTypes())
-              .filter(type -> !dev.athanor.engine.ptx.Modifier.class.isAssignableFrom(type))
+              .filter(type ->
+                  type != Modifiers.class
+                      && !dev.athanor.engine.ptx.Modifier.class.isAssignableFrom(type))
               .count();
     }
 
-    /** Trailing parameters are modifiers of the instruction, of each kind in their order. */
+    /**
+     * Trailing parameters are modifiers of the instruction, of each kind in their order, or all of
+     * them.
+     */
     private MethodHandle withModifiers(Method method, int operands) {
       MethodHandle handle;
       try {
@@ -224,6 +230,10 @@ public final class LaneMeaning {
       var left = new ArrayList<>(modifiers.list());
       while (handle.type().parameterCount() > operands) {
         var kind = handle.type().parameterType(operands);
+        if (kind == Modifiers.class) {
+          handle = MethodHandles.insertArguments(handle, operands, modifiers);
+          continue;
+        }
         var chosen = left.stream().filter(kind::isInstance).findFirst().orElseThrow();
         left.remove(chosen);
         handle = MethodHandles.insertArguments(handle, operands, chosen);

@@ -1,8 +1,10 @@
 package dev.athanor.engine.ptx;
 
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** One dotted word of an instruction, such as {@code .f32}, {@code .rn} or {@code .shared}. */
@@ -13,6 +15,7 @@ public sealed interface Modifier
         Modifier.Logic,
         Modifier.Layout,
         Modifier.Space,
+        Modifier.Part,
         Modifier.Word {
 
   /** The word without its dot. */
@@ -132,6 +135,56 @@ public sealed interface Modifier
     }
   }
 
+  /**
+   * The part of an operand that a video instruction reads or writes, or its negation (PTX ISA
+   * 9.7.18): {@code %r1.h0}, {@code -%r1}. Text has it at the operand; as a modifier it is {@code
+   * a:h0}.
+   *
+   * @param operand the letter of the operand's slot
+   * @param part {@code h0}, {@code b3}, or the elements in a mask, {@code b10}
+   */
+  record Part(String operand, String part) implements Modifier {
+
+    static final String NEGATED = "negated";
+
+    /** The bytes and halves of a register. */
+    static final List<String> ELEMENTS = List.of("b0", "b1", "b2", "b3", "h0", "h1");
+
+    static final List<String> HALF_MASKS = List.of("h0", "h1", "h10");
+
+    /** Every set of bytes, the highest first. */
+    static final List<String> BYTE_MASKS =
+        IntStream.range(1, 16)
+            .mapToObj(set ->
+                IntStream.of(3, 2, 1, 0)
+                    .filter(i -> (set >> i & 1) != 0)
+                    .mapToObj(String::valueOf)
+                    .collect(Collectors.joining("", "b", "")))
+            .toList();
+
+    private static Stream<Modifier> all() {
+      var sources = Stream.concat(ELEMENTS.stream(), Stream.of(NEGATED)).toList();
+      return Stream.of(
+              Stream.of("a", "b", "c")
+                  .flatMap(operand -> sources.stream().map(part -> new Part(operand, part))),
+              Stream.of(ELEMENTS, HALF_MASKS, BYTE_MASKS)
+                  .flatMap(List::stream)
+                  .distinct()
+                  .map(part -> new Part("d", part)))
+          .flatMap(parts -> parts);
+    }
+
+    @Override
+    public String word() {
+      return operand + ":" + part;
+    }
+
+    /** The text of the operand with its part. */
+    String of(String given) {
+      return part.equals(NEGATED) ? "-" + given : given + "." + part;
+    }
+  }
+
   /** A word that only selects a row and has no alternatives that a meaning asks for. */
   record Word(String word) implements Modifier {
     @Override
@@ -146,17 +199,19 @@ public sealed interface Modifier
     return known == null ? new Word(word) : known;
   }
 
-  /** The enum constants by their words. */
+  /** The modifiers of all kinds but {@link Word} by their words. */
   final class Known {
     private static final Map<String, Modifier> BY_WORD =
-        Stream.<Modifier[]>of(
-                Type.values(),
-                Rounding.values(),
-                Comparison.values(),
-                Logic.values(),
-                Layout.values(),
-                Space.values())
-            .flatMap(Stream::of)
+        Stream.concat(
+                Stream.<Modifier[]>of(
+                        Type.values(),
+                        Rounding.values(),
+                        Comparison.values(),
+                        Logic.values(),
+                        Layout.values(),
+                        Space.values())
+                    .flatMap(Stream::of),
+                Part.all())
             .collect(Collectors.toUnmodifiableMap(Modifier::word, m -> m));
 
     private Known() {}

@@ -30,6 +30,22 @@ public record Modifiers(List<Modifier> list) {
     return false;
   }
 
+  /** The parts of an operand that are read or written, and whether it is negated. */
+  List<Modifier.Part> parts(String operand) {
+    return list.stream()
+        .filter(Modifier.Part.class::isInstance)
+        .map(Modifier.Part.class::cast)
+        .filter(part -> part.operand().equals(operand))
+        .toList();
+  }
+
+  /** The modifiers that text has at the opcode. */
+  Modifiers ofOpcode() {
+    return list.stream().anyMatch(Modifier.Part.class::isInstance)
+        ? new Modifiers(list.stream().filter(m -> !(m instanceof Modifier.Part)).toList())
+        : this;
+  }
+
   /** The types as written, outermost first: {@code cvt.rn.f16.f32} answers f16, f32. */
   public List<Type> types() {
     return list.stream().filter(Type.class::isInstance).map(Type.class::cast).toList();

@@ -72,13 +72,15 @@ public final class Opcodes {
           .toList();
   private static final Pattern UNSUPPORTED =
       Pattern.compile(
-          "tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05"
-              + "|v(add|sub|absdiff|min|max|set|mad|shl|shr)");
+"tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
   private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
   private static final Pattern COPY_MODE =
       Pattern.compile("^cp\\..*(\\.im2col[:\\w]*|\\.tile::\\w+)");
+
+  /** An opcode with a {@link Modifier.Part}. */
+  private static final Pattern PART = Pattern.compile("([^:]+)\\.([a-d]):(\\w+).*");
 
   private static final Map<String, List<Form>> BY_MNEMONIC =
       TABLE.stream().collect(Collectors.groupingBy(Form::mnemonic));
@@ -105,8 +107,7 @@ public final class Opcodes {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
               ? words[0]
-                  + " is not supported: textures, surfaces, scalar video instructions and tcgen05"
-                  + " are not"
+                  + " is not supported: textures, surfaces and tcgen05 are not"
               : "no instruction \"%s\"; the table has %s"
                   .formatted(
                       words[0],
@@ -176,18 +177,27 @@ public final class Opcodes {
 
   private static String complaint(
       String opcode, List<Operand> operands, List<Form> rows, List<Match> fitting) {
+    var part = opcode.indexOf(':') < 0 ? null : PART.matcher(opcode);
+    if (fitting.isEmpty() && part != null && part.matches()) {
+      return "%s takes whole registers, not part %s of operand %s; it is written %s"
+          .formatted(part.group(1), part.group(3), part.group(2), syntax(rows));
+    }
     if (fitting.isEmpty()) {
       return "no instruction \"%s\"; %s is written %s"
           .formatted(
               opcode,
               rows.getFirst().mnemonic(),
-              rows.stream().map(Form::syntax).collect(Collectors.joining(" or ")));
+              syntax(rows));
     }
     return "%s takes %s, not (%s)"
         .formatted(
             opcode,
             fitting.stream().map(Opcodes::operandsOf).collect(Collectors.joining(" or ")),
             operands.stream().map(Operand::toString).collect(Collectors.joining(", ")));
+  }
+
+  private static String syntax(List<Form> rows) {
+    return rows.stream().map(Form::syntax).collect(Collectors.joining(" or "));
   }
 
   private static String operandsOf(Match match) {

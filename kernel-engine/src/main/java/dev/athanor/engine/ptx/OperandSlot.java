@@ -286,7 +286,7 @@ public record OperandSlot(
   }
 
   boolean takesLiteral(Modifiers modifiers) {
-    if (typeRule.equals("word")) {
+    if (typeRule.equals("word") || !modifiers.parts(name).isEmpty()) {
       return false;
     }
     return switch (type(modifiers).kind()) {

@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** One line of a kernel's body. */
@@ -144,7 +145,10 @@ public sealed interface Statement {
       return form.since(modifiers);
     }
 
-    /** The mnemonic with its modifiers: {@code fma.rn.f32}. */
+    /**
+     * The mnemonic with all its modifiers: {@code fma.rn.f32}. {@link Modifier.Part}s, which text
+     * has at the operands, are among them.
+     */
     public String opcode() {
       return form.mnemonic() + modifiers;
     }
@@ -238,10 +242,19 @@ public sealed interface Statement {
         return origin.toString();
       }
       return (guard == null ? "" : guard + " ")
-          + opcode()
-          + operands.stream()
-              .map(Operand::toString)
+          + form.mnemonic()
+          + modifiers.ofOpcode()
+          + IntStream.range(0, operands.size())
+              .mapToObj(this::text)
               .collect(Collectors.joining(", ", operands.isEmpty() ? "" : " ", ";"));
+    }
+
+    private String text(int operand) {
+      var text = operands.get(operand).toString();
+      for (var part : modifiers.parts(form.operands().get(operand).name())) {
+        text = part.of(text);
+      }
+      return text;
     }
   }
 }

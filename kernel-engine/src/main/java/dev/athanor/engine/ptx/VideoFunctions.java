@@ -117,51 +117,61 @@ final class VideoFunctions {
     };
   }
 
-  /** The low bits of all elements; {@code c} has those that a mask would leave out. */
-  static int mergeBytes(long all, int c) {
-    return merged(all, BYTE, Integer.MIN_VALUE, Integer.MAX_VALUE);
+  /** The low bits of the elements in the mask; {@code c} has the others. */
+  static int mergeBytes(long all, int c, Modifiers how) {
+    return merged(all, c, BYTE, Integer.MIN_VALUE, Integer.MAX_VALUE, how);
   }
 
-  static int mergeHalves(long all, int c) {
-    return merged(all, HALF, Integer.MIN_VALUE, Integer.MAX_VALUE);
+  static int mergeHalves(long all, int c, Modifiers how) {
+    return merged(all, c, HALF, Integer.MIN_VALUE, Integer.MAX_VALUE, how);
   }
 
-  /** The elements clamped to the range of the result's type. */
-  static int saturateBytes(long all, int c, Type to) {
+  /** The elements in the mask clamped to the range of the result's type; {@code c} has others. */
+  static int saturateBytes(long all, int c, Type to, Modifiers how) {
     return to.kind() == Type.Kind.SIGNED
-        ? merged(all, BYTE, Byte.MIN_VALUE, Byte.MAX_VALUE)
-        : merged(all, BYTE, 0, 0xFF);
+        ? merged(all, c, BYTE, Byte.MIN_VALUE, Byte.MAX_VALUE, how)
+        : merged(all, c, BYTE, 0, 0xFF, how);
   }
 
-  static int saturateHalves(long all, int c, Type to) {
+  static int saturateHalves(long all, int c, Type to, Modifiers how) {
     return to.kind() == Type.Kind.SIGNED
-        ? merged(all, HALF, Short.MIN_VALUE, Short.MAX_VALUE)
-        : merged(all, HALF, 0, 0xFFFF);
+        ? merged(all, c, HALF, Short.MIN_VALUE, Short.MAX_VALUE, how)
+        : merged(all, c, HALF, 0, 0xFFFF, how);
   }
 
-  private static int merged(long all, int bits, int least, int greatest) {
-    int word = 0;
+  private static int merged(
+      long all, int c, int bits, int least, int greatest, Modifiers how) {
+    int word = c;
     for (int i = 0; i * bits < 32; i++) {
-      int value = Math.clamp(computed(all, i, bits), least, greatest);
-      word |= (value & ((1 << bits) - 1)) << (i * bits);
+      if (isSelected(i, how)) {
+        int mask = (1 << bits) - 1 << i * bits;
+        int value = Math.clamp(computed(all, i, bits), least, greatest);
+        word = word & ~mask | value << i * bits & mask;
+      }
     }
     return word;
   }
 
-  /** The sum of {@code c} and all elements. */
-  static int sumBytes(long all, int c) {
-    return sum(all, c, BYTE);
+  /** The sum of {@code c} and the elements in the mask. */
+  static int sumBytes(long all, int c, Modifiers how) {
+    return sum(all, c, BYTE, how);
   }
 
-  static int sumHalves(long all, int c) {
-    return sum(all, c, HALF);
+  static int sumHalves(long all, int c, Modifiers how) {
+    return sum(all, c, HALF, how);
   }
 
-  private static int sum(long all, int c, int bits) {
+  private static int sum(long all, int c, int bits, Modifiers how) {
     int sum = c;
     for (int i = 0; i * bits < 32; i++) {
-      sum += computed(all, i, bits);
+      sum += isSelected(i, how) ? computed(all, i, bits) : 0;
     }
     return sum;
+  }
+
+  /** Whether the mask of the result has an element; without a mask all are selected. */
+  private static boolean isSelected(int element, Modifiers how) {
+    var masks = how.parts("d");
+    return masks.isEmpty() || masks.getFirst().part().indexOf('0' + element) >= 0;
   }
 }

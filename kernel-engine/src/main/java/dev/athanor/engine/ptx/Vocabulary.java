@@ -52,7 +52,13 @@ final class Vocabulary {
                   "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last"
                       + " L1::no_allocate")),
           Map.entry("L2evict", words("L2::evict_first L2::evict_normal L2::evict_last")),
-          Map.entry("prefetch", words("L2::64B L2::128B L2::256B")));
+          Map.entry("prefetch", words("L2::64B L2::128B L2::256B")),
+          Map.entry("sign", List.of(U32, S32)),
+          Map.entry("asel", parts("a", Modifier.Part.ELEMENTS)),
+          Map.entry("bsel", parts("b", Modifier.Part.ELEMENTS)),
+          Map.entry("dsel", parts("d", Modifier.Part.ELEMENTS)),
+          Map.entry("halfmask", parts("d", Modifier.Part.HALF_MASKS)),
+          Map.entry("bytemask", parts("d", Modifier.Part.BYTE_MASKS)));
 
   /** Classes whose choices do not change which other modifiers are legal. */
   private static final Set<String> INDEPENDENT =
@@ -71,7 +77,13 @@ final class Vocabulary {
           "storecache",
           "evict",
           "L2evict",
-          "prefetch");
+          "prefetch",
+          "sign",
+          "asel",
+          "bsel",
+          "dsel",
+          "halfmask",
+          "bytemask");
 
   private static final Map<String, Since> SINCE =
       Stream.of(
@@ -126,6 +138,10 @@ final class Vocabulary {
         .takeWhile(columns -> columns <= 256)
         .map(columns -> Modifier.of("m64n" + columns + "k" + depth))
         .toList();
+  }
+
+  private static List<Modifier> parts(String operand, List<String> parts) {
+    return parts.stream().<Modifier>map(part -> new Modifier.Part(operand, part)).toList();
   }
 
   private static List<Modifier> words(String all) {
