@@ -11,9 +11,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -74,7 +76,16 @@ class LongReductionsTest {
   @ParameterizedTest
   @MethodSource("problems")
   void theBestKernelKeepsTheTolerance(Problem problem) {
-    verify(problem, Target.SM_80, 1);
+    verify(problem, Target.SM_80, plans -> plans.subList(0, 1));
+  }
+
+  @Test
+  void sumsOfSplitFactorsLeaveTheTensorCores() {
+    verify(
+        Problem.of("matmul-gguf", Map.of(), "a=f32[1,16384]", "w=q4_1[8,16384]"),
+        Target.SM_80,
+        plans ->
+            plans.stream().filter(plan -> plan.kernel().startsWith("mma_")).limit(1).toList());
   }
 
   static List<Problem> longer() {
@@ -174,11 +185,12 @@ class LongReductionsTest {
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
   void everyKernelKeepsTheToleranceOnEveryTarget(Problem problem) {
     for (var target : List.of(Target.SM_80, Target.SM_89, Target.SM_90)) {
-      verify(problem, target, Integer.MAX_VALUE);
+      verify(problem, target, plans -> plans);
     }
   }
 
-  private static void verify(Problem problem, Target target, int kernelsAtMost) {
+  private static void verify(
+      Problem problem, Target target, UnaryOperator<List<? extends Plan>> choice) {
     var op = Catalogue.load().find(problem.op).orElseThrow();
     var attributes = Attributes.of(op.description(), problem.attributes);
     var types = problem.types();
@@ -191,8 +203,9 @@ class LongReductionsTest {
     var reference = op.reference(inputs, attributes);
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(target))) {
       var kernels = new KernelCache(device);
-      var plans = op.plans(types, attributes, device.capability());
-      for (var plan : plans.subList(0, Math.min(kernelsAtMost, plans.size()))) {
+      var plans = choice.apply(op.plans(types, attributes, device.capability()));
+      assertThat(plans).as("kernels for %s", problem).isNotEmpty();
+      for (var plan : plans) {
         HostRun.of(device, kernels, plan, inputs)
             .outputs()
             .forEach((name, tensor) -> {

@@ -9,6 +9,7 @@ import dev.athanor.engine.author.Value;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * The loop over K of a product on tensor cores. Stages of a and b lie in a ring in shared memory
@@ -18,7 +19,10 @@ import java.util.List;
  * <p>Sums of fp8 are promoted to f32 after every instruction, that is every 32 of K, because Ada's
  * tensor cores keep 13 bits of them. Promotion every 128 of K, as DeepGEMM does it for wgmma, needs
  * a second set of sums and leaves an error of 1.1e-3 where all products have one sign and their
- * magnitudes differ widely; every 32, the same error is 3e-4.
+ * magnitudes differ widely; every 32, the same error is 3e-4. Sums of {@linkplain Singles#SPLIT
+ * split} factors are promoted after every stage, because tensor cores truncate: on Ampere, sums of
+ * one sign would err by 2.7e-4 of themselves over a K of 16384. (After every instruction, ptxas
+ * would need twice the registers.)
  *
  * @param shared of which the ring takes the first {@link #ringBytes}
  * @param a the rows of the tile
@@ -94,11 +98,7 @@ public record TensorMatmul(
    *     Fragments.C_16X8} says, of rows and columns that may be {@link Stage#interleaved}
    */
   public List<List<Value>> multiply(Staging stagingA, Staging stagingB, Int from, Int to) {
-    var sums = new ArrayList<List<Value>>();
-    int parts = tile.warpM() * tile.warpN() / (mma.m() * mma.n());
-    for (int part = 0; part < parts; part++) {
-      sums.add(zeros());
-    }
+    var sums = sums();
     int stageBytes = a.bytes() + b.bytes();
     int ahead = tile.stages() - 1;
     for (int stage = 0; stage < ahead; stage++) {
@@ -115,7 +115,13 @@ public record TensorMatmul(
           k.barrier();
           // the stage that is filled was read before the barrier, and takes its time
           var rest = fill(stagingA, stagingB, free, depth.plus(ahead * tile.k()));
-          multiply(full, sums);
+          if (singles == Singles.SPLIT) {
+            var ofStage = sums();
+            multiply(full, ofStage);
+            promote(ofStage, sums);
+          } else {
+            multiply(full, sums);
+          }
           rest.run();
           full.set(next(full, stageBytes));
           free.set(next(free, stageBytes));
@@ -144,6 +150,20 @@ public record TensorMatmul(
           column.plus(warpColumn()),
           target,
           epilogue);
+    }
+  }
+
+  private List<List<Value>> sums() {
+    int parts = tile.warpM() * tile.warpN() / (mma.m() * mma.n());
+    return Stream.generate(this::zeros).limit(parts).toList();
+  }
+
+  private static void promote(List<List<Value>> from, List<List<Value>> to) {
+    for (int part = 0; part < to.size(); part++) {
+      for (int i = 0; i < to.get(part).size(); i++) {
+        var sum = (Real.Variable) to.get(part).get(i);
+        sum.set(sum.plus((Real) from.get(part).get(i)));
+      }
     }
   }
 
