@@ -55,7 +55,7 @@ final class ConversionRows {
           pure("9.7.9.21", "1.0", 20, "cvt.<rn|rz|rm|rp>{.sat}.f16.f64 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.0", 80, "cvt.<rn|rz>.relu.f16.f32 d:0, a:1", "identity"),
           pure("9.7.9.21", "7.0", 80, "cvt.<rn|rz>{.relu}.bf16.f32 d:0, a:1", "identity"),
-          pure("9.7.9.21", "7.8", 80, "cvt.f32.bf16 d:0, a:1", "canonical"),
+          pure("9.7.9.21", "7.1", 80, "cvt.f32.bf16 d:0, a:1", "canonical"),
           pure("9.7.9.21", "7.8", 90, "cvt.f64.bf16 d:0, a:1", "canonical>widen"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz|rm|rp>.bf16.<f16|f64> d:0, a:1", "identity"),
           pure("9.7.9.21", "7.8", 90, "cvt.<rn|rz|rm|rp>.f16.bf16 d:0, a:1", "identity"),

@@ -34,14 +34,14 @@ final class MemoryRows {
           row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
           row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
           row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "6.0", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "5.1", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
           row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
           row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
           row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
           row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
           row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
           row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "6.0", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
+          row("9.7.9.11", "5.1", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
 
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
@@ -105,8 +105,8 @@ final class MemoryRows {
   private static final List<Form> ORDER =
       List.of(
           row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence()),
-          row("9.7.13.5", "6.0", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence()),
-          row("9.7.13.5", "8.6", 90, "fence.<acquire|release>.scope",                  new Fence()));
+          row("9.7.13.5", "5.1", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence()),
+          row("9.7.13.5", "8.6", 70, "fence.<acquire|release>.scope",                  new Fence()));
   // spotless:on
 
   static final List<Form> ALL =

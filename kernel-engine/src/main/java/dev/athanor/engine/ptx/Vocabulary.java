@@ -88,8 +88,8 @@ final class Vocabulary {
   private static final Map<String, Since> SINCE =
       Stream.of(
               since("7.8", 90, "shared::cluster cluster"),
-              since("7.8", 30, "shared::cta"),
-              since("6.0", 70, "weak relaxed acquire release acq_rel"),
+              since("7.8", 20, "shared::cta"),
+              since("5.1", 70, "weak relaxed acquire release acq_rel"),
               since("5.0", 60, "cta gpu sys"),
               since(
                   "7.4",

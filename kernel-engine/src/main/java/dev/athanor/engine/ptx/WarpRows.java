@@ -14,8 +14,8 @@ final class WarpRows {
   static final List<Form> ALL =
       List.of(
           // shuffle, vote, match, reduction
-          warp("9.7.9.6",     "6.0", 30, "shfl.sync.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32, m:u32",        Collectives::shuffle),
-          warp("9.7.9.6",     "6.0", 30, "shfl.sync.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32, m:u32", Collectives::shuffle),
+          warp("9.7.9.6",     "5.1", 30, "shfl.sync.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32, m:u32",        Collectives::shuffle),
+          warp("9.7.9.6",     "5.1", 30, "shfl.sync.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32, m:u32", Collectives::shuffle),
           row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d, a, b:u32, c:u32", new Converged(Collectives::shuffle)),
           row("9.7.9.5", "3.0", 30, "shfl.<up|down|bfly|idx>.b32 d|p:pred, a, b:u32, c:u32", new Converged(Collectives::shuffle)),
           row("9.7.13.8", "1.2", 20, "vote.all.pred p:pred, a:pred", new Converged(Collectives::all)),
@@ -26,9 +26,9 @@ final class WarpRows {
           warp("9.7.13.9", "5.1", 30, "vote.sync.<any>.pred p:pred, a:pred, m:u32", Collectives::any),
           warp("9.7.13.9", "5.1", 30, "vote.sync.uni.pred p:pred, a:pred, m:u32", Collectives::uniform),
           warp("9.7.13.9", "5.1", 30, "vote.sync.ballot.b32 d, a:pred, m:u32", Collectives::ballot),
-          warp("9.7.13.10", "6.0", 70, "match.<any>.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
-          warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
-          warp("9.7.13.10", "6.0", 70, "match.all.sync.<b32|b64> d:b32|p:pred, a, m:u32", Collectives::match),
+          warp("9.7.13.10", "5.1", 70, "match.<any>.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
+          warp("9.7.13.10", "5.1", 70, "match.all.sync.<b32|b64> d:b32, a, m:u32", Collectives::match),
+          warp("9.7.13.10", "5.1", 70, "match.all.sync.<b32|b64> d:b32|p:pred, a, m:u32", Collectives::match),
           row("9.7.13.11", "6.2", 30, "activemask.b32 d", new Converged(Collectives::activeMask)),
           warp("9.7.13.12", "7.0", 80, "redux.sync.add.<u32|s32> d, a, m:u32", Collectives.reduce(Integer::sum)),
           warp("9.7.13.12", "7.0", 80, "redux.sync.min.s32 d, a, m:u32", Collectives.reduce(Math::min)),
