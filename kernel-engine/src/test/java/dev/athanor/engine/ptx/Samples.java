@@ -17,7 +17,7 @@ public final class Samples {
   private Samples() {}
 
   /** Their names, {@code k01_saxpy.sm_80.ptx}. */
-  static List<String> names() {
+  public static List<String> names() {
     try (var walk = Files.walk(ROOT)) {
       return walk.filter(f -> f.toString().endsWith(".ptx"))
           .map(f -> ROOT.relativize(f).toString())
