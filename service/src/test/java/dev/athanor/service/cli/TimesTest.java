@@ -1,0 +1,25 @@
+package dev.athanor.service.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class TimesTest {
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 0 µs",
+    "0.25, 0.2500 µs",
+    "41.9, 41.90 µs",
+    "999.94, 999.9 µs",
+    "999.96, 1.000 ms",
+    "137832.6, 137.8 ms",
+    "999949, 999.9 ms",
+    "999951, 1.000 s",
+    "1.2e9, 1200 s"
+  })
+  void aTimeHasTheUnitOfItsSize(double micros, String text) {
+    assertThat(Times.text(micros)).isEqualTo(text);
+  }
+}
