@@ -287,10 +287,7 @@ public final class EmulateCommand implements Callable<Integer> {
     if (result.faults().isEmpty()) {
       out.printf(
           "%s ran as %s blocks of %s threads in %s%n",
-          result.kernel(),
-          result.grid(),
-          result.block(),
-          Times.text(1e3 * result.milliseconds()));
+          result.kernel(), result.grid(), result.block(), Units.time(1e3 * result.milliseconds()));
       for (var output : result.outputs()) {
         out.println("wrote " + output.type() + " to " + output.file());
       }

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "showcase",
     description = {
-      "Builds, runs, checks and times what transformers are made of, on one screen.",
+      "Builds, runs, checks and times the operations of transformers, on one screen.",
       "Exit status 0: all results are right; 1: one is wrong."
     },
     mixinStandardHelpOptions = true,
@@ -132,7 +132,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();
       if (!json) {
-        out.println(machine);
+        machine.lines().forEach(out::println);
         out.println();
         out.flush();
       }
@@ -150,6 +150,9 @@ public final class ShowcaseCommand implements Callable<Integer> {
         out.println(ResultFile.json(new Report(machine, rows)));
       } else {
         table(rows).text().forEach(out::println);
+        out.println();
+        out.println(
+            "time: median of the launches; of limit: the error as a share of the tolerance");
         rows.forEach(
             row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }
@@ -165,18 +168,16 @@ public final class ShowcaseCommand implements Callable<Integer> {
 
   private static Table table(List<Row> rows) {
     var table =
-        new Table("", "op", "problem", "kernel", "error", "of", "µs", "GB/s", "GFLOP/s", "");
+        new Table("", "op", "first input", "time", "compute", "bandwidth", "of limit", "verdict");
     for (var row : rows) {
       table.add(
           row.title,
           row.op,
-          row.problem,
-          row.kernel,
-          "%.1e".formatted(row.error),
-          "%.0e".formatted(row.limit),
-          row.micros.map(micros -> "%.1f".formatted(micros.median())).orElse(""),
-          row.gigabytesPerSecond.map("%.3g"::formatted).orElse(""),
-          row.gigaflops.map("%.3g"::formatted).orElse(""),
+          row.problem.replaceFirst("\\w+=(\\S+).*", "$1"),
+          row.micros.map(micros -> Units.time(micros.median())).orElse(""),
+          row.gigaflops.map(rate -> Units.flops(1e9 * rate)).orElse(""),
+          row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse(""),
+          "%.0f%%".formatted(100 * row.error / row.limit),
           row.failure.isEmpty() ? "ok" : "FAILED");
     }
     return table;

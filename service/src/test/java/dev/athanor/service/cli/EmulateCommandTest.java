@@ -152,7 +152,7 @@ class EmulateCommandTest {
     assertThat(run.status()).as(run.err()).isZero();
     assertThat(run.out())
         .contains("saxpy ran as")
-        .containsPattern("On A100 it takes at least .* us")
+        .containsPattern("On A100 it takes at least [0-9.]+ µs")
         .containsPattern("(?m)^fma +4 ");
     var json = emulate(example() + " --profile --json");
     var profile = new JsonMapper().readTree(json.out()).get("profile");

@@ -2,10 +2,11 @@ package dev.athanor.service.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-class TimesTest {
+class UnitsTest {
 
   @ParameterizedTest
   @CsvSource({
@@ -20,6 +21,15 @@ class TimesTest {
     "1.2e9, 1200 s"
   })
   void aTimeHasTheUnitOfItsSize(double micros, String text) {
-    assertThat(Times.text(micros)).isEqualTo(text);
+    assertThat(Units.time(micros)).isEqualTo(text);
+  }
+
+  @Test
+  void aRateHasTheUnitOfItsSize() {
+    assertThat(Units.flops(4.7e9)).isEqualTo("4.700 GFLOP/s");
+    assertThat(Units.flops(999_996)).isEqualTo("1.000 MFLOP/s");
+    assertThat(Units.flops(989.4e12)).isEqualTo("989.4 TFLOP/s");
+    assertThat(Units.bytes(172e3)).isEqualTo("172.0 kB/s");
+    assertThat(Units.bytes(4.1e12)).isEqualTo("4.100 TB/s");
   }
 }
