@@ -3,6 +3,8 @@ package dev.athanor.service.cli;
 import dev.athanor.engine.device.DeviceException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileSystemException;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.IExecutionExceptionHandler;
 import picocli.CommandLine.ParseResult;
@@ -13,23 +15,26 @@ public final class Failed implements IExecutionExceptionHandler {
   @Override
   public int handleExecutionException(Exception e, CommandLine command, ParseResult parsed)
       throws Exception {
-    if (!(e instanceof DeviceException
-        || e instanceof IOException
-        || e instanceof UncheckedIOException)) {
-      throw e;
-    }
-    var failure = e instanceof UncheckedIOException unchecked ? unchecked.getCause() : e;
-    // file system exceptions have the name of the file alone for a message
     var message =
-        failure instanceof IOException
-            ? failure.getClass().getSimpleName().replace("Exception", "")
-                + ": "
-                + failure.getMessage()
-            : failure.getMessage();
+        switch (e) {
+          case DeviceException _ -> e.getMessage();
+          case IOException io -> sentence(io);
+          case UncheckedIOException io -> sentence(io.getCause());
+          default -> throw e;
+        };
     command
         .getErr()
         .printf("%s: %s%n", command.getCommandSpec().qualifiedName(), String.valueOf(message));
     command.getErr().flush();
     return CommandLine.ExitCode.SOFTWARE;
+  }
+
+  private static String sentence(@Nullable IOException e) {
+    return e instanceof FileSystemException file
+        ? "cannot access %s: %s"
+            .formatted(
+                file.getFile(),
+                file.getReason() == null ? file.getClass().getSimpleName() : file.getReason())
+        : "cannot read or write a file: " + (e == null ? "unknown reason" : e.getMessage());
   }
 }

@@ -437,6 +437,19 @@ class CommandLineTest {
   }
 
   @Test
+  void aFileThatCannotBeWrittenIsOneSentence() throws IOException {
+    var full = Path.of("/dev/full"); // takes nothing, and says so only when it is written to
+    assumeTrue(Files.isWritable(full), "SKIPPED: this machine has no /dev/full");
+    var x = folder.resolve("x.npy");
+    TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 1), 1));
+    var run = athanor("run", "relu", "--in", "x=" + x, "--out", "y=" + full);
+    assertThat(run.err())
+        .startsWith("athanor run: cannot read or write a file: ")
+        .hasLineCount(1);
+    assertThat(run.status()).isEqualTo(1);
+  }
+
+  @Test
   void anOpRunsOnFiles() throws Exception {
     var a = folder.resolve("a.npy");
     TensorFile.write(a, HostTensor.of(TensorType.of(DType.F32, 2, 2), 1, 2, 3, 4));
