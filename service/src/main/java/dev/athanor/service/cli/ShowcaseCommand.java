@@ -80,7 +80,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
               "a=f16[128,128] b=f16[128,128]",
               "a=f16[4096,4096] b=f16[4096,4096]"),
           Exhibit.of(
-              "flash attention",
+              "attention",
               "attention",
               "q=f16[1,2,64,64] k=f16[1,2,64,64] v=f16[1,2,64,64] causal=true",
               "q=f16[4,32,2048,128] k=f16[4,32,2048,128] v=f16[4,32,2048,128] causal=true"));
@@ -152,7 +152,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
         table(rows).text().forEach(out::println);
         out.println();
         out.println(
-            "time: median of the launches; of limit: the error as a share of the tolerance");
+            "time: median of the launches; error: share of the tolerance");
         rows.forEach(
             row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }
@@ -168,7 +168,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
 
   private static Table table(List<Row> rows) {
     var table =
-        new Table("", "op", "first input", "time", "compute", "bandwidth", "of limit", "verdict");
+        new Table("", "op", "first input", "time", "compute", "bandwidth", "error", "");
     for (var row : rows) {
       table.add(
           row.title,

@@ -419,7 +419,7 @@ class CommandLineTest {
     assertThat(run.err()).isEmpty();
     assertThat(run.out())
         .containsPattern("(?m)^SiLU gate +swiglu .* ok$")
-        .containsPattern("(?m)^flash attention +attention .* ok$")
+        .containsPattern("(?m)^attention +attention .* ok$")
         .doesNotContain("FAILED");
     assertThat(run.status()).isZero();
     assertThat(run.out().lines())
