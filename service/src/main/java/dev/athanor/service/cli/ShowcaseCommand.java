@@ -151,8 +151,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
       } else {
         table(rows).text().forEach(out::println);
         out.println();
-        out.println(
-            "time: median of the launches; error: share of the tolerance");
+        out.println("time: median of the launches; error: share of the tolerance");
         rows.forEach(
             row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }
@@ -167,8 +166,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
   }
 
   private static Table table(List<Row> rows) {
-    var table =
-        new Table("", "op", "first input", "time", "compute", "bandwidth", "error", "");
+    var table = new Table("", "op", "first input", "time", "compute", "bandwidth", "error", "");
     for (var row : rows) {
       table.add(
           row.title,

@@ -443,9 +443,7 @@ class CommandLineTest {
     var x = folder.resolve("x.npy");
     TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 1), 1));
     var run = athanor("run", "relu", "--in", "x=" + x, "--out", "y=" + full);
-    assertThat(run.err())
-        .startsWith("athanor run: cannot read or write a file: ")
-        .hasLineCount(1);
+    assertThat(run.err()).startsWith("athanor run: cannot read or write a file: ").hasLineCount(1);
     assertThat(run.status()).isEqualTo(1);
   }
 
