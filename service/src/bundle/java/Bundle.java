@@ -61,6 +61,10 @@ void main(String[] args) throws IOException, InterruptedException {
   Files.setPosixFilePermissions(launcher, PosixFilePermissions.fromString("rwxr-xr-x"));
   Files.copy(Path.of("src/bundle/README.md"), home.resolve("README.md"));
   Files.copy(Path.of("../LICENSE"), home.resolve("LICENSE"));
+  Files.createDirectory(home.resolve("examples"));
+  for (Path example : list(Path.of("../examples"))) {
+    Files.copy(example, home.resolve("examples").resolve(example.getFileName()));
+  }
   delete(jars);
 
   pack(home, time, archive);

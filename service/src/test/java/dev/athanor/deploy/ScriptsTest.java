@@ -34,11 +34,13 @@ class ScriptsTest {
   /** What the scripts may call; nothing else is on their PATH, no java and no mvn above all. */
   private static final List<String> TOOLS =
       List.of(
+          "awk",
           "cat",
           "chmod",
           "cut",
           "dirname",
           "find",
+          "grep",
           "mkdir",
           "mktemp",
           "mv",
@@ -46,6 +48,7 @@ class ScriptsTest {
           "rm",
           "sed",
           "sha256sum",
+          "sleep",
           "touch");
 
   /** Says its process, its environment and its arguments, one a line, and ends with status 7. */
@@ -228,10 +231,62 @@ class ScriptsTest {
 
     assertThat(ran.status()).isEqualTo(7);
     assertThat(ran.output()).isEmpty();
-    assertThat(ran.errors().getFirst()).startsWith("Building Athanor;");
+    assertThat(ran.errors().getFirst()).startsWith("Building Athanor.");
     assertThat(ran.errors()).contains("[package]", "[" + checkout.resolve("pom.xml") + "]");
+    assertThat(ran.errors().getLast())
+        .isEqualTo(
+            "The build failed; all of its output is in %s."
+                .formatted(checkout.resolve("service/target/build.log")));
     // What is half built must not be taken for built the next time.
     assertThat(jar).doesNotExist();
+  }
+
+  /** What Maven would print, of which a person sees where the build is and what is wrong. */
+  @Test
+  void theBuildShowsItsProgressAndItsErrors() throws Exception {
+    jdk("usr/lib/jvm/java-25", "25");
+    built();
+    Files.delete(checkout.resolve("service/target/athanor.jar"));
+    program(
+        checkout.resolve("mvnw"),
+        """
+        #!/bin/sh
+        echo '[INFO] Downloaded from central: http://x/y.jar (1 kB at 2 kB/s)'
+        echo '[INFO] Downloaded from central: http://x/z.jar (1 kB at 2 kB/s)'
+        echo '[INFO] Building Athanor: ops 0.1.0                                [4/5]'
+        echo '[INFO] --- compiler:3.15.0:compile (default-compile) @ ops ---'
+        while [ ! -f go ]; do sleep 1; done
+        echo '[WARNING] A.java:[7,1] found something'
+        exit 1
+        """
+            .replace("-f go", "-f '" + machine.resolve("go") + "'"));
+    var log = checkout.resolve("service/target/build.log");
+    var done =
+        Thread.startVirtualThread(() -> {
+          while (!Files.exists(machine.resolve("go"))) {
+            try {
+              if (Files.exists(machine.resolve("errors"))
+                  && Files.readString(machine.resolve("errors")).contains("(4 of 5)")) {
+                Files.writeString(machine.resolve("go"), "");
+              }
+              Thread.sleep(50);
+            } catch (IOException | InterruptedException e) {
+              throw new IllegalStateException(e);
+            }
+          }
+        });
+
+    Ran ran = run(checkout.resolve("athanor"), "serve");
+
+    done.join();
+    assertThat(ran.status()).isEqualTo(1);
+    assertThat(ran.errors())
+        .anyMatch(line ->
+            line.matches(
+                " +\\d+ s  Athanor: ops 0\\.1\\.0 \\(4 of 5\\): compiler, files downloaded: 2"))
+        .endsWith(
+            "[WARNING] A.java:[7,1] found something",
+            "The build failed; all of its output is in " + log + ".");
   }
 
   @Test

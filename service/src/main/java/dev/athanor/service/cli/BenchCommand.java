@@ -156,7 +156,7 @@ public final class BenchCommand implements Callable<Integer> {
       var others = openBaselines(target);
       var date = Instant.now();
       var out = spec.commandLine().getOut();
-      out.println(machine);
+      machine.lines().forEach(out::println);
       out.flush();
       var ceilings = emulated ? Optional.<Ceilings>empty() : Optional.of(Ceilings.measure(target));
       var rows = new ArrayList<Row>();
@@ -214,7 +214,7 @@ public final class BenchCommand implements Callable<Integer> {
     }
     var ops = new ArrayList<Op>();
     for (var name : names) {
-      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpsCommand.unknown(name))));
+      ops.add(catalogue.find(name).orElseThrow(() -> misuse(OpsCommand.unknown(catalogue, name))));
     }
     return ops;
   }

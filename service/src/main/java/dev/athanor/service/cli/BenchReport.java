@@ -163,12 +163,12 @@ record BenchReport(
   Table table() {
     var headings =
         new ArrayList<>(
-            List.of("op", "problem", "kernel", "median µs", "min", "max", "TFLOP/s", "GB/s"));
+            List.of("op", "problem", "kernel", "median", "min", "max", "compute", "bandwidth"));
     if (ceilings.isPresent()) {
       headings.add("of ceiling");
     }
     for (var other : baselines) {
-      headings.addAll(List.of(other.library + " µs", "ratio"));
+      headings.addAll(List.of(other.library, "ratio"));
     }
     headings.add("verdict");
     var table = new Table(headings.toArray(String[]::new));
@@ -179,17 +179,17 @@ record BenchReport(
                   row.op,
                   row.problem,
                   row.kernel,
-                  number(row.micros.map(Samples::median)),
-                  number(row.micros.map(Samples::min)),
-                  number(row.micros.map(Samples::max)),
-                  number(row.teraflops),
-                  number(row.gigabytesPerSecond)));
+                  time(row.micros.map(Samples::median)),
+                  time(row.micros.map(Samples::min)),
+                  time(row.micros.map(Samples::max)),
+                  row.teraflops.map(rate -> Units.flops(1e12 * rate)).orElse(""),
+                  row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse("")));
       if (ceilings.isPresent()) {
         cells.add(row.ofCeiling.map(share -> "%.0f%%".formatted(100 * share)).orElse(""));
       }
       for (var other : baselines) {
         var theirs = row.theirs(other.library);
-        cells.add(number(theirs.flatMap(Theirs::micros).map(Samples::median)));
+        cells.add(time(theirs.flatMap(Theirs::micros).map(Samples::median)));
         cells.add(theirs.flatMap(Theirs::ratio).map("%.3f"::formatted).orElse(""));
       }
       cells.add(row.failure.isEmpty() ? "ok" : "FAILED");
@@ -198,14 +198,8 @@ record BenchReport(
     return table;
   }
 
-  /** To four digits or whole. */
-  private static String number(Optional<Double> value) {
-    return value
-        .map(v -> {
-          int decimals = v <= 0 ? 0 : (int) Math.clamp(3 - Math.floor(Math.log10(v)), 0, 6);
-          return ("%." + decimals + "f").formatted(v);
-        })
-        .orElse("");
+  private static String time(Optional<Double> micros) {
+    return micros.map(Units::time).orElse("");
   }
 
   /** What the table does not say, a line each. */

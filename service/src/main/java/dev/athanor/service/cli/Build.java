@@ -15,7 +15,7 @@ import picocli.CommandLine.IVersionProvider;
 public record Build(String version, String java, String os) {
 
   /** The running program. */
-  static Build current() {
+  public static Build current() {
     return new Build(
         readVersion(),
         "%s (%s)".formatted(Runtime.version(), System.getProperty("java.vendor")),

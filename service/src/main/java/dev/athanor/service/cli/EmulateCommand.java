@@ -144,9 +144,9 @@ public final class EmulateCommand implements Callable<Integer> {
   @Option(
       names = "--sanitize",
       description = {
-        "looks for what a GPU hides: races, bytes that nobody has written, copies that nobody"
-            + " waits",
-        "for, misused barriers; what is found is a failure"
+        "checks for races, uninitialized bytes, copies and products that are not awaited, and"
+            + " misused",
+        "barriers; prints a line `report: KIND: ...` for each finding and exits with status 1"
       })
   private boolean sanitize;
 
@@ -246,12 +246,7 @@ public final class EmulateCommand implements Callable<Integer> {
         stream.launch(launch);
         outputs.addAll(write(values, buffers, stream));
       } catch (DeviceException.KernelFault fault) {
-        faults.addAll(
-            fault.findings().isEmpty()
-                ? fault.reports()
-                : fault.findings().stream()
-                    .map(found -> "report: %s: %s".formatted(found.kind(), found))
-                    .toList());
+        fault.findings().forEach(found -> faults.add(line(found)));
         findings.addAll(fault.findings());
       }
       result =
@@ -285,25 +280,26 @@ public final class EmulateCommand implements Callable<Integer> {
       spec.commandLine().getOut().println(ResultFile.json(result));
       return;
     }
-    spec.commandLine().getOut().print(result.printed());
-    result.faults().forEach(spec.commandLine().getErr()::println);
+    var out = spec.commandLine().getOut();
+    var printed = result.printed();
+    out.print(printed.isEmpty() || printed.endsWith("\n") ? printed : printed + "\n");
+    result.faults().forEach(out::println);
     if (result.faults().isEmpty()) {
-      spec.commandLine()
-          .getOut()
-          .printf(
-              Locale.ROOT,
-              "%s ran as %s blocks of %s threads in %.1f ms%n",
-              result.kernel(),
-              result.grid(),
-              result.block(),
-              result.milliseconds());
+      out.printf(
+          "%s ran as %s blocks of %s threads in %s%n",
+          result.kernel(), result.grid(), result.block(), Units.time(1e3 * result.milliseconds()));
       for (var output : result.outputs()) {
-        spec.commandLine().getOut().println("wrote " + output.type() + " to " + output.file());
+        out.println("wrote " + output.type() + " to " + output.file());
       }
       if (result.profile() != null) {
-        result.profile().text(profiledFor.name()).forEach(spec.commandLine().getOut()::println);
+        result.profile().text(profiledFor.name()).forEach(out::println);
       }
     }
+  }
+
+  /** One line, {@code report: KIND: SENTENCE}, even where a kernel's assertion has several. */
+  private static String line(Report found) {
+    return "report: %s: %s".formatted(found.kind(), found).replaceAll("\\R", " ");
   }
 
   private Module module() {

@@ -133,8 +133,13 @@ record IsaReport(
   @Override
   public String summary() {
     var summary =
-        "%s: %d instructions compared with the emulator in %.1f s, %d failed; seed %d"
-            .formatted(ok ? "ok" : "FAILED", instructions, seconds, failures.size(), scope.seed());
+        "%s: %d instructions compared with the emulator in %s, %d failed; seed %d"
+            .formatted(
+                ok ? "ok" : "FAILED",
+                instructions,
+                Units.time(1e6 * seconds),
+                failures.size(),
+                scope.seed());
     return skipped.isEmpty()
         ? summary
         : summary

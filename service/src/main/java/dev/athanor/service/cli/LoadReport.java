@@ -38,8 +38,8 @@ record LoadReport(
             "loop",
             "level",
             "req/s",
-            "MB/s",
-            "p50 µs",
+            "bytes/s",
+            "p50",
             "p90",
             "p95",
             "p99",
@@ -57,12 +57,12 @@ record LoadReport(
           row.loop(),
           number(row.level()),
           "%.1f".formatted(row.perSecond()),
-          row.megabytesPerSecond().map("%.1f"::formatted).orElse(""),
-          "%.0f".formatted(latency.p50()),
-          "%.0f".formatted(latency.p90()),
-          "%.0f".formatted(latency.p95()),
-          "%.0f".formatted(latency.p99()),
-          "%.0f".formatted(latency.max()),
+          row.megabytesPerSecond().map(rate -> Units.bytes(1e6 * rate)).orElse(""),
+          Units.time(latency.p50()),
+          Units.time(latency.p90()),
+          Units.time(latency.p95()),
+          Units.time(latency.p99()),
+          Units.time(latency.max()),
           median(row, "kernel"),
           median(row, "total"),
           median(row, "outside"),
@@ -79,7 +79,7 @@ record LoadReport(
 
   private static String median(Measurement row, String phase) {
     var micros = row.phases().get(phase);
-    return micros == null ? "" : "%.0f".formatted(micros.p50());
+    return micros == null ? "" : Units.time(micros.p50());
   }
 
   private static String number(double value) {
@@ -88,7 +88,7 @@ record LoadReport(
 
   List<String> notes() {
     return List.of(
-        "Times in µs; kernel, server (all that it times), outside (latency without server) and above"
+        "Kernel, server (all that it times), outside (latency without server) and above"
             + " kernel are medians.",
         "In open loops latency counts from when a request was due. Load of the machine %s to %s on %d processors."
             .formatted(loadAverage.getFirst(), loadAverage.getLast(), processors));

@@ -2,6 +2,7 @@ package dev.athanor.service.cli;
 
 import dev.athanor.engine.Devices;
 import dev.athanor.engine.emulator.EmulatorOptions;
+import java.util.List;
 
 /**
  * The device of a result.
@@ -38,7 +39,14 @@ record Machine(
     return usual ? "emulator" : "emulator --target " + target;
   }
 
-  /** One line: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25 (…why…)}. */
+  /**
+   * Two lines: {@code emulator:0, Athanor PTX emulator, sm_90, Java 25}, and why it is this one.
+   */
+  List<String> lines() {
+    return List.of("%s, %s, %s, %s".formatted(id, name, target, driver), "  (" + reason + ")");
+  }
+
+  /** The same in one line. */
   @Override
   public String toString() {
     return "%s, %s, %s, %s (%s)".formatted(id, name, target, driver, reason);

@@ -83,7 +83,7 @@ final class OpArguments {
    * @throws ParameterException when there is no such op or it does not take the arguments
    */
   Problem problem(Catalogue catalogue) {
-    Op op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(name)));
+    Op op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(catalogue, name)));
     for (var input : dtypes.keySet()) {
       if (!shapes.containsKey(input)) {
         throw refused(

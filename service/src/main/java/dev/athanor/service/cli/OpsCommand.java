@@ -62,12 +62,14 @@ public final class OpsCommand implements Callable<Integer> {
   private Op find(Catalogue catalogue, String wanted) {
     return catalogue
         .find(wanted)
-        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(wanted)));
+        .orElseThrow(() -> new ParameterException(spec.commandLine(), unknown(catalogue, wanted)));
   }
 
   /** The sentence for a name that no op has. */
-  static String unknown(String wanted) {
-    return "there is no op \"%s\"; athanor ops lists them".formatted(wanted);
+  static String unknown(Catalogue catalogue, String wanted) {
+    var names = catalogue.all().stream().map(op -> op.description().name()).toList();
+    return "there is no op \"%s\"; %s"
+        .formatted(wanted, BadUse.hint(wanted, names, "athanor ops lists them"));
   }
 
   private static List<String> dtypes(Set<DType> dtypes) {

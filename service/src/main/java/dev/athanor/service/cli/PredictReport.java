@@ -105,16 +105,16 @@ record PredictReport(Build athanor, String gpu, long blocks, List<Row> rows) {
   Table table() {
     var table =
         new Table(
-            "op", "problem", "kernel", "at least µs", "limit", "TFLOP/s", "GB/s", "of bandwidth");
+            "op", "problem", "kernel", "at least", "limit", "compute", "bandwidth", "of bandwidth");
     for (var row : rows) {
       table.add(
           row.op,
           row.problem,
           row.kernel,
-          row.micros.map("%.4g"::formatted).orElse("refused"),
+          row.micros.map(Units::time).orElse("refused"),
           row.limit,
-          row.teraflops.map("%.4g"::formatted).orElse(""),
-          row.gigabytesPerSecond.map("%.4g"::formatted).orElse(""),
+          row.teraflops.map(rate -> Units.flops(1e12 * rate)).orElse(""),
+          row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse(""),
           row.share.map(share -> "%.0f%%".formatted(100 * share)).orElse(""));
     }
     return table;

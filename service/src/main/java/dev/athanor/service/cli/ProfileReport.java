@@ -139,9 +139,9 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
           bound.estimate());
     }
 
-    /** {@code 12.3 us, for tensor}. */
+    /** {@code 12.30 µs, for tensor}. */
     String text() {
-      return "%s us, for %s".formatted(number(1e6 * seconds), name);
+      return "%s, for %s".formatted(Units.time(1e6 * seconds), name);
     }
   }
 
@@ -284,11 +284,11 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
       }
       lines.add("These are bounds without latencies and stalls, and no forecast.");
       lines.add("");
-      var table = new Table("resource", "at least us", "work", "unit", "rate a second", "");
+      var table = new Table("resource", "at least", "work", "unit", "rate a second", "");
       for (var resource : launch.bounds.resources) {
         table.add(
             resource.name,
-            number(1e6 * resource.seconds),
+            Units.time(1e6 * resource.seconds),
             number(resource.amount),
             resource.unit,
             number(resource.rate),
@@ -315,12 +315,12 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
     }
 
     private List<String> costliest() {
-      var table = new Table("costliest lines", "keeps busy", "us", "share of it", "executed");
+      var table = new Table("costliest lines", "keeps busy", "time", "share of it", "executed");
       for (var line : launch.bounds.lines) {
         table.add(
             line.line(),
             ProfileReport.text(line.resource()),
-            number(1e6 * line.seconds()),
+            Units.time(1e6 * line.seconds()),
             percent(line.share()),
             Long.toString(line.executed()));
       }

@@ -20,6 +20,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -63,7 +64,8 @@ public final class RunCommand implements Callable<Integer> {
       names = "--out",
       paramLabel = "OUTPUT=FILE",
       description =
-          "where an output is written: as npy where the name ends in .npy, else its bare bytes")
+          "the file of an output: npy if its name ends in .npy, else bare bytes; without one its"
+              + " numbers are printed")
   private Map<String, Path> outputs = new LinkedHashMap<>();
 
   @Option(
@@ -84,7 +86,8 @@ public final class RunCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
-    var op = Catalogue.load().find(name).orElseThrow(() -> refused(OpsCommand.unknown(name)));
+    var catalogue = Catalogue.load();
+    var op = catalogue.find(name).orElseThrow(() -> refused(OpsCommand.unknown(catalogue, name)));
     for (var output : outputs.entrySet()) {
       if (op.description().output(output.getKey()).isEmpty()) {
         throw refused(
@@ -168,12 +171,17 @@ public final class RunCommand implements Callable<Integer> {
       out.println(
           ResultFile.json(new Report(machine, name, plan.kernel(), result.micros(), written)));
     } else {
-      out.println(machine);
-      out.printf("%s: %s, %.1f µs%n", name, plan.kernel(), result.micros());
-      written.forEach(output ->
-          out.printf(
-              "%s %s%s%n",
-              output.name, output.type, output.file == null ? "" : ", written to " + output.file));
+      machine.lines().forEach(out::println);
+      out.printf("%s: %s, %s%n", name, plan.kernel(), Units.time(result.micros()));
+      for (var output : written) {
+        out.printf(
+            "%s %s%s%n",
+            output.name, output.type, output.file == null ? "" : ", written to " + output.file);
+        if (output.file == null) {
+          TensorText.lines(Objects.requireNonNull(result.outputs().get(output.name)))
+              .forEach(out::println);
+        }
+      }
     }
     out.flush();
     return CommandLine.ExitCode.OK;

@@ -21,7 +21,7 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "showcase",
     description = {
-      "Builds, runs, checks and times what transformers are made of, on one screen.",
+      "Builds, runs, checks and times the operations of transformers, on one screen.",
       "Exit status 0: all results are right; 1: one is wrong."
     },
     mixinStandardHelpOptions = true,
@@ -80,7 +80,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
               "a=f16[128,128] b=f16[128,128]",
               "a=f16[4096,4096] b=f16[4096,4096]"),
           Exhibit.of(
-              "flash attention",
+              "attention",
               "attention",
               "q=f16[1,2,64,64] k=f16[1,2,64,64] v=f16[1,2,64,64] causal=true",
               "q=f16[4,32,2048,128] k=f16[4,32,2048,128] v=f16[4,32,2048,128] causal=true"));
@@ -132,7 +132,7 @@ public final class ShowcaseCommand implements Callable<Integer> {
       var machine = Machine.of(opened);
       var out = spec.commandLine().getOut();
       if (!json) {
-        out.println(machine);
+        machine.lines().forEach(out::println);
         out.println();
         out.flush();
       }
@@ -150,6 +150,8 @@ public final class ShowcaseCommand implements Callable<Integer> {
         out.println(ResultFile.json(new Report(machine, rows)));
       } else {
         table(rows).text().forEach(out::println);
+        out.println();
+        out.println("time: median of the launches; error: share of the tolerance");
         rows.forEach(
             row -> row.failure.ifPresent(why -> out.println("FAILED " + row.title + ": " + why)));
       }
@@ -164,19 +166,16 @@ public final class ShowcaseCommand implements Callable<Integer> {
   }
 
   private static Table table(List<Row> rows) {
-    var table =
-        new Table("", "op", "problem", "kernel", "error", "of", "µs", "GB/s", "GFLOP/s", "");
+    var table = new Table("", "op", "first input", "time", "compute", "bandwidth", "error", "");
     for (var row : rows) {
       table.add(
           row.title,
           row.op,
-          row.problem,
-          row.kernel,
-          "%.1e".formatted(row.error),
-          "%.0e".formatted(row.limit),
-          row.micros.map(micros -> "%.1f".formatted(micros.median())).orElse(""),
-          row.gigabytesPerSecond.map("%.3g"::formatted).orElse(""),
-          row.gigaflops.map("%.3g"::formatted).orElse(""),
+          row.problem.replaceFirst("\\w+=(\\S+).*", "$1"),
+          row.micros.map(micros -> Units.time(micros.median())).orElse(""),
+          row.gigaflops.map(rate -> Units.flops(1e9 * rate)).orElse(""),
+          row.gigabytesPerSecond.map(rate -> Units.bytes(1e9 * rate)).orElse(""),
+          "%.0f%%".formatted(100 * row.error / row.limit),
           row.failure.isEmpty() ? "ok" : "FAILED");
     }
     return table;

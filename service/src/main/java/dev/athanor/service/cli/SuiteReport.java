@@ -19,6 +19,11 @@ interface SuiteReport {
   /** What was checked, and how well it did. */
   Table table();
 
+  /** A shorter table, where the whole one has many rows of one kind. */
+  default Table overview() {
+    return table();
+  }
+
   /** What is wrong, in lines. */
   List<String> complaints();
 

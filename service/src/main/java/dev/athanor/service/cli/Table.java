@@ -51,7 +51,9 @@ final class Table {
   private boolean numeric(int column) {
     return rows.stream()
         .map(row -> row.get(column))
-        .allMatch(cell -> cell.isEmpty() || cell.matches("[-+]?[0-9.]+%?|Infinity|NaN"));
+        .allMatch(cell ->
+            cell.isEmpty()
+                || cell.matches("[-+]?[0-9.]+(%| (µs|ms|s|[kMGT](FLOP|B)/s))?|Infinity|NaN"));
   }
 
   /** As Markdown. */

@@ -119,17 +119,17 @@ public final class TuneCommand implements Callable<Integer> {
 
   private void print(Report report, Path file) {
     var out = spec.commandLine().getOut();
-    out.println(report.device);
+    report.device.lines().forEach(out::println);
     out.printf("%s %s%n%n", report.op, report.problem);
     var winner = report.winner.map(TuningCache.Winner::kernel).orElse("");
-    var table = new Table("", "kernel", "median µs", "min", "max", "verdict");
+    var table = new Table("", "kernel", "median", "min", "max", "verdict");
     for (var row : report.variants) {
       table.add(
           row.kernel.equals(winner) ? "*" : "",
           row.kernel,
-          row.micros.map(micros -> "%.1f".formatted(micros.median())).orElse(""),
-          row.micros.map(micros -> "%.1f".formatted(micros.min())).orElse(""),
-          row.micros.map(micros -> "%.1f".formatted(micros.max())).orElse(""),
+          row.micros.map(micros -> Units.time(micros.median())).orElse(""),
+          row.micros.map(micros -> Units.time(micros.min())).orElse(""),
+          row.micros.map(micros -> Units.time(micros.max())).orElse(""),
           row.failure.orElse("ok"));
     }
     table.text().forEach(out::println);

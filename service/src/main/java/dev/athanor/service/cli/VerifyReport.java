@@ -175,6 +175,29 @@ record VerifyReport(
     return table;
   }
 
+  /** One row per op. */
+  @Override
+  @JsonIgnore
+  public Table overview() {
+    var table = new Table("op", "kernels", "checks", "failed", "worst error", "verdict");
+    var byOp = new LinkedHashMap<String, List<Variant>>();
+    for (var variant : variants) {
+      byOp.computeIfAbsent(variant.op, _ -> new ArrayList<>()).add(variant);
+    }
+    byOp.forEach((op, kernels) -> {
+      int failed = kernels.stream().mapToInt(Variant::failures).sum();
+      double worst = kernels.stream().mapToDouble(Variant::worst).max().orElse(0);
+      table.add(
+          op,
+          Integer.toString(kernels.size()),
+          Integer.toString(kernels.stream().mapToInt(Variant::cases).sum()),
+          Integer.toString(failed),
+          "%.1f%%".formatted(100 * worst),
+          failed == 0 ? "ok" : "FAILED");
+    });
+    return table;
+  }
+
   @Override
   @JsonIgnore
   public List<String> complaints() {
@@ -194,12 +217,12 @@ record VerifyReport(
   public String summary() {
     var summary = new StringBuilder();
     summary.append(
-        "%s: %d checks of %d kernel variants in %.1f s, %d failed; errors are shares of the tolerance; seed %d"
+        "%s: %d checks of %d kernel variants in %s, %d failed; errors are shares of the tolerance; seed %d"
             .formatted(
                 ok ? "ok" : "FAILED",
                 checks,
                 variants.size(),
-                seconds,
+                Units.time(1e6 * seconds),
                 failures.size(),
                 scope.seed));
     if (!skipped.isEmpty()) {

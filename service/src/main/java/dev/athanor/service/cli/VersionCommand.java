@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 /** {@code athanor version}. */
 @Command(
     name = "version",
-    description = "Says what program this is, and on what it runs.",
+    description = "Prints the versions of Athanor, Java and the operating system.",
     mixinStandardHelpOptions = true,
     versionProvider = Build.Provider.class)
 public final class VersionCommand implements Callable<Integer> {

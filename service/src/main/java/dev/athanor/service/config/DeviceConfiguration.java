@@ -47,6 +47,8 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Lazy;
+import org.springframework.core.env.Environment;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
 import org.springframework.scheduling.annotation.EnableScheduling;
 import org.springframework.scheduling.annotation.Scheduled;
 
@@ -83,9 +85,13 @@ class DeviceConfiguration {
   }
 
   /** The devices that are open, by number; closed with their {@link Places}. */
-  record Opened(List<Device> devices) {
+  record Opened(List<Devices.Opened> all) {
+    List<Device> devices() {
+      return all.stream().map(Devices.Opened::device).toList();
+    }
+
     List<String> ids() {
-      return devices.stream().map(device -> device.capability().id()).toList();
+      return devices().stream().map(device -> device.capability().id()).toList();
     }
   }
 
@@ -94,7 +100,7 @@ class DeviceConfiguration {
     var opened = factory.open(properties.device());
     for (var one : opened) {
       var capability = one.device().capability();
-      LOG.info(
+      LOG.debug(
           "device {}: {}, {}, driver {}, {} MiB; {}",
           capability.id(),
           capability.name(),
@@ -103,7 +109,18 @@ class DeviceConfiguration {
           capability.memoryBytes() >> 20,
           one.reason());
     }
-    return new Opened(opened.stream().map(Devices.Opened::device).toList());
+    return new Opened(opened);
+  }
+
+  @Bean
+  StartupReport startupReport(
+      Opened opened,
+      DeviceHealth health,
+      AthanorProperties properties,
+      Environment environment,
+      ObjectProvider<GrpcServerLifecycle> grpc) {
+    return new StartupReport(
+        opened.all(), health, properties.security(), environment, grpc.getIfAvailable());
   }
 
   @Bean

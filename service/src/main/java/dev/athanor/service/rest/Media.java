@@ -83,6 +83,16 @@ enum Media {
     return best;
   }
 
+  /** Whether the client likes a format better than JSON, as browsers do {@code text/html}. */
+  static boolean prefers(HttpServletRequest request, MediaType type) {
+    var header = String.join(", ", Collections.list(request.getHeaders("Accept")));
+    if (header.isBlank()) {
+      return false;
+    }
+    var accepted = accepted(header, JSON);
+    return quality(accepted, type) > quality(accepted, JSON.type());
+  }
+
   private static List<MediaType> accepted(String header, Media... offered) {
     try {
       return MediaType.parseMediaTypes(header);

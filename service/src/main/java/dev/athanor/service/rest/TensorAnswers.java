@@ -5,6 +5,7 @@ import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.tensor.TensorInfo;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JsonGenerator;
@@ -44,6 +45,16 @@ final class TensorAnswers {
     try (var out = Json.write(response.getOutputStream())) {
       write(out, info);
     }
+  }
+
+  /** Answers with the handle alone, on a line of its own: for shells. */
+  static void sendHandle(HttpServletResponse response, int status, TensorInfo info)
+      throws IOException {
+    response.setStatus(status);
+    headers(response, info);
+    response.setContentType("text/plain");
+    response.setCharacterEncoding(StandardCharsets.UTF_8);
+    response.getOutputStream().print(info.handle() + "\n");
   }
 
   /** What {@code HEAD} tells, and every answer with a tensor's contents. */

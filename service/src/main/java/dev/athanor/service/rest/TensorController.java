@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.springframework.http.HttpStatus;
+import org.springframework.http.MediaType;
 import org.springframework.web.bind.annotation.DeleteMapping;
 import org.springframework.web.bind.annotation.GetMapping;
 import org.springframework.web.bind.annotation.PatchMapping;
@@ -82,7 +83,10 @@ class TensorController {
   @PostMapping("/tensors")
   void create(HttpServletRequest request, HttpServletResponse response) throws IOException {
     var media = Media.ofBody(request, CONTENTS);
-    Media.ofAnswer(request, Media.JSON);
+    boolean plain = Media.prefers(request, MediaType.TEXT_PLAIN);
+    if (!plain) {
+      Media.ofAnswer(request, Media.JSON);
+    }
     Requests.checkQuery(
         request,
         media == Media.OCTET_STREAM
@@ -105,7 +109,11 @@ class TensorController {
       info = createOnce(key, request, media, options, terms);
     }
     response.setHeader("Location", "/tensors/" + info.handle());
-    TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info);
+    if (plain) {
+      TensorAnswers.sendHandle(response, HttpServletResponse.SC_CREATED, info);
+    } else {
+      TensorAnswers.send(response, HttpServletResponse.SC_CREATED, info);
+    }
   }
 
   private TenantTensors tensors(HttpServletRequest request) {

@@ -77,7 +77,7 @@ public final class SelfTest {
                     .formatted(result.kernel(), name, error, tolerance));
           }
         });
-    LOG.info("self-test passed on {}: {}", place.id(), result.kernel());
+    LOG.debug("self-test passed on {}: {}", place.id(), result.kernel());
   }
 
   private static long bytes(Op.Case test) {

@@ -29,6 +29,7 @@ public final class Rules {
           open("GET /actuator/health/readiness"),
           open("GET /v2/health/live"),
           open("GET /v2/health/ready"),
+          open("GET /"),
           open("GET /console"),
           open("GET /console/{*path}"),
           anyCaller("GET /openapi.yaml"),

@@ -11,6 +11,8 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -90,9 +92,9 @@ class CommandLineTest {
           verify --device emulator --target ada | athanor verify: --target ada: "ada" names no target; targets are written sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is no emulator, and only an emulator's target can be chosen; ask for "emulator"
           verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
-          verify --suite everything | athanor verify: Invalid value for option '--suite': expected one of [ops, isa, all] (case-sensitive) but was 'everything'
+          verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all
           verify --case 1 | athanor verify: --case 1: it needs one --op, whose case it is
-          verify --seed one | athanor verify: Invalid value for option '--seed': 'one' is not a long
+          verify --seed one | athanor verify: --seed one: it takes a whole number
           verify --quick --device emulator --op matmul --case 0 | athanor verify: --case 0: matmul has no case 0; its quick cases are 1 to 33
           verify --json /no/such/folder/x | athanor verify: --json /no/such/folder/x: that is no file in a folder that exists
           ops frob | athanor ops: there is no op "frob"; athanor ops lists them
@@ -104,12 +106,29 @@ class CommandLineTest {
           tune matmul --shape a=4,4 --shape b=4,4 --device emulator --repeat 0 | athanor tune: --repeat: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
           bench frob | athanor bench: there is no op "frob"; athanor ops lists them
           bench matmul --warmup 1 --repeat 0 | athanor bench: --warmup, --repeat, --min-time: warmup and repeat are at least 1 and the time at least 0, got 1, 0 and 0.0
+          serv | athanor: unknown command "serv"; did you mean serve?
+          frob | athanor: unknown command "frob"; athanor --help lists the commands
+          api-key | athanor api-key: a command is missing; commands are create
+          verify --qick | athanor verify: unknown option --qick; did you mean --quick?
+          verify --device=emulator --frob=1 | athanor verify: unknown option --frob; athanor verify --help lists the options
+          serve now | athanor serve: unexpected argument "now"; see athanor serve --help
+          serve --port | athanor serve: a value is missing: --port PORT
+          serve --port http | athanor serve: --port http: it takes a whole number
+          serve --port 1 --port 2 | athanor serve: --port PORT is given twice; it takes one value
+          serve --port 8080 --grpc-port 8080 | athanor serve: --port and --grpc-port are both 8080; each needs a port of its own
+          serve --bind 192.0.2.1 | athanor serve: --bind 192.0.2.1: this machine does not have that address
+          bench matmul --min-time long | athanor bench: --min-time long: it takes a number
+          run matmul --in a.npy | athanor run: --in a.npy: it takes INPUT=FILE
+          ptx | athanor ptx: OP is missing; see athanor ptx --help
+          ptx matmull | athanor ptx: there is no op "matmull"; did you mean matmul?
+          ops soft-max | athanor ops: there is no op "soft-max"; did you mean softmax?
+          emulate x.ptx | athanor emulate: --block X[,Y[,Z]] is missing; see athanor emulate --help
           load post | athanor load: "post" is no scenario; scenarios are put SIZE, get SIZE, put-json N, get-json N, op OP PROBLEM, pipeline FILE, put-grpc SIZE, get-grpc SIZE or op-grpc OP PROBLEM
           load put | athanor load: "put": a size is written 65536, 64KiB or 16MiB, and 1024MiB is the most
           load op | athanor load: "op": there is no op ""; athanor ops lists them
           load get-json --url x | athanor load: "get-json": after it comes how many numbers, 1 to 99999999
           load pipeline | athanor load: "pipeline": there is no readable file ""
-          load | athanor load: Missing required parameter: 'SCENARIO'
+          load | athanor load: SCENARIO is missing; see athanor load --help
           bench matmul --baseline torch,mkl | athanor bench: --baseline mkl: it takes cublas, torch, or both with a comma between
           bench matmul --baseline cublas --device emulator | athanor bench: --baseline cublas: cuBLAS runs on a CUDA device, and this is emulator:0
           """)
@@ -119,13 +138,38 @@ class CommandLineTest {
     assertThat(run.status()).isEqualTo(2);
   }
 
-  @ParameterizedTest
-  @CsvSource({"frob, Unmatched argument at index 0: 'frob'", "'', Missing required subcommand"})
-  void whereNoCommandIsTheCommandsAreNamed(String line, String sentence) {
-    var run = line.isEmpty() ? athanor() : athanor(line);
+  @Test
+  void withoutACommandTheHelpIsPrintedWithServeFirst() {
+    var run = athanor();
+    assertThat(run.status()).isZero();
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out()).isEqualTo(athanor("--help").out());
+    assertThat(run.out()).containsPattern("(?m)^Commands:\\R +serve +Starts the service");
+  }
+
+  @Test
+  void aPortInUseIsOneSentence() throws IOException {
+    try (var taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      int port = taken.getLocalPort();
+      for (var option : List.of("--port", "--grpc-port")) {
+        var other = option.equals("--port") ? "--grpc-port" : "--port";
+        var run = athanor("serve", option, Integer.toString(port), other, "0");
+        assertThat(run.err())
+            .isEqualTo(
+                "athanor serve: port %d is in use; stop the program that listens on it or choose another port with %s%n"
+                    .formatted(port, option));
+        assertThat(run.status()).isEqualTo(1);
+      }
+    }
+  }
+
+  @Test
+  void aConfigurationThatIsNoYamlIsOneSentence() throws IOException {
+    var file = Files.writeString(folder.resolve("athanor.yaml"), "server: {port: 1\n  x: [");
+    var run = athanor("serve", "--config", file.toString());
     assertThat(run.err())
-        .matches(
-            "athanor: " + sentence + "; commands are api-key, bench, [a-z, ]+, verify, version\\R");
+        .startsWith("athanor serve: the configuration is not valid YAML: ")
+        .hasLineCount(1);
     assertThat(run.status()).isEqualTo(2);
   }
 
@@ -324,7 +368,7 @@ class CommandLineTest {
     var markdown = folder.resolve("verify.md");
     var line = new ArrayList<>(List.of("verify", "--device", "emulator", "--quick", "--op"));
     line.addAll(ops);
-    line.addAll(List.of("--json", json.toString(), "--markdown", markdown.toString()));
+    line.addAll(List.of("--details", "--json", json.toString(), "--markdown", markdown.toString()));
     var run = athanor(line.toArray(String[]::new));
     assertThat(run.out())
         .startsWith("emulator:0, ")
@@ -375,9 +419,32 @@ class CommandLineTest {
     assertThat(run.err()).isEmpty();
     assertThat(run.out())
         .containsPattern("(?m)^SiLU gate +swiglu .* ok$")
-        .containsPattern("(?m)^flash attention +attention .* ok$")
+        .containsPattern("(?m)^attention +attention .* ok$")
         .doesNotContain("FAILED");
     assertThat(run.status()).isZero();
+    assertThat(run.out().lines())
+        .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(100));
+  }
+
+  @Test
+  void anOutputWithoutAFileIsPrinted() throws IOException {
+    var x = folder.resolve("x.npy");
+    TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 2, 3), -1, 2, -3, 4.5, -5, 6));
+    var run = athanor("run", "relu", "--in", "x=" + x, "--device", "emulator");
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out().lines().toList())
+        .endsWith("y f32[2,3]", "[[  0   2   0]", " [4.5   0   6]]");
+  }
+
+  @Test
+  void aFileThatCannotBeWrittenIsOneSentence() throws IOException {
+    var full = Path.of("/dev/full"); // takes nothing, and says so only when it is written to
+    assumeTrue(Files.isWritable(full), "SKIPPED: this machine has no /dev/full");
+    var x = folder.resolve("x.npy");
+    TensorFile.write(x, HostTensor.of(TensorType.of(DType.F32, 1), 1));
+    var run = athanor("run", "relu", "--in", "x=" + x, "--out", "y=" + full);
+    assertThat(run.err()).startsWith("athanor run: cannot read or write a file: ").hasLineCount(1);
+    assertThat(run.status()).isEqualTo(1);
   }
 
   @Test
@@ -402,7 +469,7 @@ class CommandLineTest {
     assertThat(run.err()).isEmpty();
     assertThat(run.status()).isZero();
     assertThat(run.out())
-        .containsPattern("matmul: matmul_f32_\\S+, [0-9.]+ µs")
+        .containsPattern("matmul: matmul_f32_\\S+, [0-9.]+ (µs|ms|s)")
         .contains("c f32[2,1], written to " + c);
     assertThat(TensorFile.read(c).toDoubles()).containsExactly(5, 11);
     var refused = athanor("run", "matmul", "--in", "a=" + a, "--in", "b=" + b + ":f32[3,1]");
@@ -526,7 +593,7 @@ class CommandLineTest {
       assertThat(run.out())
           .contains(" on " + gpu.name())
           .containsPattern(
-              "\\| matmul \\| a=f16\\[64,64\\] b=f16\\[64,64\\] \\| matmul_f16_\\S+ \\| [\\d.]+ \\|");
+              "\\| matmul \\| a=f16\\[64,64\\] b=f16\\[64,64\\] \\| matmul_f16_\\S+ \\| [\\d.]+ µs \\|");
     }
   }
 
@@ -555,7 +622,7 @@ class CommandLineTest {
             "--json",
             json.toString());
     assertThat(run.status()).isZero();
-    assertThat(run.out()).containsPattern("torch µs +ratio").contains("ok: 1 rows, 0 failed");
+    assertThat(run.out()).containsPattern("torch +ratio").contains("ok: 1 rows, 0 failed");
     var library = read(json).get("baselines").get(0);
     assertThat(library.get("library").asString()).isEqualTo("torch");
     var theirs = read(json).get("rows").get(0).get("baselines");

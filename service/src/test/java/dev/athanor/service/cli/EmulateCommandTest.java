@@ -152,7 +152,7 @@ class EmulateCommandTest {
     assertThat(run.status()).as(run.err()).isZero();
     assertThat(run.out())
         .contains("saxpy ran as")
-        .containsPattern("On A100 it takes at least .* us")
+        .containsPattern("On A100 it takes at least [0-9.]+ µs")
         .containsPattern("(?m)^fma +4 ");
     var json = emulate(example() + " --profile --json");
     var profile = new JsonMapper().readTree(json.out()).get("profile");
@@ -197,7 +197,9 @@ class EmulateCommandTest {
     var run =
         emulate("saxpy.ptx --block 32 --arg u32:100 --arg f32:1 --arg in:x.npy --arg zeros:64");
     assertThat(run.status()).isEqualTo(1);
-    assertThat(run.err())
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out())
+        .startsWith("report: OUT_OF_BOUNDS: ")
         .contains("thread (16,0,0) of block (0,0,0) of kernel saxpy")
         .contains("saxpy.ptx:14:")
         .contains("touches bytes 64..67 of a buffer of 64 bytes");
@@ -220,7 +222,8 @@ class EmulateCommandTest {
             .replace("$ever:", "mov.u64 %rd1, 0;\n$ever:"));
     var run = emulate("endless.ptx --block 32 --timeout 0.05 --arg zeros:8");
     assertThat(run.status()).isEqualTo(1);
-    assertThat(run.err())
+    assertThat(run.out())
+        .startsWith("report: TIMEOUT: ")
         .contains("thread (0,0,0) of block (0,0,0) of kernel endless")
         .contains("has not ended within the timeout of the launch, 0.05 s");
   }
@@ -251,13 +254,35 @@ class EmulateCommandTest {
     assertThat(emulate(line).status()).isZero();
     var run = emulate(line + " --sanitize");
     assertThat(run.status()).isEqualTo(1);
-    assertThat(run.out()).isEmpty();
-    assertThat(run.err())
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out().lines())
+        .isNotEmpty()
+        .allMatch(finding -> finding.matches("report: [A-Z_]+: .+"));
+    assertThat(run.out())
         .startsWith("report: RACE_IN_GRID: thread (0,0,0) of block")
         .contains("writes bytes 0..3 of a buffer of 4 bytes at 0x")
         .contains("race.ptx:9:3")
         .contains("nothing orders the two; atomic instructions, or a release after the one");
     assertThat(emulate(example() + " --sanitize").status()).isZero();
+  }
+
+  /** What a kernel prints may end in the middle of a line; its findings do not. */
+  @Test
+  void aReportBeginsALineAfterWhatTheKernelPrints() throws IOException {
+    var text = PRINTING.replace("100, 10, 0}", "100, 32, 0}").replace("ret;", "trap;");
+    Files.writeString(folder.resolve("hello.ptx"), text);
+    var run = emulate("hello.ptx --block 1 --sanitize");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(run.out().lines().toList().getFirst()).startsWith("block 0");
+    assertThat(run.out().lines().filter(each -> each.startsWith("report: TRAP: "))).hasSize(1);
+  }
+
+  @Test
+  void nothingIsWrittenWhereSomethingIsFound() throws IOException {
+    saveRace();
+    var run = emulate("race.ptx --grid 2 --block 1 --arg out:new.npy:u32:1 --sanitize");
+    assertThat(run.status()).isEqualTo(1);
+    assertThat(folder.resolve("new.npy")).doesNotExist();
   }
 
   @Test

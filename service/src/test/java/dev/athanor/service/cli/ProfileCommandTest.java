@@ -41,9 +41,9 @@ class ProfileCommandTest {
     assertThat(run.status()).isZero();
     assertThat(run.out())
         .startsWith("matmul_f16_32x64x32x4_nn_a16_b16_f16_c16: 2x1x1 blocks of 128x1x1 threads")
-        .containsPattern("On A100 it takes at least \\S+ us, for \\w+\\.")
+        .containsPattern("On A100 it takes at least [0-9.]+ µs, for \\w+\\.")
         .contains("These are bounds without latencies and stalls, and no forecast.")
-        .containsPattern("(?m)^tensor +\\S+ +524288 +operations")
+        .containsPattern("(?m)^tensor +[\\d.]+ µs +524288 +operations")
         .containsPattern("(?m)^ldmatrix\\S+ +\\w+.java:\\d+ +\\d+ .* none$")
         .containsPattern("(?m)^occupancy: \\d+ blocks, \\d+ warps .* registers a thread \\(.+\\)$");
   }

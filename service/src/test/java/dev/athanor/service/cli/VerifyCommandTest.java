@@ -58,7 +58,7 @@ class VerifyCommandTest {
     var run = verify(new Changed(Change.REFERENCE), "--seed", "7", "--json", json.toString());
     assertThat(run.status()).isEqualTo(1);
     assertThat(run.out())
-        .containsPattern("(?m)^matmul +\\S+ +1 +\\d+\\.\\d% +FAILED$")
+        .containsPattern("(?m)^matmul +\\d+ +\\d+ +[1-9]\\d* +\\d+\\.\\d% +FAILED$")
         .containsPattern("FAILED matmul, kernel \\S+, case 2\n")
         .containsPattern(
             "  element 0 \\(\\[0, 0\\]\\) of c is \\S+, the reference says 1000\\.0; so it is with 1 of 1\n")

@@ -2,11 +2,13 @@ package dev.athanor.service.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.notNullValue;
 
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.run.Drain;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -15,6 +17,31 @@ import org.springframework.beans.factory.annotation.Autowired;
 
 /** Probes, information, metrics, shutdown. */
 class OperationsTest extends RestTest {
+
+  /** What curl, Chromium and a client that takes neither send. */
+  @Test
+  void theRootLeadsBrowsersToTheConsoleAndClientsToThePaths() {
+    for (var path : List.of("openapi", "ops", "tensors", "ready")) {
+      String found =
+          given().accept("*/*").get("/").then().statusCode(200).extract().jsonPath().get(path);
+      given().get(found).then().statusCode(200);
+    }
+    given()
+        .redirects()
+        .follow(false)
+        .accept("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
+        .get("/")
+        .then()
+        .statusCode(302)
+        .header("Location", "/console/")
+        .header("Vary", containsString("Accept"));
+    problem(
+        given().accept("image/png").get("/"),
+        406,
+        "not-acceptable",
+        "Accept",
+        "Accept is image/png; it must be application/json");
+  }
 
   @Autowired Drain drain;
 

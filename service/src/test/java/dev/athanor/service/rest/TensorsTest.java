@@ -50,6 +50,26 @@ class TensorsTest extends RestTest {
         .array();
   }
 
+  /** So that a shell needs no tool to read JSON with. */
+  @Test
+  void theHandleAloneIsAnsweredAsText() {
+    var answer =
+        given()
+            .accept("text/plain")
+            .contentType("application/json")
+            .body("{\"dtype\": \"f32\", \"shape\": [2], \"data\": [1, 2]}")
+            .post("/tensors")
+            .then()
+            .statusCode(201)
+            .contentType("text/plain")
+            .extract();
+    var handle = answer.asString().strip();
+    assertThat(answer.asString()).isEqualTo(handle + "\n");
+    assertThat(answer.header("Location")).isEqualTo("/tensors/" + handle);
+    given().get("/tensors/" + handle).then().statusCode(200);
+    given().delete("/tensors/" + handle).then().statusCode(204);
+  }
+
   @Test
   void aTensorIsMadeDescribedAndDeleted() {
     var created =

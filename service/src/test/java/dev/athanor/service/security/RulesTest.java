@@ -43,7 +43,6 @@ class RulesTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "/",
         "",
         "/ops/",
         "/OPS",

@@ -1,0 +1,100 @@
+package dev.athanor.service.config;
+
+import dev.athanor.engine.Devices;
+import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.security.Listeners;
+import dev.athanor.service.security.SecuritySettings;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.env.Environment;
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
+
+/**
+ * What the command line prints once the service runs: its devices, and where to find it.
+ *
+ * @param grpc null where gRPC is switched off
+ */
+public record StartupReport(
+    List<Devices.Opened> devices,
+    DeviceHealth health,
+    SecuritySettings security,
+    Environment environment,
+    @Nullable GrpcServerLifecycle grpc) {
+
+  /** Returns the report as of now; the ports must be known already. */
+  public List<String> lines() {
+    var lines = new ArrayList<String>();
+    for (var device : devices) {
+      var capability = device.device().capability();
+      add(
+          lines,
+          "Device",
+          "%s: %s, %s, %d MiB"
+              .formatted(
+                  capability.id(),
+                  capability.name(),
+                  capability.target(),
+                  capability.memoryBytes() >> 20));
+      add(lines, "", device.reason());
+    }
+    var listeners = Listeners.of(environment);
+    var rest = url("server", "server.address", "local.server.port");
+    var management =
+        listeners.managementIsApart()
+            ? url("management.server", "management.server.address", "local.management.port")
+            : rest;
+    add(lines, "REST", rest);
+    if (grpc != null) {
+      add(lines, "gRPC", host("spring.grpc.server.address") + ":" + grpc.getPort());
+    }
+    add(lines, "Console", rest + "/console/");
+    add(lines, "Metrics", management + "/actuator/prometheus");
+    add(lines, "API", rest + "/openapi.yaml");
+    add(
+        lines,
+        "Callers",
+        switch (security.mode()) {
+          case NONE -> "not authenticated";
+          case API_KEY -> "need an API key";
+          case JWT -> "need a token";
+          case MTLS -> "need a client certificate";
+        });
+    return lines;
+  }
+
+  /** Whether the devices passed their self-test; if not, the log says why. */
+  public boolean isReady() {
+    return health.isReady();
+  }
+
+  private static void add(List<String> lines, String title, String value) {
+    lines.add("  %-8s %s".formatted(title, value).stripTrailing());
+  }
+
+  private String url(String prefix, String address, String port) {
+    boolean secured =
+        environment.containsProperty(prefix + ".ssl.bundle")
+            || environment.containsProperty(prefix + ".ssl.key-store")
+            || environment.containsProperty(prefix + ".ssl.certificate");
+    return "%s://%s:%s"
+        .formatted(
+            secured ? "https" : "http", host(address), environment.getProperty(port, "unknown"));
+  }
+
+  /** The address as it stands in a URL; {@code localhost} where the service listens on all. */
+  private String host(String property) {
+    var address =
+        environment.getProperty(property, environment.getProperty("server.address", "0.0.0.0"));
+    try {
+      if (InetAddress.getByName(address).isAnyLocalAddress()) {
+        return "localhost";
+      }
+    } catch (UnknownHostException e) {
+      return address; // resolved a moment ago, when the service began to listen
+    }
+    return address.contains(":") ? "[" + address + "]" : address;
+  }
+}
