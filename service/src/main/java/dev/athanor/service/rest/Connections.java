@@ -49,7 +49,7 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
 
   /** How many connections a heap of this many bytes has room for. */
   static int maxConnections(long heapBytes) {
-    return (int) Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MOST_CONNECTIONS);
+    return Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MOST_CONNECTIONS);
   }
 
   /**

@@ -17,7 +17,7 @@ final class HttpProcessor extends Http11Processor {
   private static final ThreadLocal<HttpProcessor> CURRENT = new ThreadLocal<>();
 
   private final HttpProtocol protocol;
-  private final Adapter adapter;
+  private final Adapter answering;
 
   /** The connection whose headers have come in part, and since when. */
   private @Nullable SocketWrapperBase<?> partial;
@@ -28,7 +28,7 @@ final class HttpProcessor extends Http11Processor {
   HttpProcessor(HttpProtocol protocol) {
     super(protocol, protocol.getAdapter());
     this.protocol = protocol;
-    adapter = new Answering(protocol.getAdapter());
+    answering = new Answering(protocol.getAdapter());
   }
 
   /** The processor of this thread's request; null outside of requests. */
@@ -120,7 +120,7 @@ final class HttpProcessor extends Http11Processor {
 
   @Override
   public Adapter getAdapter() {
-    return adapter;
+    return answering;
   }
 
   /** Tomcat's adapter to servlets, with what follows an answer. */

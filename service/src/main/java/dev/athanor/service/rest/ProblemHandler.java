@@ -7,8 +7,6 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.util.Objects;
-import java.util.stream.Stream;
 import org.apache.coyote.BadRequestException;
 import org.apache.tomcat.util.http.InvalidParameterException;
 import org.slf4j.Logger;
@@ -45,31 +43,34 @@ class ProblemHandler implements ErrorController {
     }
   }
 
-  @ExceptionHandler
-  void lost(UncheckedIOException lost, HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
-    lost(lost.getCause(), request, response);
-  }
-
   /**
    * The client has gone, or its body broke off. Where the container has noticed, it sends the
    * request to {@link #error}, unless there is nobody to answer.
    */
-  @ExceptionHandler
-  void lost(IOException lost, HttpServletRequest request, HttpServletResponse response)
+  @ExceptionHandler({IOException.class, UncheckedIOException.class})
+  void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (!isOfTheClient(lost)) {
-      write(DeviceHealth.internal(new UncheckedIOException(lost)), request, response);
-      return;
+    if (isOfTheClient(lost)) {
+      LOG.debug("A request ended early: {}", lost.toString());
+      Connections.breakOffAnswer();
+    } else {
+      write(internal(lost), request, response);
     }
-    LOG.debug("A request ended early: {}", lost.toString());
-    Connections.breakOffAnswer();
   }
 
   /** Whether an exception came of reading from a client, or of writing to it. */
-  private static boolean isOfTheClient(Throwable thrown) {
-    return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause)
-        .anyMatch(BadRequestException.class::isInstance);
+  private static boolean isOfTheClient(Exception thrown) {
+    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadRequestException) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static Failure internal(Exception fault) {
+    return DeviceHealth.internal(
+        fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault));
   }
 
   /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
@@ -82,7 +83,7 @@ class ProblemHandler implements ErrorController {
   void other(Exception fault, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     if (isOfTheClient(fault)) {
-      lost(new IOException(fault), request, response);
+      lost(fault, request, response);
     } else if (fault instanceof ErrorResponse refusal
         && refusal.getStatusCode().is4xxClientError()) {
       refusal
@@ -90,9 +91,7 @@ class ProblemHandler implements ErrorController {
           .forEach((name, values) -> values.forEach(v -> response.addHeader(name, v)));
       write(Problems.of(refusal.getStatusCode().value()), request, response);
     } else {
-      var runtime =
-          fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault);
-      write(DeviceHealth.internal(runtime), request, response);
+      write(internal(fault), request, response);
     }
   }
 
