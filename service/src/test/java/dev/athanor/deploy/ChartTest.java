@@ -201,11 +201,14 @@ class ChartTest {
     assertThat(at(container(objects), "ports", "0", "containerPort")).isEqualTo(8181);
     assertThat(at(container(objects), "args")).asInstanceOf(LIST).contains("8181");
     assertThat(at(container(objects), "startupProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/readyz", "port", "http", "scheme", "HTTP"));
+        .isEqualTo(
+            Map.of("path", "/actuator/health/readiness", "port", "management", "scheme", "HTTP"));
     assertThat(at(container(objects), "readinessProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/readyz", "port", "http", "scheme", "HTTP"));
+        .isEqualTo(
+            Map.of("path", "/actuator/health/readiness", "port", "management", "scheme", "HTTP"));
     assertThat(at(container(objects), "livenessProbe", "httpGet"))
-        .isEqualTo(Map.of("path", "/livez", "port", "http", "scheme", "HTTP"));
+        .isEqualTo(
+            Map.of("path", "/actuator/health/liveness", "port", "management", "scheme", "HTTP"));
     assertThat(at(objects, "Service", "spec", "ports", "0", "port")).isEqualTo(80);
     assertThat(at(objects, "Service", "spec", "ports", "0", "targetPort")).isEqualTo("http");
     assertThat(at(container(objects), "ports", "1"))

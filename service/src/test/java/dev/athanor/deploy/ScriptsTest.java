@@ -207,6 +207,7 @@ class ScriptsTest {
     assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
+            "[-XX:+ExitOnOutOfMemoryError]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
             "[-jar]",
@@ -382,6 +383,7 @@ class ScriptsTest {
     assertThat(ran.output().getFirst()).startsWith("java " + ran.pid() + " ");
     assertThat(ran.output().subList(1, ran.output().size()))
         .containsExactly(
+            "[-XX:+ExitOnOutOfMemoryError]",
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
             "[-Djava.library.path=" + bundle + "/native]",

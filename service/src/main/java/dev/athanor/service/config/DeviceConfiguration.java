@@ -257,8 +257,8 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Drain drain(StreamPool streams) {
-    return new Drain(streams);
+  Drain drain(StreamPool streams, AthanorProperties properties) {
+    return new Drain(streams, properties.run());
   }
 
   @Bean

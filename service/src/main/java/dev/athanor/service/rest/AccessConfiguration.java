@@ -9,6 +9,10 @@ import dev.athanor.service.security.Rule;
 import dev.athanor.service.security.Rules;
 import dev.athanor.service.security.Rules.Match;
 import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -33,9 +37,12 @@ import org.springframework.security.core.Authentication;
 import org.springframework.security.core.AuthenticationException;
 import org.springframework.security.core.authority.AuthorityUtils;
 import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.security.web.access.intercept.AuthorizationFilter;
 import org.springframework.security.web.authentication.AnonymousAuthenticationFilter;
 import org.springframework.security.web.authentication.AuthenticationFilter;
+import org.springframework.security.web.firewall.HttpFirewall;
 import org.springframework.security.web.firewall.RequestRejectedHandler;
+import org.springframework.security.web.firewall.StrictHttpFirewall;
 import org.springframework.security.web.header.HeaderWriterFilter;
 import org.springframework.security.web.header.writers.StaticHeadersWriter;
 
@@ -70,6 +77,7 @@ class AccessConfiguration {
                 .access((authentication, context) ->
                     new AuthorizationDecision(admits(context.getRequest(), authentication.get()))))
         .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
+        .addFilterAfter(AccessConfiguration::withoutBody, AuthorizationFilter.class)
         .exceptionHandling(handling ->
             handling
                 .authenticationEntryPoint(
@@ -110,6 +118,14 @@ class AccessConfiguration {
     return SecurityObservationSettings.noObservations();
   }
 
+  /** Methods are left to the rules, which answer 405 for those that a path does not take. */
+  @Bean
+  HttpFirewall firewall() {
+    var firewall = new StrictHttpFirewall();
+    firewall.setUnsafeAllowAnyHttpMethod(true);
+    return firewall;
+  }
+
   /** What the firewall takes for a trick, such as {@code //}, {@code ;} or {@code %2e}. */
   @Bean
   RequestRejectedHandler rejected() {
@@ -132,10 +148,33 @@ class AccessConfiguration {
     var filter = new AuthenticationFilter(manager, request -> new Unknown(credentials(request)));
     filter.setRequestMatcher(
         request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
-    filter.setSuccessHandler((request, _, authentication) ->
-        request.setAttribute(Requests.TENANT, ((Known) authentication).caller.tenant()));
+    filter.setSuccessHandler((request, _, authentication) -> {
+      request.setAttribute(Requests.TENANT, ((Known) authentication).caller.tenant());
+      Connections.enlargeBuffers();
+    });
     filter.setFailureHandler(this::unauthenticated);
     return filter;
+  }
+
+  /**
+   * Refuses bodies where none is of use. Actuator would parse those of probes, whoever sends them,
+   * of any size and at any pace.
+   */
+  private static void withoutBody(
+      ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    var http = (HttpServletRequest) request;
+    boolean reads = http.getMethod().equals("GET") || http.getMethod().equals("HEAD");
+    if (reads
+        && request.getDispatcherType() == DispatcherType.REQUEST
+        && !Connections.isBodyRead()) {
+      Problems.write(
+          http,
+          (HttpServletResponse) response,
+          new Failure.Refused(Code.MALFORMED_BODY, "%s takes no body".formatted(http.getMethod())));
+    } else {
+      chain.doFilter(request, response);
+    }
   }
 
   private Match match(HttpServletRequest request) {

@@ -1,43 +1,55 @@
 package dev.athanor.service.rest;
 
-import jakarta.servlet.http.HttpServletRequest;
-import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import org.apache.coyote.Processor;
-import org.apache.coyote.http11.AbstractHttp11Protocol;
-import org.apache.coyote.http11.Http11NioProtocol;
-import org.apache.coyote.http11.Http11Processor;
-import org.apache.tomcat.util.net.AbstractEndpoint.Handler.SocketState;
 import org.apache.tomcat.util.net.SocketWrapperBase;
-import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.core.env.Environment;
 import org.springframework.stereotype.Component;
 
 /**
- * Tells whether the client of the request at hand has hung up, which servlets do not learn before
- * they answer. A client that closes its half of the connection counts as gone. Connections have
- * buffers of a size for tensors, and are closed when their headers trickle: the container's timeout
- * begins anew with every byte.
+ * Configures the connections of REST, and tells about the connection of the request at hand what
+ * servlets do not learn: whether its client has hung up (one that closes its half counts as gone),
+ * and whether its body was read.
  */
 @Component
 class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFactory> {
 
-  private static final ThreadLocal<SocketWrapperBase<?>> CURRENT = new ThreadLocal<>();
+  private static final String MAX_CONNECTIONS = "server.tomcat.max-connections";
 
-  private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
+  /** A busy connection takes about a quarter of this, in the heap and outside of it. */
+  private static final long HEAP_PER_CONNECTION = 1 << 20;
 
-  private static final long LONGEST_SILENCE = 60_000;
+  private static final int MOST_CONNECTIONS = 4096;
+
+  private static final Duration LONGEST_SILENCE = Duration.ofMinutes(1);
+
+  private final Environment environment;
+  private final long maxBodyBytes;
+
+  Connections(Environment environment, RestSettings settings) {
+    this.environment = environment;
+    maxBodyBytes = settings.maxBodyBytes();
+  }
 
   @Override
   public void customize(TomcatServletWebServerFactory factory) {
-    factory.setProtocol(Protocol.class.getName());
+    factory.setProtocol(HttpProtocol.class.getName());
+    factory.addConnectorCustomizers(connector -> {
+      var protocol = (HttpProtocol) connector.getProtocolHandler();
+      protocol.unreadBodies().setMaxBytes(maxBodyBytes);
+      if (!environment.containsProperty(MAX_CONNECTIONS)) {
+        protocol.setMaxConnections(maxConnections(Runtime.getRuntime().maxMemory()));
+      }
+    });
+  }
+
+  /** How many connections a heap of this many bytes has room for. */
+  static int maxConnections(long heapBytes) {
+    return Math.clamp(heapBytes / HEAP_PER_CONNECTION, 64, MOST_CONNECTIONS);
   }
 
   /**
@@ -45,65 +57,51 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
    * one thread at a time, until the answer is begun.
    */
   static BooleanSupplier clientHasGone() {
-    var socket = CURRENT.get();
-    return socket == null ? () -> false : () -> hasGone(socket);
+    var current = HttpProcessor.currentOrNull();
+    if (current == null) {
+      return () -> false;
+    }
+    var socket = current.socket();
+    return () -> hasGone(socket);
   }
 
   /** How long the client of this thread's request may send nothing. */
   static Duration silence() {
-    var socket = CURRENT.get();
-    long millis = socket == null ? 0 : socket.getReadTimeout();
-    return Duration.ofMillis(millis > 0 ? millis : LONGEST_SILENCE);
+    var current = HttpProcessor.currentOrNull();
+    long millis = current == null ? 0 : current.socket().getReadTimeout();
+    return millis > 0 ? Duration.ofMillis(millis) : LONGEST_SILENCE;
   }
 
-  /**
-   * Waits no more for this thread's client. The container reads what is left of a body, so that the
-   * client gets to read the answer, and closes the connection where that does not come.
-   */
-  static void waitNoMore() {
-    var socket = CURRENT.get();
-    if (socket != null) {
-      socket.setReadTimeout(1);
+  /** Whether this thread's request has no body, or none of it is left to read. */
+  static boolean isBodyRead() {
+    var current = HttpProcessor.currentOrNull();
+    return current == null || current.isBodyRead();
+  }
+
+  /** Waits no more for the body of this thread's request; its connection is closed. */
+  static void abandonBody() {
+    var current = HttpProcessor.currentOrNull();
+    if (current != null) {
+      current.abandonBody();
     }
   }
 
   /**
-   * Reads what is left of a request's body after its answer, for as long as a client may be silent:
-   * who sends all before they read would find their connection broken instead of an answer. Without
-   * this the container reads little more, and that at whatever pace it comes.
+   * Closes the connection of this thread's request in the middle of its answer, if some of it was
+   * sent. A response counts as committed, too, when the container is about to answer itself.
    */
-  static void readRest(HttpServletRequest request, HttpServletResponse response)
-      throws IOException {
-    var in = request.getInputStream();
-    var socket = CURRENT.get();
-    // who waits for a word to go on has not begun, and is not to be told to
-    if (in.isFinished()
-        || socket == null
-        || socket.getReadTimeout() == 1
-        || request.getHeader("Expect") != null) {
-      return;
+  static void breakOffAnswer() {
+    var current = HttpProcessor.currentOrNull();
+    if (current != null) {
+      current.breakOffAnswer();
     }
-    response.flushBuffer();
-    long usual = socket.getReadTimeout();
-    long patience = silence().toNanos();
-    long began = System.nanoTime();
-    boolean isRead = false;
-    try {
-      var bytes = new byte[1 << 13];
-      long left = patience;
-      while (!isRead && left > 0) {
-        socket.setReadTimeout(Math.max(TimeUnit.NANOSECONDS.toMillis(left), 1));
-        isRead = in.read(bytes) < 0;
-        left = patience - (System.nanoTime() - began);
-      }
-    } catch (IOException e) {
-      LOG.debug("the rest of a body that is of no use does not come", e);
-    } finally {
-      if (isRead) {
-        socket.setReadTimeout(usual);
-      } else {
-        waitNoMore();
-      }
+  }
+
+  /** Gives this thread's request buffers of a size for tensors, for as long as it takes. */
+  static void enlargeBuffers() {
+    var current = HttpProcessor.currentOrNull();
+    if (current != null) {
+      current.enlargeBuffers();
     }
   }
 
@@ -120,58 +118,6 @@ class Connections implements WebServerFactoryCustomizer<TomcatServletWebServerFa
       return count < 0;
     } catch (IOException e) {
       return true;
-    }
-  }
-
-  /** HTTP/1.1 whose processors say on which connection they are. Tomcat makes one by its name. */
-  public static final class Protocol extends Http11NioProtocol {
-    /** Tomcat's own 8 KiB make a system call for each 8 KiB of a tensor. */
-    private static final int BUFFER = 1 << 16;
-
-    public Protocol() {
-      var sockets = getEndpoint().getSocketProperties();
-      sockets.setAppReadBufSize(BUFFER);
-      sockets.setAppWriteBufSize(BUFFER);
-      sockets.setDirectBuffer(true); // what lies in the heap is copied once more
-      // whoever asks before sending a body is told to when somebody reads it
-      setContinueResponseTiming("onRead");
-    }
-
-    @Override
-    protected Processor createProcessor() {
-      return new ConnectedProcessor(this);
-    }
-  }
-
-  private static final class ConnectedProcessor extends Http11Processor {
-    private final long longest;
-
-    /** The connection whose headers have come in part, and since when. Processors are reused. */
-    private @Nullable SocketWrapperBase<?> partial;
-
-    private long since;
-
-    ConnectedProcessor(AbstractHttp11Protocol<?> protocol) {
-      super(protocol, protocol.getAdapter());
-      longest = TimeUnit.MILLISECONDS.toNanos(protocol.getConnectionTimeout());
-    }
-
-    @Override
-    public SocketState service(SocketWrapperBase<?> socket) throws IOException {
-      boolean more = socket.equals(partial);
-      if (more && longest > 0 && System.nanoTime() - since > longest) {
-        partial = null;
-        return SocketState.CLOSED;
-      }
-      CURRENT.set(socket);
-      try {
-        var state = super.service(socket);
-        partial = state == SocketState.LONG && !isAsync() ? socket : null;
-        since = more ? since : System.nanoTime();
-        return state;
-      } finally {
-        CURRENT.remove();
-      }
     }
   }
 }

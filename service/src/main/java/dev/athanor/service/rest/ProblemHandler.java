@@ -7,7 +7,10 @@ import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import org.apache.coyote.BadRequestException;
 import org.apache.tomcat.util.http.InvalidParameterException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.springframework.boot.webmvc.error.ErrorController;
 import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
@@ -21,31 +24,53 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
 @RestController
 class ProblemHandler implements ErrorController {
 
+  private static final Logger LOG = LoggerFactory.getLogger(ProblemHandler.class);
+
   @ExceptionHandler
   void failure(Failure failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     write(failure, request, response);
-    Connections.readRest(request, response);
   }
 
   private static void write(
       Failure failure, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
     if (response.isCommitted()) {
-      throw failure; // too late to say so but by breaking the answer off
+      LOG.debug("An answer was broken off: {}", failure.getMessage());
+      Connections.breakOffAnswer();
+    } else {
+      Problems.write(request, response, failure);
     }
-    Problems.write(request, response, failure);
   }
 
-  /** The client has gone, or its body broke off: there is nobody to answer. */
-  @ExceptionHandler
-  void gone(IOException lost) throws IOException {
-    throw lost;
+  /**
+   * The client has gone, or its body broke off. Where the container has noticed, it sends the
+   * request to {@link #error}, unless there is nobody to answer.
+   */
+  @ExceptionHandler({IOException.class, UncheckedIOException.class})
+  void lost(Exception lost, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    if (isOfTheClient(lost)) {
+      LOG.debug("A request ended early: {}", lost.toString());
+      Connections.breakOffAnswer();
+    } else {
+      write(internal(lost), request, response);
+    }
   }
 
-  @ExceptionHandler
-  void gone(UncheckedIOException lost) throws IOException {
-    throw lost.getCause();
+  /** Whether an exception came of reading from a client, or of writing to it. */
+  private static boolean isOfTheClient(Exception thrown) {
+    for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BadRequestException) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static Failure internal(Exception fault) {
+    return DeviceHealth.internal(
+        fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault));
   }
 
   /** Headers and parameters are looked at late, and only then found to be broken or a trick. */
@@ -57,21 +82,23 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler
   void other(Exception fault, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    if (fault instanceof ErrorResponse refusal && refusal.getStatusCode().is4xxClientError()) {
+    if (isOfTheClient(fault)) {
+      lost(fault, request, response);
+    } else if (fault instanceof ErrorResponse refusal
+        && refusal.getStatusCode().is4xxClientError()) {
       refusal
           .getHeaders()
           .forEach((name, values) -> values.forEach(v -> response.addHeader(name, v)));
       write(Problems.of(refusal.getStatusCode().value()), request, response);
     } else {
-      var runtime =
-          fault instanceof RuntimeException e ? e : new IllegalStateException("checked", fault);
-      write(DeviceHealth.internal(runtime), request, response);
+      write(internal(fault), request, response);
     }
   }
 
-  /** Where the container sends what was refused before Spring saw it. */
+  /** Where the container sends what it refused, and requests whose bodies broke off. */
   @RequestMapping("${server.error.path:/error}")
   void error(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    Connections.abandonBody();
     var status = request.getAttribute(RequestDispatcher.ERROR_STATUS_CODE);
     if (status instanceof Integer code && code >= 500) {
       var thrown = request.getAttribute(RequestDispatcher.ERROR_EXCEPTION);

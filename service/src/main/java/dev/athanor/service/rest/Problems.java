@@ -100,7 +100,16 @@ final class Problems {
       }
       out.writeEndObject();
     }
+    if (closes(status) && !Connections.isBodyRead()) {
+      response.setHeader("Connection", "close");
+    }
+    response.setContentLength(text.size());
     text.writeTo(response.getOutputStream()); // which stays open: with it the body would be closed
+  }
+
+  /** Whether the refusal holds for whatever the client would send on the same connection. */
+  private static boolean closes(int status) {
+    return status == 401 || status == 403 || status == 413 || status == 415;
   }
 
   /** A failure for an answer that the container or Spring chose by its status alone. */
@@ -119,6 +128,9 @@ final class Problems {
               Code.NOT_ACCEPTABLE,
               "Accept",
               "this path cannot answer in the form that Accept names");
+      case 408 ->
+          new Failure.Refused(
+              Code.DEADLINE_EXCEEDED, "the body stopped arriving, and the request was given up");
       case 413 -> new Failure.Refused(Code.TOO_LARGE, "the request is too large");
       case 415 ->
           new Failure.Refused(

@@ -21,7 +21,6 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
-import java.util.zip.GZIPInputStream;
 import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +33,6 @@ final class Requests {
 
   /** The protocol's: how many bytes of JSON come before the bytes of tensors. */
   static final String INFERENCE_HEADER = "Inference-Header-Content-Length";
-
-  private static final int UNPACKED_AT_ONCE = 8192;
 
   private Requests() {}
 
@@ -213,8 +210,8 @@ final class Requests {
     try {
       return switch (encoding) {
         case "identity" -> packed;
-        case "gzip" -> new Unpacked(new GZIPInputStream(packed, UNPACKED_AT_ONCE), limit);
-        case "deflate" -> new Unpacked(new InflaterInputStream(packed), limit);
+        case "gzip" -> new Unpacked(new Gunzip(packed), limit);
+        case "deflate" -> new Unpacked(new Inflate(packed), limit);
         default ->
             throw new Failure.Refused(
                 Code.UNSUPPORTED_MEDIA_TYPE,
@@ -286,7 +283,7 @@ final class Requests {
       try {
         pace.came(n, System.nanoTime() - began);
       } catch (Failure e) {
-        Connections.waitNoMore();
+        Connections.abandonBody();
         throw e;
       }
       left -= n;

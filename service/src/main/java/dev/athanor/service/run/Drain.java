@@ -1,22 +1,26 @@
 package dev.athanor.service.run;
 
+import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.context.SmartLifecycle;
 
 /**
  * The first step of a shutdown: readiness goes, then new work is refused, and what is under way
- * finishes. Only then does the web server stop, so that clients still learn why they are refused.
+ * finishes. Only then, and not before the notice is over, does the web server stop, so that clients
+ * still learn why they are refused.
  */
 public final class Drain implements SmartLifecycle {
 
   private static final Logger LOG = LoggerFactory.getLogger(Drain.class);
 
   private final StreamPool streams;
+  private final Duration toClosing;
   private volatile boolean running;
 
-  public Drain(StreamPool streams) {
+  public Drain(StreamPool streams, RunSettings settings) {
     this.streams = streams;
+    toClosing = settings.drainGrace().plus(settings.drainNotice());
   }
 
   @Override
@@ -27,7 +31,13 @@ public final class Drain implements SmartLifecycle {
   @Override
   public void stop() {
     LOG.info("draining: {} jobs at work, {} waiting", streams.busy(), streams.waiting());
+    long began = System.nanoTime();
     streams.drain();
+    try {
+      Thread.sleep(toClosing.minusNanos(System.nanoTime() - began));
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
     running = false;
   }
 

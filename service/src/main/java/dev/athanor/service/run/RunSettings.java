@@ -30,6 +30,8 @@ import org.springframework.util.unit.DataSize;
  * @param drainGrace how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainPatience how long after that the work under way may take
+ * @param drainNotice how long new work is at least refused with {@code draining} before the ports
+ *     close, so that late callers learn why
  * @param longestLaunch how long a launch may take before the device counts as lost; no kernel can
  *     be stopped
  * @param lostGrace how long a process whose device is lost says that it lives, before it asks to be
@@ -47,6 +49,7 @@ public record RunSettings(
     @Min(0) @Max(1024) @Nullable Integer graphs,
     @NotNull @DefaultValue("0s") Duration drainGrace,
     @NotNull @DefaultValue("50s") Duration drainPatience,
+    @NotNull @DefaultValue("1s") Duration drainNotice,
     @NotNull @DefaultValue("30m") Duration longestLaunch,
     @NotNull @DefaultValue("30s") Duration lostGrace) {
 

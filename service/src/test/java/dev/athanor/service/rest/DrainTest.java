@@ -1,8 +1,11 @@
 package dev.athanor.service.rest;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 import static org.hamcrest.Matchers.equalTo;
 
 import dev.athanor.service.run.Drain;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 import org.springframework.test.annotation.DirtiesContext;
@@ -10,16 +13,17 @@ import org.springframework.test.context.TestPropertySource;
 
 /** In a service of its own, which is of no more use afterwards. */
 @DirtiesContext
-@TestPropertySource(properties = "athanor.replica=drained")
+@TestPropertySource(properties = {"athanor.replica=drained", "athanor.run.drain-notice=1h"})
 class DrainTest extends RestTest {
 
   @Autowired Drain drain;
 
   @Test
-  void aServiceThatShutsDownSaysSo() {
+  void aServiceThatShutsDownSaysSo() throws InterruptedException {
     var x = tensor(1);
     given().get("/readyz").then().statusCode(200);
-    drain.stop();
+    var ending = Thread.startVirtualThread(drain::stop);
+    await().until(() -> given().get("/readyz").statusCode() == 503);
     given().get("/livez").then().statusCode(200);
     given().get("/readyz").then().statusCode(503).body("status", equalTo("OUT_OF_SERVICE"));
     problem(
@@ -31,5 +35,10 @@ class DrainTest extends RestTest {
         .header("Retry-After", "5");
     given().contentType("application/json").body("{}").post("/tensors").then().statusCode(503);
     given().get("/tensors/" + x).then().statusCode(200);
+    // nothing is under way: it goes on for the sake of those who come late
+    assertThat(ending.isAlive()).isTrue();
+    ending.interrupt();
+    assertThat(ending.join(Duration.ofMinutes(1))).isTrue();
+    assertThat(drain.isRunning()).isFalse();
   }
 }

@@ -2,10 +2,12 @@ package dev.athanor.service.rest;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -343,13 +345,69 @@ class HostileTest extends RestTest {
     assertThat(answer).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:malformed-body");
   }
 
-  @Test
-  void lengthAndChunksTogetherAreRefused() throws IOException {
+  /** Either of them alone would be answered 200. */
+  @ParameterizedTest
+  @CsvSource({
+    "GET /livez HTTP/1.1, Content-Length: 5, Transfer-Encoding: chunked",
+    "GET /livez HTTP/1.1, Transfer-Encoding: chunked, Content-Length: 5",
+    "POST /livez HTTP/1.1, Transfer-Encoding: chunked, Content-Length: 0",
+    "GET /livez HTTP/1.0, Transfer-Encoding: chunked, Connection: keep-alive"
+  })
+  void lengthAndChunksTogetherAreRefused(String line, String one, String other) throws IOException {
     var answer =
         raw(
-            head("POST /tensors HTTP/1.1", JSON, "Content-Length: 3", "Transfer-Encoding: chunked")
-                + "0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: x\r\n\r\n");
-    assertThat(answer).startsWith("HTTP/1.1 400 ").containsOnlyOnce("HTTP/1.1 ");
+            String.join("\r\n", line, "Host: x", one, other)
+                + "\r\n\r\n0\r\n\r\nGET /tensors HTTP/1.1\r\nHost: x\r\n\r\n");
+    assertThat(answer)
+        .startsWith("HTTP/1.1 400 ")
+        .containsOnlyOnce("HTTP/1.1 ")
+        .contains("Connection: close", "urn:athanor:problem:malformed-body");
+  }
+
+  /** A stack trace for each would fill disks. */
+  @Test
+  void whatClientsDoWrongIsNotLogged(CapturedOutput output) throws IOException {
+    var chunked = head("POST /ops/identity HTTP/1.1", JSON, "Transfer-Encoding: chunked");
+    assertThat(raw(head("GET /livez HTTP/1.1", "Transfer-Encoding: chunked") + "zz\r\n"))
+        .startsWith("HTTP/1.1 400 ")
+        .contains("urn:athanor:problem:malformed-body");
+    assertThat(raw(chunked + "zz\r\n{}")).startsWith("HTTP/1.1 400 ");
+    assertThat(raw(chunked + "5\r\n{\"inp")).startsWith("HTTP/1.1 400 ");
+    assertThat(raw(head("POST /ops/nothing HTTP/1.1", JSON, "Content-Length: 9") + "{"))
+        .startsWith("HTTP/1.1 404 ");
+    assertThat(raw(chunked.replace("identity", "nothing") + "zz\r\n{}"))
+        .startsWith("HTTP/1.1 404 ");
+    assertThat(raw("GET / HTTP/1.1\r\nno header\r\n\r\n")).startsWith("HTTP/1.1 400 ");
+    var bytes = "Content-Type: application/octet-stream";
+    assertThat(
+            raw(
+                head("POST /tensors?dtype=u8&shape=4 HTTP/1.1", bytes, "Content-Length: 64")
+                    + "a".repeat(64)))
+        .startsWith("HTTP/1.1 400 ");
+    var handle = tensor(new float[1 << 20]);
+    for (var line :
+        List.of(
+            "GET /tensors/" + handle + "/data HTTP/1.1",
+            "PUT /tensors/" + handle + "/data HTTP/1.1",
+            "POST /tensors HTTP/1.1",
+            "POST /ops/identity HTTP/1.1",
+            "POST /v2/models/identity/infer HTTP/1.1",
+            "GET /livez HTTP/1.1")) {
+      hangUp(head(line, line.startsWith("GET") ? "X: x" : JSON + "\r\nContent-Length: 4000") + "{");
+    }
+    given().get("/livez").then().statusCode(200);
+    given().delete("/tensors/" + handle).then().statusCode(204);
+    await()
+        .during(Duration.ofMillis(200))
+        .untilAsserted(() -> assertThat(output.getAll()).doesNotContain("\tat ", "ERROR", "WARN"));
+  }
+
+  /** Sends a request and closes the connection so that the server is told of it at once. */
+  private void hangUp(String request) throws IOException {
+    try (var socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+      socket.getOutputStream().write(request.getBytes(ISO_8859_1));
+      socket.setSoLinger(true, 0);
+    }
   }
 
   private static final String JSON = "Content-Type: application/json";

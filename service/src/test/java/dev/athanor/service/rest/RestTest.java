@@ -28,6 +28,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
+      "athanor.run.drain-notice=0s",
       "athanor.run.inline-bytes=48MB",
       "athanor.tensors.max-bytes=67108864",
       "athanor.tensors.max-count=50",

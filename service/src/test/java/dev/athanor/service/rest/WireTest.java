@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
+import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -93,7 +94,9 @@ class WireTest extends RestTest {
   @Test
   void aBodyThatStopsIsGivenUp() throws IOException {
     try (var socket = connect(POST + "some")) {
-      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").contains("urn:athanor:problem:");
+      assertThat(rest(socket))
+          .startsWith("HTTP/1.1 504 ")
+          .contains("urn:athanor:problem:deadline-exceeded", "the body stopped arriving");
     }
     assertThat(device.openBuffers()).isZero();
   }
@@ -140,11 +143,78 @@ class WireTest extends RestTest {
     }
   }
 
+  /** The container would read on; at an answer of 200, too. */
+  @ParameterizedTest
+  @ValueSource(strings = {"GET /livez", "POST /nothing", "DELETE /tensors?scope=none"})
+  void aBodyThatNobodyReadsAndThatTricklesIsGivenUp(String line) throws IOException {
+    for (var framing : List.of("Content-Length: 1000000", "Transfer-Encoding: chunked")) {
+      try (var socket = connect(line + " HTTP/1.1\r\nHost: x\r\n" + framing + "\r\n\r\n")) {
+        assertThat(trickle(socket, framing.startsWith("C") ? "a" : "1\r\na\r\n"))
+            .containsOnlyOnce("HTTP/1.1 ")
+            .contains("\r\n\r\n");
+      }
+    }
+  }
+
+  @Test
+  void anAnswerThatNeedsNoBodyDoesNotWaitForOneThatWasAnnounced() throws IOException {
+    for (var line : List.of("GET /livez", "DELETE /tensors?scope=none")) {
+      var request =
+          line + " HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+      try (var socket = connect(request)) {
+        assertThat(rest(socket)).matches("(?s)HTTP/1\\.1 [24].*").doesNotContain("HTTP/1.1 100");
+      }
+    }
+  }
+
+  /** Actuator would parse it, whoever sends it. */
+  @ParameterizedTest
+  @ValueSource(strings = {"GET /livez", "GET /actuator/prometheus", "HEAD /ops", "GET /console/"})
+  void readingTakesNoBody(String line) throws IOException {
+    var request =
+        line
+            + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
+    try (var socket = connect(request)) {
+      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").containsOnlyOnce("HTTP/1.1 ");
+    }
+  }
+
+  /** A refusal of a request whose body is there already leaves the connection as it is. */
+  @Test
+  void aRefusalKeepsTheConnection() throws IOException {
+    var requests =
+        "POST /ops/nothing HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            .repeat(3);
+    try (var socket = connect(requests)) {
+      assertThat(STATUS.matcher(rest(socket)).results().map(m -> m.group(1)))
+          .containsExactly("404", "404", "404");
+    }
+  }
+
+  /** Such answers would have neither a status nor headers. */
+  @ParameterizedTest
+  @ValueSource(strings = {"GET /livez\r\n", "GET /livez\n", "POST /livez\r\n"})
+  void http09IsNotSpoken(String request) throws IOException {
+    try (var socket = connect(request)) {
+      assertThat(rest(socket)).isEmpty();
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"BREW /livez", "PROPFIND /ops", "get /ops", "POST /livez"})
+  void methodsThatAPathDoesNotTakeAreRefused(String line) throws IOException {
+    try (var socket = connect(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
+      assertThat(rest(socket))
+          .startsWith("HTTP/1.1 405 ")
+          .contains("Allow: GET, HEAD, OPTIONS\r\n", "urn:athanor:problem:method-not-allowed");
+    }
+  }
+
   @Test
   void whoeverAsksBeforeSendingIsNotToldToSendWhatIsRefused() throws IOException {
     var request = POST.replace("u8", "f7").replace("Host: x", "Host: x\r\nExpect: 100-continue");
     try (var socket = connect(request)) {
-      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").doesNotContain("100 Continue");
+      assertThat(rest(socket)).startsWith("HTTP/1.1 400 ").doesNotContain("HTTP/1.1 100");
     }
   }
 

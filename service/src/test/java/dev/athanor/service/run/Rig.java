@@ -117,6 +117,7 @@ final class Rig implements AutoCloseable {
         graphs,
         Duration.ZERO,
         Duration.ofSeconds(30),
+        Duration.ZERO,
         Duration.ofHours(1),
         Duration.ZERO);
   }

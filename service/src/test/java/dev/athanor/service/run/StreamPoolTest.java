@@ -50,6 +50,7 @@ class StreamPoolTest {
             0,
             grace,
             Duration.ofSeconds(30),
+            Duration.ZERO,
             Duration.ofHours(1),
             Duration.ZERO));
   }

@@ -1,0 +1,216 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.tomcat.util.threads.VirtualThreadExecutor;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.annotation.Autowired;
+import org.springframework.boot.test.web.server.LocalManagementPort;
+import org.springframework.boot.tomcat.TomcatWebServer;
+import org.springframework.boot.web.server.servlet.context.ServletWebServerApplicationContext;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+import org.springframework.test.context.TestPropertySource;
+
+/** Callers without a key, in such numbers as REST has connections. */
+@TestPropertySource(
+    properties = {
+      "athanor.replica=strange",
+      "athanor.security.mode=api-key",
+      "server.tomcat.max-connections=" + StrangersTest.CONNECTIONS,
+      "management.server.port=0"
+    })
+class StrangersTest extends RestTest {
+
+  static final int CONNECTIONS = 40;
+
+  private static final Duration LIMIT = Duration.ofMinutes(1);
+
+  private static final String UPLOAD =
+      "POST /tensors?dtype=u8&shape=1000000 HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\n";
+
+  @TempDir static Path folder;
+
+  @Autowired private ServletWebServerApplicationContext web;
+
+  @LocalManagementPort private int managementPort;
+
+  @DynamicPropertySource
+  static void keys(DynamicPropertyRegistry properties) throws IOException {
+    var file = Files.writeString(folder.resolve("keys"), "");
+    properties.add("athanor.security.api-keys.file", file::toString);
+  }
+
+  private static Socket connect(int port, String text) throws IOException {
+    var socket = new Socket(InetAddress.getLoopbackAddress(), port);
+    socket.setSoTimeout((int) LIMIT.toMillis());
+    socket.getOutputStream().write(text.getBytes(ISO_8859_1));
+    return socket;
+  }
+
+  /** Each has its own threads and its own limit. */
+  @Test
+  void managementIsApart() {
+    assertThat(web.getWebServer())
+        .isInstanceOfSatisfying(
+            TomcatWebServer.class,
+            tomcat -> {
+              var protocol = (HttpProtocol) tomcat.getTomcat().getConnector().getProtocolHandler();
+              assertThat(protocol.getMaxConnections()).isEqualTo(CONNECTIONS);
+              assertThat(protocol.getExecutor()).isInstanceOf(VirtualThreadExecutor.class);
+            });
+    assertThat(Thread.getAllStackTraces().keySet())
+        .extracting(Thread::getName)
+        .anyMatch(name -> name.matches("http-nio.*-auto-.*-exec-\\d+"));
+  }
+
+  private static void live(int port, String path) throws IOException {
+    try (var socket =
+        connect(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")) {
+      assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))
+          .startsWith("HTTP/1.1 200 ");
+    }
+  }
+
+  /** A connection that sends a byte now and then, until the server closes it. */
+  private static final class Trickling implements AutoCloseable {
+    private final Socket socket;
+    private final ByteArrayOutputStream said = new ByteArrayOutputStream();
+
+    Trickling(Socket socket) throws IOException {
+      this.socket = socket;
+      socket.setSoTimeout(1);
+    }
+
+    /** Whether the connection is still open. */
+    boolean goesOn() throws IOException {
+      try {
+        var bytes = new byte[4096];
+        for (int n = socket.getInputStream().read(bytes);
+            n >= 0;
+            n = socket.getInputStream().read(bytes)) {
+          said.write(bytes, 0, n);
+        }
+        return false;
+      } catch (SocketTimeoutException e) {
+        try {
+          socket.getOutputStream().write('1');
+          return true;
+        } catch (SocketException closed) {
+          return false;
+        }
+      } catch (SocketException e) {
+        return false;
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      socket.close();
+    }
+  }
+
+  private static void end(List<Trickling> all) {
+    var open = new ArrayList<>(all);
+    await()
+        .atMost(LIMIT)
+        .until(() -> {
+          var ended = new ArrayList<Trickling>();
+          for (var each : open) {
+            if (!each.goesOn()) {
+              ended.add(each);
+            }
+          }
+          open.removeAll(ended);
+          return open.isEmpty();
+        });
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Content-Length: 1000000", "Transfer-Encoding: chunked"})
+  void refusedBodiesThatTrickleLeaveRoomForOthers(String framing) throws IOException {
+    var all = new ArrayList<Trickling>();
+    try {
+      for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        all.add(new Trickling(connect(port, UPLOAD + framing + "\r\n\r\n")));
+      }
+      live(managementPort, "/actuator/health/liveness");
+      live(port, "/livez");
+      end(all);
+      assertThat(all)
+          .allSatisfy(each ->
+              assertThat(each.said.toString(ISO_8859_1))
+                  .startsWith("HTTP/1.1 401 ")
+                  .contains("Connection: close", "urn:athanor:problem:unauthenticated")
+                  .endsWith("}"));
+    } finally {
+      for (var each : all) {
+        each.close();
+      }
+    }
+  }
+
+  /** Connections that say nothing, or not all, are closed the sooner the more there are. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "GET /ops HTTP/1.1\r\nHost: x\r\nX-A: "})
+  void connectionsThatSayNothingLeaveRoomForOthers(String begun) throws IOException {
+    var all = new ArrayList<Socket>();
+    try {
+      for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        all.add(connect(port, begun));
+      }
+      live(managementPort, "/actuator/health/readiness");
+      live(port, "/livez");
+    } finally {
+      for (var each : all) {
+        each.close();
+      }
+    }
+  }
+
+  @Test
+  void aBodyThatIsSentBeforeTheRefusalIsReadDoesNotBreakTheConnection() throws IOException {
+    int bytes = 20 << 20;
+    try (var socket = connect(port, UPLOAD + "Content-Length: " + bytes + "\r\n\r\n")) {
+      for (int i = 0; i < 20; i++) {
+        socket.getOutputStream().write(new byte[bytes / 20]);
+      }
+      assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))
+          .startsWith("HTTP/1.1 401 ")
+          .contains("Connection: close", "urn:athanor:problem:unauthenticated");
+    }
+  }
+
+  @Test
+  void managementRefusesWhatRestRefuses() throws IOException {
+    for (var request :
+        List.of(
+            "GET /actuator/health/liveness HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "GET /actuator/health/liveness HTTP/1.1\r\nno header\r\n\r\n")) {
+      try (var socket = connect(managementPort, request)) {
+        assertThat(new String(socket.getInputStream().readAllBytes(), ISO_8859_1))
+            .startsWith("HTTP/1.1 400 ")
+            .contains("urn:athanor:problem:malformed-body");
+      }
+    }
+    try (var socket = connect(managementPort, "GET /actuator/health/liveness\r\n")) {
+      assertThat(socket.getInputStream().readAllBytes()).isEmpty();
+    }
+  }
+}
