@@ -30,6 +30,13 @@ final class Calls {
   /** Triton's: 1 is the most urgent, 0 is as urgent as usual. */
   private static final String PRIORITY = "priority";
 
+  /** Triton's: ops have no state, so a sequence of requests is as good as single ones. */
+  private static final String SEQUENCE = "sequence_id";
+
+  /** Flags that change nothing here: every call is whole, and has one answer. */
+  private static final List<String> FLAGS =
+      List.of("sequence_start", "sequence_end", InferenceRequest.FINAL_RESPONSE_WANTED);
+
   private Calls() {}
 
   /**
@@ -48,6 +55,7 @@ final class Calls {
             deadline(attributes, terms.deadline()),
             terms.clientHasGone(),
             terms.memory());
+    dropSequence(attributes);
     checkAttributes(description, attributes);
     return new Call(
         op,
@@ -58,6 +66,16 @@ final class Calls {
             ? new Target(new Destination.Inline(request.readable()), null)
             : null,
         within);
+  }
+
+  private static void dropSequence(Map<String, Object> parameters) {
+    if (!(parameters.get(SEQUENCE) instanceof String)) {
+      whole(parameters, SEQUENCE, Long.MAX_VALUE);
+    }
+    parameters.remove(SEQUENCE);
+    for (var name : FLAGS) {
+      InferenceRequest.takeFlag(parameters, name, "parameters");
+    }
   }
 
   private static void checkAttributes(OpDescription op, Map<String, Object> attributes) {

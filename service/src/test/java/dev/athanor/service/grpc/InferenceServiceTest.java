@@ -351,8 +351,8 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "inputs.a.parameters.shared_memory_region",
-            "inputs.a.parameters.shared_memory_region is not known; parameters here are"
-                + " tensor_handle");
+            "inputs.a.parameters.shared_memory_region is not supported. Send the data, or upload it"
+                + " to /tensors and pass its handle as the parameter tensor_handle.");
   }
 
   @Test
