@@ -113,31 +113,24 @@ final class Calls {
       case InferenceRequest.Input.Data(_, var tensor) -> new Call.Input.Inline(tensor);
       case InferenceRequest.Input.Handle given -> {
         checkType(given, tensors);
-        yield new Call.Input.Resident(given.handle());
+        yield new Call.Input.Resident(given.handle(), given.shape());
       }
     };
   }
 
   /** The type of a tensor never changes, so this holds when the call begins, too. */
   private static void checkType(InferenceRequest.Input.Handle given, TenantTensors tensors) {
-    if (given.dtype() == null && given.shape() == null) {
+    if (given.dtype() == null) {
       return;
     }
     var field = "inputs." + given.name();
     var type = tensors.describe(given.handle()).type();
-    if (given.dtype() != null && given.dtype() != type.dtype()) {
+    if (given.dtype() != type.dtype()) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_DTYPE,
           field + ".datatype",
           "%s.datatype is %s, but the tensor of its handle is %s"
               .formatted(field, Datatypes.name(given.dtype()), Datatypes.name(type.dtype())));
-    }
-    if (given.shape() != null && !given.shape().equals(type.shape().extents())) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          field + ".shape",
-          "%s.shape is %s, but the tensor of its handle has %s"
-              .formatted(field, given.shape(), type.shape()));
     }
   }
 

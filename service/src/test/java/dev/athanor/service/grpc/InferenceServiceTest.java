@@ -328,7 +328,8 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
             "inputs.a.shape",
-            "inputs.a.shape is [3], but the tensor of its handle has [2]");
+            "inputs.a.shape is [3], but the tensor of its handle has [2]; both must have as many"
+                + " elements");
     refused(
             request
                 .clone()

@@ -61,7 +61,7 @@ class HostileTest extends RestTest {
           {"dtype": "bool", "shape": [1], "base64": "Ag=="} | invalid-tensor | base64 | byte 0 of a bool tensor is 2; it must be 0 or 1
           {"dtype": "f32", "shape": [1]} | invalid-tensor | | the tensor must have either data or base64, or else a handle
           {"dtype": "f32", "data": [1]} | invalid-tensor | shape | the tensor has no shape
-          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle and more; a handle stands alone
+          {"handle": "t_1", "dtype": "f32"} | invalid-tensor | | the tensor has a handle and more; a handle stands alone, or with a shape
           {"handle": "t_1"} | invalid-tensor | handle | this takes dtype, shape and data or base64; a handle has a tensor already
           {"dtype": "f32", "shape": [1], "data": [1]} {} | malformed-body | | there is more after the end of the JSON object
           [1] | malformed-body | | the body must be a JSON object, got a list

@@ -311,6 +311,13 @@ class OpenInferenceTest extends RestTest {
         "{\"inputs\": [{\"name\": \"x\", \"parameters\": {\"tensor_handle\": \"%s\"}}],"
             + " \"outputs\": [{\"name\": \"y\", \"parameters\": {\"tensor_handle\": \"%s\"}}]}";
     inferJson("identity", into.formatted(kept, kept)).then().statusCode(409);
+    inferJson(
+            "identity",
+            "{\"inputs\": [{\"name\": \"x\", \"shape\": [3, 1], \"datatype\": \"FP32\", \"parameters\": {\"tensor_handle\": \"%s\"}}]}"
+                .formatted(kept))
+        .then()
+        .statusCode(200)
+        .body("outputs[0].shape", contains(3, 1));
     var target = tensor(0, 0, 0);
     inferJson("identity", into.formatted(kept, target))
         .then()
@@ -327,8 +334,7 @@ class OpenInferenceTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]
-          "shape": [1, 2]        | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [1, 2], but the tensor of its handle has [2]
+          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]; both must have as many elements
           "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor of its handle is FP32
           "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
           """)
