@@ -7,6 +7,7 @@ import static org.hamcrest.Matchers.notNullValue;
 
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.run.Drain;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -97,5 +98,18 @@ class OperationsTest extends RestTest {
             .orElseThrow();
     assertThat(series.replaceAll("\"[^\"]*\"", "").replaceAll("^[^{]*\\{|}.*", ""))
         .isEqualTo(String.join("=,", labels) + "=");
+  }
+
+  /** Which Spring answered 500, with a stack trace in the log. */
+  @Test
+  void formsThatNobodyWritesAreNotAcceptable() {
+    for (var path : List.of("/livez", "/readyz", "/actuator/health", "/actuator/info")) {
+      problem(
+          given().accept("application/json;charset=utf-16").get(path),
+          406,
+          "not-acceptable",
+          "Accept",
+          "this path cannot answer in the form that Accept names");
+    }
   }
 }
