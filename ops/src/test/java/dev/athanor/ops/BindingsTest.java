@@ -147,9 +147,7 @@ class BindingsTest {
           assertThat(bytes)
               .as("%s over %s", plan.kernel(), over)
               .isEqualTo(
-                  Objects.requireNonNull(expected.get("y"))
-                      .data()
-                      .toArray(ValueLayout.JAVA_BYTE));
+                  Objects.requireNonNull(expected.get("y")).data().toArray(ValueLayout.JAVA_BYTE));
         }
       });
     }

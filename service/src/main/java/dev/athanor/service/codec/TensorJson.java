@@ -17,7 +17,9 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 import tools.jackson.core.exc.JacksonIOException;
 
-/** Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle", "shape"}}. */
+/**
+ * Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle", "shape"}}.
+ */
 public final class TensorJson {
 
   /** What a JSON tensor is. */

@@ -224,8 +224,7 @@ final class StepsJob implements Job {
     plan.outputs().forEach((name, type) -> given.put(name, new Value(type)));
     inputs.values().forEach(value -> value.lastUse = steps.size());
     given.values().forEach(value -> value.lastUse = steps.size());
-    steps.add(
-        new Step(op.description().name(), op.worksInPlace(), plan, dtype, inputs, given));
+    steps.add(new Step(op.description().name(), op.worksInPlace(), plan, dtype, inputs, given));
     return given;
   }
 
@@ -239,8 +238,8 @@ final class StepsJob implements Job {
   }
 
   /**
-   * Checks that a tensor which the run reads may be written as well. Several steps write it when all
-   * of them have run; one step does so at once, if its op can.
+   * Checks that a tensor which the run reads may be written as well. Several steps write it when
+   * all of them have run; one step does so at once, if its op can.
    */
   private void requireInPlace(String handle, Value output, String field) {
     if (steps.size() > 1) {
@@ -417,7 +416,8 @@ final class StepsJob implements Job {
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
     var workspace = scratch.workspace(step.plan);
     touched = writesDirectly();
-    step.plan.enqueue(place.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
+    step.plan.enqueue(
+        place.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
       for (var value : values) {

@@ -39,7 +39,8 @@ class ContractFuzzTest {
   private static final JsonMapper JSON = JsonMapper.builder().build();
 
   /** Of each operation; an op has two of its own. */
-  private static final int REQUESTS = Boolean.getBoolean("athanor.sweep") ? Integer.getInteger("athanor.fuzz.requests", 400) : 4;
+  private static final int REQUESTS =
+      Boolean.getBoolean("athanor.sweep") ? Integer.getInteger("athanor.fuzz.requests", 400) : 4;
 
   /** More would not be read. */
   private static final int MOST_REPORTED = 40;
@@ -166,7 +167,9 @@ class ContractFuzzTest {
     try {
       var violations =
           document.violations(schema, JSON.readValue(answer.body(), Object.class), "body");
-      return violations.isEmpty() ? Optional.empty() : Optional.of("is not as described: " + violations.getFirst());
+      return violations.isEmpty()
+          ? Optional.empty()
+          : Optional.of("is not as described: " + violations.getFirst());
     } catch (JacksonException e) {
       return Optional.of("is not JSON");
     }

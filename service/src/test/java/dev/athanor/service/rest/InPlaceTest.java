@@ -94,7 +94,9 @@ class InPlaceTest {
             .jsonPath()
             .getList("data", Float.class);
     for (int i = 0; i < values.length; i++) {
-      assertThat(data.get(i)).as("element %d", i).isCloseTo(Float.parseFloat(values[i]), offset(1e-4f));
+      assertThat(data.get(i))
+          .as("element %d", i)
+          .isCloseTo(Float.parseFloat(values[i]), offset(1e-4f));
     }
   }
 
@@ -162,11 +164,12 @@ class InPlaceTest {
   void aPipelineMayWriteWhatItsStepsRead() {
     var handle = matrix();
     json("""
-        {"steps": [
-          {"op": "matmul", "inputs": {"a": "%1$s", "b": "%1$s"}, "outputs": {"c": "square"}},
-          {"op": "add", "inputs": {"a": "square", "b": "%1$s"}, "outputs": {"y": "sum"}}],
-         "outputs": {"sum": {"into": "%1$s"}}}
-        """.formatted(handle))
+    {"steps": [
+      {"op": "matmul", "inputs": {"a": "%1$s", "b": "%1$s"}, "outputs": {"c": "square"}},
+      {"op": "add", "inputs": {"a": "square", "b": "%1$s"}, "outputs": {"y": "sum"}}],
+     "outputs": {"sum": {"into": "%1$s"}}}
+    """
+            .formatted(handle))
         .post("/pipelines/run")
         .then()
         .statusCode(200)

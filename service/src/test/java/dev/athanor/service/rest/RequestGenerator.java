@@ -36,8 +36,7 @@ final class RequestGenerator {
     @Override
     public String toString() {
       return "%s %s %s%n%s%n(%s)"
-          .formatted(
-              method, path, headers, body == null ? "" : new String(body, UTF_8), about);
+          .formatted(method, path, headers, body == null ? "" : new String(body, UTF_8), about);
     }
   }
 
@@ -50,7 +49,8 @@ final class RequestGenerator {
       List.of("", " ", "x", "-1", "+1", "0", "1.5", "99999999999999999999", "\u0661", "a,b", "NaN");
 
   private static final List<String> MEDIA =
-      List.of("text/plain", "application/json;charset=utf-16", "///", "image/png", "application/xml");
+      List.of(
+          "text/plain", "application/json;charset=utf-16", "///", "image/png", "application/xml");
 
   private final OpenApi document;
   private final Random random;
