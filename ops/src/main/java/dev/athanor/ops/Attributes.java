@@ -3,12 +3,17 @@ package dev.athanor.ops;
 import dev.athanor.ops.OpDescription.Attribute;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
  * The attributes of a call, checked against the op's description and completed with its defaults.
  */
 public record Attributes(Map<String, Object> values) {
+
+  /** Decimal numbers, as in JSON; {@code Double.parseDouble} also takes 0x1p3, 1d and blanks. */
+  private static final Pattern DECIMAL =
+      Pattern.compile("-?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?");
 
   public Attributes {
     values = Map.copyOf(values);
@@ -83,13 +88,9 @@ public record Attributes(Map<String, Object> values) {
   }
 
   private static double number(Attribute attribute, Object value, String text, String right) {
-    try {
-      double number = Double.parseDouble(text);
-      if (Double.isFinite(number) && !(value instanceof Boolean)) {
-        return number;
-      }
-    } catch (NumberFormatException e) {
-      throw invalid(attribute, value, right);
+    double number = DECIMAL.matcher(text).matches() ? Double.parseDouble(text) : Double.NaN;
+    if (Double.isFinite(number)) {
+      return number;
     }
     throw invalid(attribute, value, right);
   }

@@ -1,6 +1,7 @@
 package dev.athanor.ops;
 
 import dev.athanor.engine.device.Buffer;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
@@ -11,24 +12,36 @@ import java.util.Optional;
  * @param inputs under the names of the op's description
  * @param outputs tensors of the types of {@link Plan#outputs()}
  * @param workspace at least {@link Plan#workspaceBytes()}; absent where that is 0
+ * @param inPlace whether an output may be an input of the same type; see {@link Op#worksInPlace()}
  */
 public record Bindings(
     Map<String, DeviceTensor> inputs,
     Map<String, DeviceTensor> outputs,
-    Optional<Buffer> workspace) {
+    Optional<Buffer> workspace,
+    boolean inPlace) {
 
   /**
-   * Checks that outputs stand alone.
+   * Checks that outputs stand alone, or in the place of an input where they may.
    *
-   * @throws IllegalArgumentException when one overlaps an input or another output
+   * @throws IllegalArgumentException when one overlaps another output, or an input in any other way
    */
   public Bindings {
     inputs = Map.copyOf(inputs);
     outputs = Map.copyOf(outputs);
     for (var output : outputs.entrySet()) {
-      requireApart(output, inputs, "input");
+      var others = new HashMap<>(inputs);
+      others.values().removeIf(input -> inPlace && input.equals(output.getValue()));
+      requireApart(output, others, "input");
       requireApart(output, outputs, "output");
     }
+  }
+
+  /** The memory of an op that does not work in place. */
+  public Bindings(
+      Map<String, DeviceTensor> inputs,
+      Map<String, DeviceTensor> outputs,
+      Optional<Buffer> workspace) {
+    this(inputs, outputs, workspace, false);
   }
 
   private static void requireApart(

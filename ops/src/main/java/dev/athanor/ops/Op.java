@@ -42,6 +42,14 @@ public interface Op {
   }
 
   /**
+   * Whether an output may lie where an input of the same type lies: in every kernel the thread that
+   * writes an element is the only one that reads that element of the input, and reads it before.
+   */
+  default boolean worksInPlace() {
+    return false;
+  }
+
+  /**
    * Computes the outputs in float64 from the given (already rounded) inputs, as plainly as
    * possible: what kernels are checked against.
    */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.ops.matmul.Matmul;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -35,6 +36,11 @@ class AttributesTest {
         Map.of("transposeA", "yes"), "attribute \"transposeA\" must be true or false, got \"yes\"");
     refused(Map.of("alpha", true), "attribute \"alpha\" must be a finite number, got true");
     refused(Map.of("alpha", "many"), "attribute \"alpha\" must be a finite number, got \"many\"");
+    for (var number : List.of("0x1p3", "1d", "+1", " 1", "NaN", "\u0661", "1e999")) {
+      refused(
+          Map.of("alpha", number),
+          "attribute \"alpha\" must be a finite number, got \"" + number + "\"");
+    }
     refused(Map.of("alpha", Double.NaN), "attribute \"alpha\" must be a finite number, got NaN");
     refused(
         Map.of("activation", "swish"),

@@ -102,6 +102,93 @@ class BindingsTest {
     }
   }
 
+  /** Every op that works in place, over every input of the type of its output. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "relu | x=f16[1003]",
+        "gelu | x=f32[1003] form=erf",
+        "silu | x=bf16[7,129]",
+        "tanh | x=f32[257]",
+        "sigmoid | x=f16[257]",
+        "swiglu | gate=f32[5,131] up=f32[5,131]",
+        "geglu | gate=f16[5,131] up=f16[5,131]",
+        "add | a=f32[3000] b=f32[3000]",
+        "add | a=f16[5,64] b=f16[64]",
+        "add | a=f32[1,7] b=f32[5,7]",
+        "mul | a=f64[33,5] b=f64[33,1]",
+        "scale | x=f16[1001] factor=0.5",
+        "bias-activation | x=f32[9,33] bias=f32[33] activation=silu",
+        "cast | x=f32[1001] to=f32"
+      })
+  void outputsMayLieWhereAnInputOfTheirTypeLies(String name, String text) {
+    var problem = Problem.parse(Runner.op(name), text);
+    assertThat(problem.op().worksInPlace()).isTrue();
+    var inputs = problem.draw(new SplittableRandom(1));
+    for (var plan : problem.plans(device.capability())) {
+      var kernels = new KernelCache(device);
+      var expected = HostRun.of(device, kernels, plan, inputs).outputs();
+      var type = Objects.requireNonNull(plan.outputs().get("y"));
+      inputs.forEach((over, taken) -> {
+        if (taken.type().equals(type)) {
+          var given = new HashMap<String, DeviceTensor>();
+          inputs.forEach((input, tensor) -> {
+            var buffer = allocate(tensor.type().bytes());
+            stream.upload(tensor.data(), buffer, 0);
+            given.put(input, new DeviceTensor(tensor.type(), buffer));
+          });
+          var y = Objects.requireNonNull(given.get(over));
+          plan.enqueue(
+              kernels, stream, new Bindings(given, Map.of("y", y), Optional.empty(), true));
+          var bytes = new byte[(int) type.bytes()];
+          stream.download(y.buffer(), 0, MemorySegment.ofArray(bytes));
+          stream.synchronize();
+          assertThat(bytes)
+              .as("%s over %s", plan.kernel(), over)
+              .isEqualTo(
+                  Objects.requireNonNull(expected.get("y")).data().toArray(ValueLayout.JAVA_BYTE));
+        }
+      });
+    }
+  }
+
+  @Test
+  void onlyElementwiseOpsWorkInPlace() {
+    assertThat(
+            Catalogue.load().all().stream()
+                .filter(Op::worksInPlace)
+                .map(op -> op.description().name()))
+        .containsExactlyInAnyOrder(
+            "add",
+            "bias-activation",
+            "cast",
+            "geglu",
+            "gelu",
+            "mul",
+            "relu",
+            "scale",
+            "sigmoid",
+            "silu",
+            "swiglu",
+            "tanh");
+  }
+
+  @Test
+  void inPlaceMeansExactlyThere() {
+    var buffer = allocate(1000);
+    var x = new DeviceTensor(TYPE, buffer, 16);
+    var y = new DeviceTensor(TYPE, buffer, 0);
+    assertThat(new Bindings(Map.of("x", x), Map.of("y", x), Optional.empty(), true).output("y"))
+        .isEqualTo(x);
+    refused(
+        () -> new Bindings(Map.of("x", x), Map.of("y", y), Optional.empty(), true),
+        "output y overlaps input x; outputs must not share memory with other tensors");
+    refused(
+        () -> new Bindings(Map.of("x", x), Map.of("y", x), Optional.empty()),
+        "output y overlaps input x; outputs must not share memory with other tensors");
+  }
+
   @Test
   void aTensorMustFitItsBuffer() {
     var buffer = allocate(400);

@@ -64,6 +64,12 @@ record ElementwiseOp(
     return equal ? Optional.of(new Rows(inputs.keySet())) : Optional.empty();
   }
 
+  /** An input of the output's shape is not broadcast, so its elements are read where y's are. */
+  @Override
+  public boolean worksInPlace() {
+    return true;
+  }
+
   private <T> List<T> inOrder(Map<String, T> inputs) {
     return names().stream().map(name -> Objects.requireNonNull(inputs.get(name), name)).toList();
   }

@@ -24,12 +24,18 @@ import tools.jackson.databind.json.JsonMapper;
 /** Strict JSON, streamed: duplicate keys, unknown keys and text after the end are errors. */
 public final class Json {
 
+  static final int MAX_DEPTH = 64;
+  static final int MAX_NAME_LENGTH = 256;
+
   private static final JsonFactory FACTORY =
       new NumberParser.Factory(
           JsonFactory.builder()
               .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
               .streamReadConstraints(
-                  StreamReadConstraints.builder().maxNestingDepth(64).maxNameLength(256).build()));
+                  StreamReadConstraints.builder()
+                      .maxNestingDepth(MAX_DEPTH)
+                      .maxNameLength(MAX_NAME_LENGTH)
+                      .build()));
 
   private static final JsonMapper RECORDS =
       JsonMapper.builder().disable(MapperFeature.SORT_PROPERTIES_ALPHABETICALLY).build();
@@ -45,7 +51,7 @@ public final class Json {
    * Reads a body that is one JSON object.
    *
    * @param reader is given the parser at the object's start and leaves it at its end
-   * @throws Failure with {@code malformed-body} when the text is no JSON
+   * @throws Failure with {@code malformed-body} when the text is not JSON in UTF-8
    */
   public static <T> T read(InputStream in, Function<JsonParser, T> reader) throws IOException {
     return read(in, "the body", reader);
@@ -54,7 +60,7 @@ public final class Json {
   /** Reads a part of a body that is one JSON object; {@code what} is what errors call it. */
   static <T> T read(InputStream in, String what, Function<JsonParser, T> reader)
       throws IOException {
-    try (var parser = FACTORY.createParser(ObjectReadContext.empty(), in)) {
+    try (var parser = FACTORY.createParser(ObjectReadContext.empty(), new Utf8Input(in, what))) {
       var first = parser.nextToken();
       if (first == null) {
         throw malformed(what + " is empty; it must be a JSON object");
@@ -73,15 +79,8 @@ public final class Json {
       var at = e.getLocation();
       var where =
           at == null ? "" : " at line %d, column %d".formatted(at.getLineNr(), at.getColumnNr());
-      throw malformed(what + " is no valid JSON" + where + ": " + reason(e));
+      throw malformed(what + " is not valid JSON" + where + ": " + JsonSyntax.describe(e));
     }
-  }
-
-  /** What is wrong, without the parser's own vocabulary. */
-  private static String reason(JacksonException e) {
-    var text = e.getOriginalMessage();
-    var line = text.lines().findFirst().orElse(text).replaceAll(" \\(start marker.*", "");
-    return line.contains("`Stream") ? "too deep, or a name or number that is too long" : line;
   }
 
   /** A parser of text that was read before. */

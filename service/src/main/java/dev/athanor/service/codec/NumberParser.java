@@ -1,12 +1,11 @@
 package dev.athanor.service.codec;
 
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.SequenceInputStream;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import tools.jackson.core.JsonEncoding;
 import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
@@ -37,6 +36,9 @@ final class NumberParser extends UTF8StreamJsonParser {
   /** Below 10^19, so that a long without a sign holds them. */
   private static final int MOST_DIGITS = 19;
 
+  /** The byte order mark in UTF-8. */
+  private static final byte[] MARK = {(byte) 0xEF, (byte) 0xBB, (byte) 0xBF};
+
   private static final VarHandle EIGHT =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
@@ -61,7 +63,7 @@ final class NumberParser extends UTF8StreamJsonParser {
         readContext, context, streamFeatures, formatFeatures, in, symbols, buffer, 0, end, 0, true);
   }
 
-  /** Makes such parsers of text that begins as JSON in UTF-8 usually does, and others of other. */
+  /** Makes such parsers of text in UTF-8, with or without a byte order mark. */
   static final class Factory extends JsonFactory {
     private static final long serialVersionUID = 1;
 
@@ -74,18 +76,14 @@ final class NumberParser extends UTF8StreamJsonParser {
         ObjectReadContext readContext, IOContext context, InputStream in) {
       byte[] start;
       try {
-        start = in.readNBytes(2);
+        start = in.readNBytes(MARK.length);
       } catch (IOException e) {
         throw JacksonIOException.construct(e, null);
       }
-      // the second byte would be 0 in UTF-16 and UTF-32
-      if (start.length < 2 || (start[0] != '{' && start[0] != '[') || start[1] == 0) {
-        return super._createParser(
-            readContext, context, new SequenceInputStream(new ByteArrayInputStream(start), in));
-      }
+      int length = Arrays.equals(start, MARK) ? 0 : start.length;
       context.setEncoding(JsonEncoding.UTF8);
       var buffer = context.allocReadIOBuffer(BUFFER);
-      System.arraycopy(start, 0, buffer, 0, start.length);
+      System.arraycopy(start, 0, buffer, 0, length);
       return new NumberParser(
           readContext,
           context,
@@ -94,7 +92,7 @@ final class NumberParser extends UTF8StreamJsonParser {
           in,
           _byteSymbolCanonicalizer.makeChild(_factoryFeatures),
           buffer,
-          start.length);
+          length);
     }
   }
 

@@ -17,7 +17,9 @@ import tools.jackson.core.JsonParser;
 import tools.jackson.core.JsonToken;
 import tools.jackson.core.exc.JacksonIOException;
 
-/** Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle"}}. */
+/**
+ * Tensors in JSON: {@code {"dtype", "shape", "data" | "base64"}} or {@code {"handle", "shape"}}.
+ */
 public final class TensorJson {
 
   /** What a JSON tensor is. */
@@ -25,8 +27,12 @@ public final class TensorJson {
     /** The data itself. */
     record Inline(HostTensor tensor) implements Source {}
 
-    /** A tensor that is on the device. */
-    record Handle(String handle) implements Source {}
+    /**
+     * A tensor that is on the device.
+     *
+     * @param shape that it is to be taken in; null for its own
+     */
+    record Handle(String handle, @Nullable List<Long> shape) implements Source {}
   }
 
   private static final List<String> KEYS = List.of("dtype", "shape", "data", "base64", "handle");
@@ -80,11 +86,12 @@ public final class TensorJson {
   private Source finish() {
     boolean hasData = elements != null;
     if (handle != null) {
-      if (dtype != null || shape != null || hasData || base64 != null) {
+      if (dtype != null || hasData || base64 != null) {
         throw invalid(
-            subject(), "%s has a handle and more; a handle stands alone".formatted(what()));
+            subject(),
+            "%s has a handle and more; a handle stands alone, or with a shape".formatted(what()));
       }
-      return new Source.Handle(handle);
+      return new Source.Handle(handle, shape);
     }
     if (hasData == (base64 != null)) {
       throw invalid(

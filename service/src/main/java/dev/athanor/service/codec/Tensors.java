@@ -9,8 +9,12 @@ import dev.athanor.service.failure.Failure.Code;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** The rules that tensors obey in every format. */
@@ -21,6 +25,14 @@ public final class Tensors {
 
   /** Ten years; longer leases are zero, which means for ever. */
   public static final long LONGEST_LEASE_SECONDS = 315_360_000;
+
+  private static final Pattern INTEGER = Pattern.compile("-?[0-9]{1,19}");
+
+  /** The most characters of a name or a scope. */
+  public static final int LONGEST_LABEL = 128;
+
+  /** ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words and emoji. */
+  private static final Set<Integer> JOINERS = Set.of(0x200C, 0x200D);
 
   private Tensors() {}
 
@@ -70,6 +82,20 @@ public final class Tensors {
   }
 
   /**
+   * Reads an integer of ASCII digits, with or without a minus sign; empty when the text is none, or
+   * beyond 64 bits. {@link Long#parseLong} takes a plus sign and the digits of any script, too.
+   */
+  public static OptionalLong integer(String text) {
+    if (!INTEGER.matcher(text).matches()) {
+      return OptionalLong.empty();
+    }
+    var value = new BigInteger(text);
+    return value.bitLength() < Long.SIZE
+        ? OptionalLong.of(value.longValue())
+        : OptionalLong.empty();
+  }
+
+  /**
    * Reads a shape such as {@code 2,3}; the empty text is the shape of a scalar.
    *
    * @throws Failure with {@code invalid-tensor}
@@ -78,14 +104,13 @@ public final class Tensors {
     var extents = new ArrayList<Long>();
     if (!text.isEmpty()) {
       for (var part : text.split(",", -1)) {
-        try {
-          extents.add(Long.parseLong(part.strip()));
-        } catch (NumberFormatException e) {
-          throw invalid(
-              field,
-              "%s is \"%s\"; write extents with commas between them, such as 2,3"
-                  .formatted(field, excerpt(text)));
-        }
+        extents.add(
+            integer(part.replaceAll("^ +| +$", ""))
+                .orElseThrow(() ->
+                    invalid(
+                        field,
+                        "%s is \"%s\"; write extents with commas between them, such as 2,3"
+                            .formatted(field, excerpt(text)))));
       }
     }
     return extents;
@@ -191,18 +216,24 @@ public final class Tensors {
    * Checks a name or a scope, which are short texts for people.
    *
    * @param field where it stands in the request
-   * @throws Failure with {@code invalid-attribute} when it is empty, longer than 128 characters or
-   *     has control characters
+   * @throws Failure with {@code invalid-attribute} unless it {@linkplain #isLabel is a label}
    */
   public static String label(String text, String field) {
-    if (text.isBlank() || text.length() > 128 || text.chars().anyMatch(Character::isISOControl)) {
+    if (!isLabel(text)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           field,
-          "%s is \"%s\"; it must have 1 to 128 printable characters"
-              .formatted(field, excerpt(text)));
+          "%s is \"%s\"; it must have 1 to %d printable characters"
+              .formatted(field, excerpt(text), LONGEST_LABEL));
     }
     return text;
+  }
+
+  /** Whether a text has 1 to 128 characters, all of them printable and some of them not blank. */
+  public static boolean isLabel(String text) {
+    return !text.isBlank()
+        && text.codePointCount(0, text.length()) <= LONGEST_LABEL
+        && text.codePoints().allMatch(Tensors::isPrintable);
   }
 
   /**
@@ -231,9 +262,19 @@ public final class Tensors {
     return start.length() < text.length() ? start + "…" : start;
   }
 
-  /** Half of a surrogate pair is no character, and cannot be written in an answer. */
+  /**
+   * Whether a character shows as itself. Characters that reorder, hide or break the text around
+   * them do not, and neither does half of a surrogate pair, which cannot be written in an answer.
+   */
   private static boolean isPrintable(int codePoint) {
-    return !Character.isISOControl(codePoint)
-        && !(codePoint >= Character.MIN_SURROGATE && codePoint <= Character.MAX_SURROGATE);
+    return switch (Character.getType(codePoint)) {
+      case Character.CONTROL,
+          Character.SURROGATE,
+          Character.LINE_SEPARATOR,
+          Character.PARAGRAPH_SEPARATOR ->
+          false;
+      case Character.FORMAT -> JOINERS.contains(codePoint);
+      default -> true;
+    };
   }
 }

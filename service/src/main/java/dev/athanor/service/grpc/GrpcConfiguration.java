@@ -64,6 +64,11 @@ class GrpcConfiguration {
   }
 
   @Bean
+  ServerBuilderCustomizer<NettyServerBuilder> unsupportedMethods() {
+    return builder -> builder.fallbackHandlerRegistry(new UnsupportedMethods());
+  }
+
+  @Bean
   GrpcExceptionHandler failures() {
     return Statuses::of;
   }

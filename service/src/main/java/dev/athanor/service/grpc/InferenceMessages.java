@@ -64,16 +64,17 @@ final class InferenceMessages {
       var name = InferenceRequest.outputName(op, output.getName(), outputs.keySet());
       var field = "outputs." + name;
       var parameters = parameters(output.getParametersMap(), field + ".parameters");
+      // outputs are raw whatever it says
+      InferenceRequest.takeFlag(parameters, InferenceRequest.BINARY_DATA, field + ".parameters");
       outputs.put(
           name,
           new InferenceRequest.Output(
               name, InferenceRequest.destination(parameters, field, READABLE)));
     }
+    var parameters = parameters(message.getParametersMap(), "parameters");
+    InferenceRequest.takeFlag(parameters, InferenceRequest.BINARY_DATA_OUTPUT, "parameters");
     return new InferenceRequest(
-        parameters(message.getParametersMap(), "parameters"),
-        List.copyOf(inputs.values()),
-        List.copyOf(outputs.values()),
-        READABLE);
+        parameters, List.copyOf(inputs.values()), List.copyOf(outputs.values()), READABLE);
   }
 
   private static Map<String, Object> parameters(Map<String, InferParameter> given, String field) {
@@ -109,10 +110,11 @@ final class InferenceMessages {
   private static InferenceRequest.Input input(
       String name, InferInputTensor input, boolean isRaw, Iterator<ByteString> raw) {
     var field = "inputs." + name;
-    var handle =
-        InferenceRequest.handle(parameters(input.getParametersMap(), field + ".parameters"), field);
+    var parameters = parameters(input.getParametersMap(), field + ".parameters");
+    var size = InferenceRequest.takeSize(parameters, field);
+    var handle = InferenceRequest.handle(parameters, field);
     if (handle != null) {
-      if (input.hasContents()) {
+      if (input.hasContents() || size != null) {
         throw InferenceRequest.handleAndData(field);
       }
       return new InferenceRequest.Input.Handle(
@@ -130,6 +132,9 @@ final class InferenceMessages {
               .formatted(field));
     }
     var type = type(input, field);
+    if (size != null) {
+      InferenceRequest.checkSize(size, type, field);
+    }
     return new InferenceRequest.Input.Data(
         name, isRaw ? raw(type, raw, field) : numbers(type, input, field));
   }

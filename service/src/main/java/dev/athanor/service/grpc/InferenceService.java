@@ -1,6 +1,7 @@
 package dev.athanor.service.grpc;
 
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
+import dev.athanor.api.inference.InferParameter;
 import dev.athanor.api.inference.ModelConfigRequest;
 import dev.athanor.api.inference.ModelConfigResponse;
 import dev.athanor.api.inference.ModelInferRequest;
@@ -12,6 +13,8 @@ import dev.athanor.api.inference.ModelReadyResponse;
 import dev.athanor.api.inference.ModelStatisticsRequest;
 import dev.athanor.api.inference.ModelStatisticsResponse;
 import dev.athanor.api.inference.ModelStreamInferResponse;
+import dev.athanor.api.inference.RepositoryIndexRequest;
+import dev.athanor.api.inference.RepositoryIndexResponse;
 import dev.athanor.api.inference.ServerLiveRequest;
 import dev.athanor.api.inference.ServerLiveResponse;
 import dev.athanor.api.inference.ServerMetadataRequest;
@@ -112,6 +115,18 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   }
 
   @Override
+  public void repositoryIndex(
+      RepositoryIndexRequest request, StreamObserver<RepositoryIndexResponse> answer) {
+    Requests.answer(
+        answer,
+        () ->
+            RepositoryIndexResponse.newBuilder()
+                .addAllModels(
+                    models.index(request.getReady()).stream().map(ModelMessages::entry).toList())
+                .build());
+  }
+
+  @Override
   public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
     Requests.answer(answer, () -> infer(request));
   }
@@ -171,7 +186,8 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
     private ModelStreamInferResponse answer(ModelInferRequest request) {
       var answer = ModelStreamInferResponse.newBuilder();
       try {
-        return answer.setInferResponse(Requests.abandonable(() -> infer(request))).build();
+        var response = Requests.abandonable(() -> infer(request));
+        return answer.setInferResponse(markedFinal(request, response)).build();
       } catch (RuntimeException e) {
         if (failsWhole) {
           throw e;
@@ -185,6 +201,17 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
                     .setId(request.getId()))
             .build();
       }
+    }
+
+    /** Every answer is the last of its request; clients that ask are told so. */
+    private static ModelInferResponse markedFinal(
+        ModelInferRequest request, ModelInferResponse response) {
+      return request.containsParameters(InferenceRequest.FINAL_RESPONSE_WANTED)
+          ? response.toBuilder()
+              .putParameters(
+                  "triton_final_response", InferParameter.newBuilder().setBoolParam(true).build())
+              .build()
+          : response;
     }
 
     @Override

@@ -9,8 +9,10 @@ import dev.athanor.api.inference.ModelMetadataResponse;
 import dev.athanor.api.inference.ModelMetadataResponse.TensorMetadata;
 import dev.athanor.api.inference.ModelOutput;
 import dev.athanor.api.inference.ModelTransactionPolicy;
+import dev.athanor.api.inference.RepositoryIndexResponse;
 import dev.athanor.api.inference.StatisticDuration;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.openinference.ModelState;
 import dev.athanor.service.openinference.ModelStatistics;
 import java.util.Arrays;
 
@@ -35,6 +37,15 @@ final class ModelMessages {
         .setName(tensor.name())
         .setDatatype(tensor.datatype())
         .addAllShape(tensor.shape())
+        .build();
+  }
+
+  static RepositoryIndexResponse.ModelIndex entry(ModelState state) {
+    return RepositoryIndexResponse.ModelIndex.newBuilder()
+        .setName(state.name())
+        .setVersion(state.version())
+        .setState(state.state())
+        .setReason(state.reason())
         .build();
   }
 

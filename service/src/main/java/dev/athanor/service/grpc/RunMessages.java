@@ -125,8 +125,19 @@ final class RunMessages {
 
   private static Call.Input input(InputTensor input, String field) {
     return switch (input.getSourceCase()) {
-      case INLINE -> new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));
-      case HANDLE -> new Call.Input.Resident(input.getHandle());
+      case INLINE -> {
+        if (input.getShapeCount() > 0) {
+          throw new Failure.Refused(
+              Code.INVALID_TENSOR,
+              field + ".shape",
+              "%s.shape is given beside inline, which has a shape of its own; leave it out"
+                  .formatted(field));
+        }
+        yield new Call.Input.Inline(Messages.tensor(input.getInline(), field + ".inline"));
+      }
+      case HANDLE ->
+          new Call.Input.Resident(
+              input.getHandle(), input.getShapeCount() == 0 ? null : input.getShapeList());
       case SOURCE_NOT_SET ->
           throw new Failure.Refused(
               Code.INVALID_TENSOR,

@@ -280,7 +280,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
                   .list(
                       limit,
                       request.hasAfter() ? request.getAfter() : null,
-                      request.hasScope() ? request.getScope() : null);
+                      request.hasScope() ? Tensors.label(request.getScope(), "scope") : null);
           var message =
               ListResponse.newBuilder()
                   .addAllTensors(page.tensors().stream().map(this::tensor).toList());

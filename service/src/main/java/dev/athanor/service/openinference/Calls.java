@@ -30,6 +30,13 @@ final class Calls {
   /** Triton's: 1 is the most urgent, 0 is as urgent as usual. */
   private static final String PRIORITY = "priority";
 
+  /** Triton's: ops have no state, so a sequence of requests is as good as single ones. */
+  private static final String SEQUENCE = "sequence_id";
+
+  /** Flags that change nothing here: every call is whole, and has one answer. */
+  private static final List<String> FLAGS =
+      List.of("sequence_start", "sequence_end", InferenceRequest.FINAL_RESPONSE_WANTED);
+
   private Calls() {}
 
   /**
@@ -48,6 +55,7 @@ final class Calls {
             deadline(attributes, terms.deadline()),
             terms.clientHasGone(),
             terms.memory());
+    dropSequence(attributes);
     checkAttributes(description, attributes);
     return new Call(
         op,
@@ -58,6 +66,16 @@ final class Calls {
             ? new Target(new Destination.Inline(request.readable()), null)
             : null,
         within);
+  }
+
+  private static void dropSequence(Map<String, Object> parameters) {
+    if (!(parameters.get(SEQUENCE) instanceof String)) {
+      whole(parameters, SEQUENCE, Long.MAX_VALUE);
+    }
+    parameters.remove(SEQUENCE);
+    for (var name : FLAGS) {
+      InferenceRequest.takeFlag(parameters, name, "parameters");
+    }
   }
 
   private static void checkAttributes(OpDescription op, Map<String, Object> attributes) {
@@ -95,31 +113,24 @@ final class Calls {
       case InferenceRequest.Input.Data(_, var tensor) -> new Call.Input.Inline(tensor);
       case InferenceRequest.Input.Handle given -> {
         checkType(given, tensors);
-        yield new Call.Input.Resident(given.handle());
+        yield new Call.Input.Resident(given.handle(), given.shape());
       }
     };
   }
 
   /** The type of a tensor never changes, so this holds when the call begins, too. */
   private static void checkType(InferenceRequest.Input.Handle given, TenantTensors tensors) {
-    if (given.dtype() == null && given.shape() == null) {
+    if (given.dtype() == null) {
       return;
     }
     var field = "inputs." + given.name();
     var type = tensors.describe(given.handle()).type();
-    if (given.dtype() != null && given.dtype() != type.dtype()) {
+    if (given.dtype() != type.dtype()) {
       throw new Failure.Refused(
           Code.UNSUPPORTED_DTYPE,
           field + ".datatype",
           "%s.datatype is %s, but the tensor of its handle is %s"
               .formatted(field, Datatypes.name(given.dtype()), Datatypes.name(type.dtype())));
-    }
-    if (given.shape() != null && !given.shape().equals(type.shape().extents())) {
-      throw new Failure.Refused(
-          Code.SHAPE_MISMATCH,
-          field + ".shape",
-          "%s.shape is %s, but the tensor of its handle has %s"
-              .formatted(field, given.shape(), type.shape()));
     }
   }
 

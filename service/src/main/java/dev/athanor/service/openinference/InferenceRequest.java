@@ -3,6 +3,7 @@ package dev.athanor.service.openinference;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -31,6 +32,21 @@ public record InferenceRequest(
 
   /** The parameter of an output that stays on the device. */
   public static final String TENSOR_STORE = "tensor_store";
+
+  /** The parameter of an input that says how many bytes it has outside of the JSON. */
+  public static final String BINARY_DATA_SIZE = "binary_data_size";
+
+  /** The parameter of an output that asks for bytes instead of JSON. */
+  public static final String BINARY_DATA = "binary_data";
+
+  /** The parameter of a request that asks for all outputs as bytes. */
+  public static final String BINARY_DATA_OUTPUT = "binary_data_output";
+
+  /** The parameter of a request on a stream that asks which of its answers is the last. */
+  public static final String FINAL_RESPONSE_WANTED = "triton_enable_empty_final_response";
+
+  private static final String SHARED_MEMORY = "shared_memory_";
+  private static final String CLASSIFICATION = "classification";
 
   private static final int LONGEST_ID = 1024;
 
@@ -114,7 +130,7 @@ public record InferenceRequest(
   }
 
   /**
-   * Where an output goes by its parameters.
+   * Where an output goes by its parameters, some of which are removed.
    *
    * @param field where the output stands in the request
    * @param readable the dtypes that the answer can have
@@ -124,21 +140,23 @@ public record InferenceRequest(
       Map<String, Object> parameters, String field, Set<DType> readable) {
     checkNames(parameters, field, List.of(TENSOR_HANDLE, TENSOR_STORE));
     var into = text(parameters, field);
-    boolean store = flag(parameters, TENSOR_STORE, field + ".parameters");
+    var store = takeFlag(parameters, TENSOR_STORE, field + ".parameters");
     if (into != null) {
       return new Destination.Into(into);
     }
-    return store ? new Destination.Keep() : new Destination.Inline(readable);
+    return Boolean.TRUE.equals(store) ? new Destination.Keep() : new Destination.Inline(readable);
   }
 
   /**
-   * A parameter that is true or false; false when it is missing.
+   * Removes a flag; null when it is missing.
    *
    * @param field where the parameters stand in the request
+   * @throws Failure.Refused with {@code invalid-attribute} when it is neither true nor false
    */
-  public static boolean flag(Map<String, Object> parameters, String name, String field) {
-    return switch (parameters.get(name)) {
-      case null -> false;
+  public static @Nullable Boolean takeFlag(
+      Map<String, Object> parameters, String name, String field) {
+    return switch (parameters.remove(name)) {
+      case null -> null;
       case Boolean flag -> flag;
       case Object other -> throw invalid(field + "." + name, other, "must be true or false");
     };
@@ -159,11 +177,52 @@ public record InferenceRequest(
     for (var name : parameters.keySet()) {
       if (!known.contains(name)) {
         var path = field + ".parameters." + Tensors.excerpt(name);
-        throw new Failure.Refused(
-            Code.UNKNOWN_FIELD,
-            path,
-            "%s is not known; parameters here are %s".formatted(path, String.join(", ", known)));
+        throw new Failure.Refused(Code.UNKNOWN_FIELD, path, refusal(name, path, known));
       }
+    }
+  }
+
+  private static String refusal(String name, String path, Collection<String> known) {
+    if (name.startsWith(SHARED_MEMORY)) {
+      return path + " is not supported. " + Unsupported.INSTEAD;
+    }
+    if (name.equals(CLASSIFICATION)) {
+      return path + " is not supported. Read the output and rank it in the client.";
+    }
+    return "%s is not known; parameters here are %s".formatted(path, String.join(", ", known));
+  }
+
+  /**
+   * Removes the number of bytes that an input says it has; null when it says nothing.
+   *
+   * @param field where the input stands in the request
+   * @throws Failure.Refused with {@code invalid-attribute} unless it is an integer of at least 0
+   */
+  public static @Nullable Long takeSize(Map<String, Object> parameters, String field) {
+    return switch (parameters.remove(BINARY_DATA_SIZE)) {
+      case null -> null;
+      case Integer size when size >= 0 -> (long) size;
+      case Long size when size >= 0 -> size;
+      case Object other ->
+          throw invalid(
+              field + ".parameters." + BINARY_DATA_SIZE, other, "must be an integer of at least 0");
+    };
+  }
+
+  /**
+   * Checks the number of bytes that an input says it has against its type.
+   *
+   * @param field where the input stands in the request
+   * @throws Failure.Refused with {@code invalid-tensor} when they differ
+   */
+  public static void checkSize(long bytes, TensorType type, String field) {
+    if (bytes != type.bytes()) {
+      var at = field + ".parameters." + BINARY_DATA_SIZE;
+      throw new Failure.Refused(
+          Code.INVALID_TENSOR,
+          at,
+          "%s is %d, but %s%s takes %d bytes"
+              .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
     }
   }
 

@@ -78,6 +78,18 @@ public final class Models {
     return catalogue.all().stream().map(op -> Model.of(op.description())).toList();
   }
 
+  /**
+   * All models and their states.
+   *
+   * @param readyOnly whether only those that are ready are wanted
+   */
+  public List<ModelState> index(boolean readyOnly) {
+    boolean ready = isReady();
+    return ready || !readyOnly
+        ? catalogue.all().stream().map(op -> ModelState.of(op.description().name(), ready)).toList()
+        : List.of();
+  }
+
   /** A description. */
   public Model describe(String name, @Nullable String modelVersion) {
     return Model.of(find(name, modelVersion).description());

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.openinference.Unsupported;
 import dev.athanor.service.security.Caller;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Credentials;
@@ -217,7 +218,13 @@ class AccessConfiguration {
 
   private void denied(HttpServletRequest request, HttpServletResponse response) throws IOException {
     switch (match(request)) {
-      case Match.Unknown() -> Problems.write(request, response, Problems.of(404));
+      case Match.Unknown() ->
+          Problems.write(
+              request,
+              response,
+              Unsupported.path(request.getRequestURI())
+                  .<Failure>map(sentence -> new Failure.Refused(Code.NOT_FOUND, sentence))
+                  .orElseGet(() -> Problems.of(404)));
       case Match.OtherMethod(var allowed) -> {
         response.setHeader(HttpHeaders.ALLOW, String.join(", ", allowed));
         Problems.write(request, response, Problems.of(405));

@@ -46,11 +46,8 @@ record InferRequest(
   /** More than any op has, and few enough for hostile input. */
   private static final int MOST_PARAMETERS = 256;
 
-  private static final String BINARY_DATA = "binary_data";
-  private static final String BINARY_DATA_OUTPUT = "binary_data_output";
-  private static final String BINARY_DATA_SIZE = "binary_data_size";
-
-  private static final List<String> KEYS = List.of("id", "parameters", "inputs", "outputs");
+  private static final List<String> KEYS =
+      List.of("id", "model_name", "model_version", "parameters", "inputs", "outputs");
   private static final List<String> INPUT_KEYS =
       List.of("name", "shape", "datatype", "parameters", "data");
   private static final List<String> OUTPUT_KEYS = List.of("name", "parameters");
@@ -178,14 +175,7 @@ record InferRequest(
     /** What its bytes say. */
     Tensors.Part part(long bytes) {
       var type = type();
-      if (bytes != type.bytes()) {
-        var at = field() + ".parameters." + BINARY_DATA_SIZE;
-        throw new Failure.Refused(
-            Code.INVALID_TENSOR,
-            at,
-            "%s is %d, but %s%s takes %d bytes"
-                .formatted(at, bytes, Datatypes.name(type.dtype()), type.shape(), type.bytes()));
-      }
+      InferenceRequest.checkSize(bytes, type, field());
       return new Tensors.Part(field(), type);
     }
   }
@@ -214,6 +204,8 @@ record InferRequest(
         switch (key) {
           case "id" ->
               id = InferenceRequest.checkedId(Json.string(parser, "id", Code.INVALID_ATTRIBUTE));
+          case "model_name" -> checkModel("model_name", op.name());
+          case "model_version" -> checkModel("model_version", Model.VERSION);
           case "parameters" -> parameters = parameters("parameters");
           case "inputs" -> elements("inputs", this::input);
           case "outputs" -> elements("outputs", this::output);
@@ -221,6 +213,18 @@ record InferRequest(
         }
       }
       return this;
+    }
+
+    /** KServe's clients repeat in the body what the path names. */
+    private void checkModel(String field, String right) {
+      var given = Json.string(parser, field, Code.INVALID_ATTRIBUTE);
+      if (!given.equals(right)) {
+        throw new Failure.Refused(
+            Code.INVALID_ATTRIBUTE,
+            field,
+            "%s is \"%s\"; it must be \"%s\", as in the path, or left out"
+                .formatted(field, Tensors.excerpt(given), right));
+      }
     }
 
     private void elements(String field, Consumer<String> element) {
@@ -263,7 +267,7 @@ record InferRequest(
           default -> throw Json.unknown(at, key, INPUT_KEYS);
         }
       }
-      var size = size(given, at);
+      var size = InferenceRequest.takeSize(given, at);
       var handle = InferenceRequest.handle(given, at);
       if (handle != null && (data != null || size != null)) {
         throw InferenceRequest.handleAndData(at);
@@ -335,22 +339,6 @@ record InferRequest(
       return values;
     }
 
-    private static @Nullable Long size(Map<String, Object> parameters, String at) {
-      return switch (parameters.remove(BINARY_DATA_SIZE)) {
-        case null -> null;
-        case Integer size when size >= 0 -> (long) size;
-        case Long size when size >= 0 -> size;
-        case Object other -> {
-          var field = at + ".parameters." + BINARY_DATA_SIZE;
-          throw new Failure.Refused(
-              Code.INVALID_ATTRIBUTE,
-              field,
-              "%s is %s; it must be an integer of at least 0"
-                  .formatted(field, Tensors.excerpt(other.toString())));
-        }
-      };
-    }
-
     /** The request, when nothing but the JSON was sent. */
     InferRequest finish() {
       var tensors = new ArrayList<Input>();
@@ -392,31 +380,29 @@ record InferRequest(
 
     private InferRequest request(List<Input> tensors) {
       var left = new HashMap<>(parameters);
-      boolean binary = flag(left, BINARY_DATA_OUTPUT, "parameters");
-      left.remove(BINARY_DATA_OUTPUT);
+      boolean binary =
+          Boolean.TRUE.equals(
+              InferenceRequest.takeFlag(left, InferenceRequest.BINARY_DATA_OUTPUT, "parameters"));
       var asked = new ArrayList<Output>();
       var binaryOf = new HashMap<String, Boolean>();
       outputs.forEach((name, given) -> {
         var field = "outputs." + name;
-        if (given.containsKey(BINARY_DATA)) {
-          binaryOf.put(name, flag(given, BINARY_DATA, field + ".parameters"));
-          given.remove(BINARY_DATA);
+        var own =
+            InferenceRequest.takeFlag(given, InferenceRequest.BINARY_DATA, field + ".parameters");
+        if (own != null) {
+          binaryOf.put(name, own);
         }
         asked.add(
             new Output(
                 name,
                 InferenceRequest.destination(
-                    given, field, readable(requireNonNullElse(binaryOf.get(name), binary)))));
+                    given, field, readable(requireNonNullElse(own, binary)))));
       });
       return new InferRequest(
           id,
           new InferenceRequest(left, tensors, asked, readable(binary)),
           binary,
           Map.copyOf(binaryOf));
-    }
-
-    private static boolean flag(Map<String, Object> parameters, String name, String field) {
-      return InferenceRequest.flag(parameters, name, field);
     }
 
     private static Set<DType> readable(boolean binary) {

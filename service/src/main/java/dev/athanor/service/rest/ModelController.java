@@ -114,13 +114,7 @@ class ModelController {
   @PostMapping("/v2/repository/index")
   void index(HttpServletRequest request, HttpServletResponse response) throws IOException {
     boolean readyOnly = readyOnly(Requests.body(request, LONGEST_FILTER));
-    boolean ready = models.isReady();
-    answer(
-        ready || !readyOnly
-            ? models.all().stream().map(model -> ModelViews.Entry.of(model, ready)).toList()
-            : List.of(),
-        request,
-        response);
+    answer(models.index(readyOnly), request, response);
   }
 
   /** Reads {@code {"ready": true}}; a body that is empty asks for all. */

@@ -88,17 +88,6 @@ final class ModelViews {
     }
   }
 
-  /** A model in the index of the repository. */
-  record Entry(String name, String version, String state, String reason) {
-    static Entry of(Model model, boolean ready) {
-      return new Entry(
-          model.name(),
-          Model.VERSION,
-          ready ? "READY" : "UNAVAILABLE",
-          ready ? "" : "the service takes no work now");
-    }
-  }
-
   @JsonNaming(SnakeCaseStrategy.class)
   record AllStatistics(List<Statistics> modelStats) {
     static AllStatistics of(List<ModelStatistics> models) {

@@ -12,6 +12,7 @@ import org.apache.tomcat.util.http.InvalidParameterException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.boot.webmvc.error.ErrorController;
+import org.springframework.http.converter.HttpMessageNotWritableException;
 import org.springframework.security.web.firewall.RequestRejectedException;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.ExceptionHandler;
@@ -77,6 +78,20 @@ class ProblemHandler implements ErrorController {
   @ExceptionHandler({RequestRejectedException.class, InvalidParameterException.class})
   void malformed(HttpServletRequest request, HttpServletResponse response) throws IOException {
     write(Problems.of(400), request, response);
+  }
+
+  /** No form of the answer is what Accept asks for, such as JSON in UTF-16. */
+  @ExceptionHandler
+  void unwritable(
+      HttpMessageNotWritableException fault,
+      HttpServletRequest request,
+      HttpServletResponse response)
+      throws IOException {
+    if (fault.getCause() == null) {
+      write(Problems.of(406), request, response);
+    } else {
+      write(DeviceHealth.internal(fault), request, response);
+    }
   }
 
   @ExceptionHandler

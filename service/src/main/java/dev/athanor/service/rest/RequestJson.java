@@ -38,7 +38,8 @@ final class RequestJson {
   static Call.Input input(JsonParser parser, String path, Room room) {
     return switch (TensorJson.read(parser, path, room)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
-      case TensorJson.Source.Handle(var handle) -> new Call.Input.Resident(handle);
+      case TensorJson.Source.Handle(var handle, var shape) ->
+          new Call.Input.Resident(handle, shape);
     };
   }
 

@@ -149,20 +149,12 @@ final class Requests {
   }
 
   private static long number(String name, String text, long least, long greatest) {
-    try {
-      long value = Long.parseLong(text);
-      if (value >= least && value <= greatest) {
-        return value;
-      }
-    } catch (NumberFormatException e) {
-      throw notIn(name, text, least, greatest);
+    var value = Tensors.integer(text);
+    if (value.isPresent() && value.getAsLong() >= least && value.getAsLong() <= greatest) {
+      return value.getAsLong();
     }
-    throw notIn(name, text, least, greatest);
-  }
-
-  private static Failure notIn(String name, String text, long least, long greatest) {
     var range = greatest == Long.MAX_VALUE ? "of at least " + least : least + " to " + greatest;
-    return new Failure.Refused(
+    throw new Failure.Refused(
         Code.INVALID_ATTRIBUTE,
         name,
         "%s is \"%s\"; it must be an integer %s".formatted(name, Tensors.excerpt(text), range));

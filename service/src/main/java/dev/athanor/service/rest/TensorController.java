@@ -248,7 +248,8 @@ class TensorController {
     Requests.checkQuery(request, List.of("limit", "after", "scope"));
     int limit = (int) Requests.number(request, "limit", 1, LARGEST_PAGE, PAGE);
     var page =
-        tensors(request).list(limit, request.getParameter("after"), request.getParameter("scope"));
+        tensors(request)
+            .list(limit, request.getParameter("after"), Requests.label(request, "scope"));
     response.setContentType(Media.JSON.text());
     try (var out = Json.write(response.getOutputStream())) {
       out.writeStartObject();

@@ -4,6 +4,7 @@ import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -45,8 +46,21 @@ public record Call(
     /** Data that came with the request. */
     record Inline(HostTensor tensor) implements Input {}
 
-    /** A resident tensor. */
-    record Resident(String handle) implements Input {}
+    /**
+     * A resident tensor.
+     *
+     * @param shape that the call takes it to have, of as many elements; null for its own
+     */
+    record Resident(String handle, @Nullable List<Long> shape) implements Input {
+      public Resident {
+        shape = shape == null ? null : List.copyOf(shape);
+      }
+
+      /** A resident tensor of its own shape. */
+      public Resident(String handle) {
+        this(handle, null);
+      }
+    }
   }
 
   /**

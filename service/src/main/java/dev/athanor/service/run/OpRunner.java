@@ -98,7 +98,7 @@ public final class OpRunner {
   }
 
   private static void addHandle(List<String> reads, Call.Input input) {
-    if (input instanceof Call.Input.Resident(var handle)) {
+    if (input instanceof Call.Input.Resident(var handle, _)) {
       reads.add(handle);
     }
   }
@@ -205,7 +205,7 @@ public final class OpRunner {
       var handles = new HashMap<String, String>();
       op.byName(call.inputs())
           .forEach((name, input) -> {
-            if (input instanceof Call.Input.Resident(var handle)) {
+            if (input instanceof Call.Input.Resident(var handle, _)) {
               handles.put(name, handle);
             }
           });
@@ -289,7 +289,7 @@ public final class OpRunner {
     var plan = place.plan(op, types, attributes, problem -> onPlan.accept(place, problem));
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
-    return job.step(description.name(), plan, dtype, inputs);
+    return job.step(op, plan, dtype, inputs);
   }
 
   private static void output(StepsJob job, String name, Value value, Target target) {

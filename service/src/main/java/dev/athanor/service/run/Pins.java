@@ -37,19 +37,20 @@ final class Pins implements AutoCloseable {
   }
 
   /**
-   * Holds a tensor that the call writes; nothing else in the call may use it.
+   * Holds a tensor that the call writes. The call may read it as well, but write it only once.
    *
-   * @throws Failure.Refused with {@code handle-in-use} when something does
+   * @throws Failure.Refused with {@code handle-in-use} when another output goes there
    */
   Pin write(String handle, String field) {
-    if (held.containsKey(handle)) {
+    var present = held.get(handle);
+    if (present != null && present.access == Access.WRITE) {
       throw new Failure.Refused(
           Code.HANDLE_IN_USE,
           field,
-          "%s is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
+          "%s is %s, which another output of the same call goes to; name another tensor"
               .formatted(field, handle));
     }
-    var pin = tensors.pin(handle, field);
+    var pin = present == null ? tensors.pin(handle, field) : present.pin;
     held.put(handle, new Held(pin, Access.WRITE));
     return pin;
   }

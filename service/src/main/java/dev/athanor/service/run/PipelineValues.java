@@ -16,8 +16,6 @@ import java.util.Set;
 /** The names of a pipeline while it is put together. */
 final class PipelineValues {
 
-  private static final int LONGEST_NAME = 128;
-
   private final StepsJob job;
   private final Map<String, Value> inputs = new HashMap<>();
   private final Map<String, Value> made = new LinkedHashMap<>();
@@ -35,20 +33,13 @@ final class PipelineValues {
   }
 
   private static void requireName(String name, String field) {
-    if (name.isBlank()
-        || name.length() > LONGEST_NAME
-        || name.codePoints().anyMatch(PipelineValues::isUnprintable)
-        || Handles.isHandle(name)) {
+    if (!Tensors.isLabel(name) || Handles.isHandle(name)) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
           field,
           "%s has the name \"%s\"; a name has 1 to %d printable characters and is no handle"
-              .formatted(field, Tensors.excerpt(name), LONGEST_NAME));
+              .formatted(field, Tensors.excerpt(name), Tensors.LONGEST_LABEL));
     }
-  }
-
-  private static boolean isUnprintable(int c) {
-    return Character.isISOControl(c) || Character.getType(c) == Character.SURROGATE;
   }
 
   /** What a step reads under a name, or the tensor of a handle. */

@@ -6,10 +6,13 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.Op;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Pin;
@@ -57,6 +60,9 @@ final class StepsJob implements Job {
     private final TensorType type;
     private @Nullable DeviceTensor tensor;
 
+    /** That of a resident tensor. */
+    private @Nullable String handle;
+
     /** The last step that makes or reads it; -1 for none. */
     private int lastUse = -1;
 
@@ -97,10 +103,16 @@ final class StepsJob implements Job {
    * A step.
    *
    * @param op its name
+   * @param inPlace whether an output may lie where an input lies
    * @param dtype that of its first input
    */
   record Step(
-      String op, Plan plan, String dtype, Map<String, Value> inputs, Map<String, Value> outputs) {}
+      String op,
+      boolean inPlace,
+      Plan plan,
+      String dtype,
+      Map<String, Value> inputs,
+      Map<String, Value> outputs) {}
 
   private static final Logger LOG = LoggerFactory.getLogger(StepsJob.class);
 
@@ -169,36 +181,90 @@ final class StepsJob implements Job {
         uploads.put(value, tensor);
         yield value;
       }
-      case Call.Input.Resident(var handle) -> resident(handle, field + ".handle");
+      case Call.Input.Resident(var handle, var shape) ->
+          resident(handle, shape, field + ".handle", field + ".shape");
     };
   }
 
   /** A resident tensor; {@code field} is where its handle stands in the request. */
   Value resident(String handle, String field) {
+    return resident(handle, null, field, field);
+  }
+
+  private Value resident(
+      String handle, @Nullable List<Long> shape, String field, String shapeField) {
     var pin = pins.read(handle, field);
-    var value = new Value(pin.type());
+    var value = new Value(shape == null ? pin.type() : reshaped(pin.type(), shape, shapeField));
+    value.handle = handle;
     if (pin.home() == memory) {
-      value.tensor = pin.tensor();
+      var there = pin.tensor();
+      value.tensor = new DeviceTensor(value.type, there.buffer(), there.offset());
     } else {
       foreign.put(value, pin);
     }
     return value;
   }
 
+  /** The same bytes in another shape. */
+  private static TensorType reshaped(TensorType type, List<Long> shape, String field) {
+    var other = Tensors.type(type.dtype(), shape, field);
+    if (other.shape().elements() != type.shape().elements()) {
+      throw new Failure.Refused(
+          Code.SHAPE_MISMATCH,
+          field,
+          "%s is %s, but the tensor of its handle has %s; both must have as many elements"
+              .formatted(field, other.shape(), type.shape()));
+    }
+    return other;
+  }
+
   /** Adds a step, and answers its outputs. */
-  Map<String, Value> step(String op, Plan plan, String dtype, Map<String, Value> inputs) {
+  Map<String, Value> step(Op op, Plan plan, String dtype, Map<String, Value> inputs) {
     var given = new HashMap<String, Value>();
     plan.outputs().forEach((name, type) -> given.put(name, new Value(type)));
     inputs.values().forEach(value -> value.lastUse = steps.size());
     given.values().forEach(value -> value.lastUse = steps.size());
-    steps.add(new Step(op, plan, dtype, inputs, given));
+    steps.add(new Step(op.description().name(), op.worksInPlace(), plan, dtype, inputs, given));
     return given;
   }
 
   /** Says where a value goes. */
   void output(String name, Value value, Destination destination) {
+    if (destination instanceof Destination.Into(var handle)) {
+      requireInPlace(handle, value, "outputs." + name + ".into");
+    }
     value.isOutput = true;
     outputs.add(name, value, destination);
+  }
+
+  /**
+   * Checks that a tensor which the run reads may be written as well. Several steps write it when
+   * all of them have run; one step does so at once, if its op can.
+   */
+  private void requireInPlace(String handle, Value output, String field) {
+    if (steps.size() > 1) {
+      return;
+    }
+    var step = onlyStep();
+    step.inputs.forEach((name, input) -> {
+      if (!handle.equals(input.handle)) {
+        return;
+      }
+      if (!step.inPlace) {
+        throw new Failure.Refused(
+            Code.HANDLE_IN_USE,
+            field,
+            "%s is %s, which is the input \"%s\" as well; %s reads inputs after it begins to write, so name another tensor"
+                .formatted(field, handle, name, step.op));
+      }
+      if (!input.type.equals(output.type)) {
+        throw new Failure.Refused(
+            Code.HANDLE_IN_USE,
+            field,
+            "%s is %s, which is the input \"%s\" as well, as %s; in place it must be %s like the output"
+                .formatted(field, handle, name, input.type, output.type));
+      }
+    });
   }
 
   void lock() {
@@ -350,7 +416,8 @@ final class StepsJob implements Job {
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
     var workspace = scratch.workspace(step.plan);
     touched = writesDirectly();
-    step.plan.enqueue(place.kernels(), stream, new Bindings(inputs, results, workspace));
+    step.plan.enqueue(
+        place.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
       for (var value : values) {

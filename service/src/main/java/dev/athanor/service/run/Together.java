@@ -35,7 +35,7 @@ final class Together {
    *
    * @param kernel of each alone; null where the launch may have any
    * @param rows the types of a row
-   * @param shared the handles of the other inputs
+   * @param shared the handles of the other inputs, and the types that they are taken as
    */
   private record Key(
       int device,
@@ -96,7 +96,7 @@ final class Together {
               count = input.getValue().shape().extent(0);
               row.put(input.getKey(), withRows(input.getValue(), 1));
             } else if (handles.containsKey(input.getKey())) {
-              shared.put(input.getKey(), Objects.requireNonNull(handles.get(input.getKey())));
+              shared.put(input.getKey(), handles.get(input.getKey()) + " as " + input.getValue());
             } else {
               return Optional.empty();
             }

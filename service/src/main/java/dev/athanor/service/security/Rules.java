@@ -86,6 +86,7 @@ public final class Rules {
           anyCaller("inference.GRPCInferenceService/ModelReady"),
           anyCaller("inference.GRPCInferenceService/ModelMetadata"),
           anyCaller("inference.GRPCInferenceService/ModelConfig"),
+          anyCaller("inference.GRPCInferenceService/RepositoryIndex"),
           needs(Scope.METRICS, "inference.GRPCInferenceService/ModelStatistics"),
           needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelInfer"),
           needs(Scope.OPS_RUN, "inference.GRPCInferenceService/ModelStreamInfer"));

@@ -132,8 +132,8 @@ class SafetensorsTest {
     var one = "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}";
     var bytes = file("{" + one.formatted(0, 1) + "," + one.formatted(1, 2) + "}", 2);
     assertThatThrownBy(() -> open(bytes))
-        .hasMessageStartingWith("the safetensors header is no valid JSON at line 1, column ")
-        .hasMessageContaining("Duplicate");
+        .hasMessageStartingWith("the safetensors header is not valid JSON at line 1, column ")
+        .hasMessageContaining("the key \"a\" is there twice");
   }
 
   @ParameterizedTest

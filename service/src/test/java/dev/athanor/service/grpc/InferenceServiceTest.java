@@ -328,7 +328,8 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "shape-mismatch",
             "inputs.a.shape",
-            "inputs.a.shape is [3], but the tensor of its handle has [2]");
+            "inputs.a.shape is [3], but the tensor of its handle has [2]; both must have as many"
+                + " elements");
     refused(
             request
                 .clone()
@@ -351,8 +352,8 @@ class InferenceServiceTest extends GrpcTest {
             Status.Code.INVALID_ARGUMENT,
             "unknown-field",
             "inputs.a.parameters.shared_memory_region",
-            "inputs.a.parameters.shared_memory_region is not known; parameters here are"
-                + " tensor_handle");
+            "inputs.a.parameters.shared_memory_region is not supported. Send the data, or upload it"
+                + " to /tensors and pass its handle as the parameter tensor_handle.");
   }
 
   @Test

@@ -264,7 +264,7 @@ class OpsServiceTest extends GrpcTest {
             "outputs.y.into",
             "outputs.y.into is "
                 + handle
-                + ", which the same call uses elsewhere; outputs may not overlap other tensors");
+                + ", which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor");
     clock.advance(Duration.ofMinutes(61));
     refused(identity().putInputs("x", resident(handle)))
         .is(

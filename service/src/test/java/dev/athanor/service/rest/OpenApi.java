@@ -45,6 +45,11 @@ final class OpenApi {
     return operations;
   }
 
+  /** What the document has about the path of an operation such as {@code GET /ops/{op}}. */
+  Map<?, ?> item(String operation) {
+    return map(map(document.get("paths")).get(operation.substring(operation.indexOf(' ') + 1)));
+  }
+
   /** The path template that a path matches. */
   Optional<String> template(String path) {
     return map(document.get("paths")).keySet().stream()
@@ -95,8 +100,21 @@ final class OpenApi {
         && number.doubleValue() < least.doubleValue()) {
       wrong.add("%s is below %s: %s".formatted(at, least, value));
     }
+    if (schema.get("maximum") instanceof Number most
+        && value instanceof Number number
+        && number.doubleValue() > most.doubleValue()) {
+      wrong.add("%s is above %s: %s".formatted(at, most, value));
+    }
+    if (value instanceof String text) {
+      text(schema, text, at, wrong);
+    }
     if (value instanceof Map<?, ?> object) {
       members(schema, object, at, wrong);
+    }
+    if (value instanceof List<?> list
+        && (list.size() > number(schema, "maxItems", Integer.MAX_VALUE)
+            || list.size() < number(schema, "minItems", 0))) {
+      wrong.add("%s has %d items".formatted(at, list.size()));
     }
     if (value instanceof List<?> list && schema.get("items") != null) {
       for (int i = 0; i < list.size(); i++) {
@@ -104,6 +122,22 @@ final class OpenApi {
       }
     }
     return wrong;
+  }
+
+  private static int number(Map<?, ?> schema, String keyword, int otherwise) {
+    return schema.get(keyword) instanceof Integer given ? given : otherwise;
+  }
+
+  private static void text(Map<?, ?> schema, String text, String at, List<String> wrong) {
+    int length = text.codePointCount(0, text.length());
+    if (length < number(schema, "minLength", 0)
+        || length > number(schema, "maxLength", Integer.MAX_VALUE)) {
+      wrong.add("%s has %d characters".formatted(at, length));
+    }
+    if (schema.get("pattern") instanceof String pattern
+        && !java.util.regex.Pattern.compile(pattern).matcher(text).find()) {
+      wrong.add("%s does not match %s: %s".formatted(at, pattern, text));
+    }
   }
 
   private void members(Map<?, ?> schema, Map<?, ?> object, String at, List<String> wrong) {

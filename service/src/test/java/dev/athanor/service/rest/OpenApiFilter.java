@@ -68,9 +68,6 @@ final class OpenApiFilter implements Filter {
       return;
     }
     var type = response.contentType().replaceAll(";.*", "");
-    if (type.equals("application/vnd.spring-boot.actuator.v3+json")) {
-      type = "application/json";
-    }
     assertThat(OpenApi.map(content).containsKey(type))
         .as("%s answers %s as %s, which openapi.yaml does not have", name, status, type)
         .isTrue();

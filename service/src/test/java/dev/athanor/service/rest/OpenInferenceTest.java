@@ -311,6 +311,13 @@ class OpenInferenceTest extends RestTest {
         "{\"inputs\": [{\"name\": \"x\", \"parameters\": {\"tensor_handle\": \"%s\"}}],"
             + " \"outputs\": [{\"name\": \"y\", \"parameters\": {\"tensor_handle\": \"%s\"}}]}";
     inferJson("identity", into.formatted(kept, kept)).then().statusCode(409);
+    inferJson(
+            "identity",
+            "{\"inputs\": [{\"name\": \"x\", \"shape\": [3, 1], \"datatype\": \"FP32\", \"parameters\": {\"tensor_handle\": \"%s\"}}]}"
+                .formatted(kept))
+        .then()
+        .statusCode(200)
+        .body("outputs[0].shape", contains(3, 1));
     var target = tensor(0, 0, 0);
     inferJson("identity", into.formatted(kept, target))
         .then()
@@ -327,8 +334,7 @@ class OpenInferenceTest extends RestTest {
       quoteCharacter = '`',
       textBlock =
           """
-          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]
-          "shape": [1, 2]        | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [1, 2], but the tensor of its handle has [2]
+          "shape": [3]           | shape-mismatch    | inputs.x.shape    | inputs.x.shape is [3], but the tensor of its handle has [2]; both must have as many elements
           "datatype": "FP16"     | unsupported-dtype | inputs.x.datatype | inputs.x.datatype is FP16, but the tensor of its handle is FP32
           "data": [1, 2], "datatype": "FP32" | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
           """)
@@ -545,20 +551,24 @@ class OpenInferenceTest extends RestTest {
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]},{"name":"x","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs.x | inputs.x is there twice; each may be there once
           {"inputs":[{"name":"z","shape":[1],"datatype":"FP32","data":[1]}]} | 0 | unknown-field | inputs.z | inputs.z is not known; inputs are x
           {"inputs":[{"shape":[1],"datatype":"FP32","data":[1]}]} | 0 | invalid-tensor | inputs[0].name | inputs[0].name is missing
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"shared_memory_region":"r"}}]} | 0 | unknown-field | inputs.x.parameters.shared_memory_region | inputs.x.parameters.shared_memory_region is not known; parameters here are tensor_handle
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"shared_memory_region":"r"}}]} | 0 | unknown-field | inputs.x.parameters.shared_memory_region | inputs.x.parameters.shared_memory_region is not supported. Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":7}}]} | 0 | invalid-attribute | inputs.x.parameters.tensor_handle | inputs.x.parameters.tensor_handle is 7; it must be a string such as "t_…"
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"tensor_handle":"t_1","binary_data_size":4}}]} | 4 | invalid-tensor | inputs.x | inputs.x has a tensor_handle and data; it must have one of them
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"deep":{"er":1}}}]} | 0 | invalid-attribute | inputs.x.parameters.deep | inputs.x.parameters.deep must be true, false, a number or a string
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]} | 0 | unknown-field | outputs.z | outputs.z is not known; outputs are y
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]} | 0 | invalid-tensor | outputs.y | outputs.y is there twice; each may be there once
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{}]} | 0 | invalid-tensor | outputs[0].name | outputs[0].name is missing
-          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"classification":3}}]} | 0 | unknown-field | outputs.y.parameters.classification | outputs.y.parameters.classification is not known; parameters here are tensor_handle, tensor_store
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"classification":3}}]} | 0 | unknown-field | outputs.y.parameters.classification | outputs.y.parameters.classification is not supported. Read the output and rank it in the client.
+          {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"shared_memory_region":"r","shared_memory_byte_size":4}}]} | 0 | unknown-field | outputs.y.parameters.shared_memory_region | outputs.y.parameters.shared_memory_region is not supported. Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.
           {"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y","parameters":{"tensor_store":"yes"}}]} | 0 | invalid-attribute | outputs.y.parameters.tensor_store | outputs.y.parameters.tensor_store is "yes"; it must be true or false
           {"inputs":[],"outputs":"y"} | 0 | invalid-tensor | outputs | outputs must be a list
           {"inputs":["x"]} | 0 | invalid-tensor | inputs[0] | inputs[0] must be an object, got a string
           {"inputs":[]} | 0 | missing-input | inputs.x | input "x" […] is missing; identity takes x
           {"id":42,"inputs":[]} | 0 | invalid-attribute | id | id must be a string, got a number
-          {"model":"x"} | 0 | unknown-field | model | model is not known; keys here are id, parameters, inputs, outputs
+          {"model":"x"} | 0 | unknown-field | model | model is not known; keys here are id, model_name, model_version, parameters, inputs, outputs
+          {"model_name":"concat"} | 0 | invalid-attribute | model_name | model_name is "concat"; it must be "identity", as in the path, or left out
+          {"model_version":"2"} | 0 | invalid-attribute | model_version | model_version is "2"; it must be "1", as in the path, or left out
+          {"model_name":null} | 0 | invalid-attribute | model_name | model_name must be a string, got null
           """)
   void bodiesThatMeanNoGood(String json, int bytes, String code, String field, String detail) {
     var tensor = new byte[bytes];
@@ -614,7 +624,9 @@ class OpenInferenceTest extends RestTest {
           """
           "mode": "c"             | invalid-attribute | attributes.mode | attribute "mode" must be one of a, b, got "c"
           "gate": 1               | invalid-attribute | attributes.gate | attribute "gate" must be true or false, got 1
-          "sequence_id": 7        | unknown-field     | parameters.sequence_id | parameters.sequence_id is not known; parameters here are gate, factor, mode, deadline_ms, priority, timeout
+          "nonsense": 7           | unknown-field     | parameters.nonsense | parameters.nonsense is not known; parameters here are gate, factor, mode, deadline_ms, priority, timeout
+          "sequence_id": true     | invalid-attribute | parameters.sequence_id | parameters.sequence_id is true; it must be an integer of at least 0
+          "sequence_start": 1     | invalid-attribute | parameters.sequence_start | parameters.sequence_start is 1; it must be true or false
           "priority": 6           | invalid-attribute | parameters.priority | parameters.priority is 6; it must be an integer 0 to 5
           "timeout": -1           | invalid-attribute | parameters.timeout | parameters.timeout is -1; it must be an integer of at least 0
           "timeout": 1.5          | invalid-attribute | parameters.timeout | parameters.timeout is 1.5; it must be an integer of at least 0

@@ -125,4 +125,17 @@ class OperationsTest extends RestTest {
     assertThat(series.replaceAll("\"[^\"]*\"", "").replaceAll("^[^{]*\\{|}.*", ""))
         .isEqualTo(String.join("=,", labels) + "=");
   }
+
+  /** Which Spring answered 500, with a stack trace in the log. */
+  @Test
+  void formsThatNobodyWritesAreNotAcceptable() {
+    for (var path : List.of("/livez", "/readyz", "/actuator/health", "/actuator/info")) {
+      problem(
+          given().accept("application/json;charset=utf-16").get(path),
+          406,
+          "not-acceptable",
+          "Accept",
+          "this path cannot answer in the form that Accept names");
+    }
+  }
 }

@@ -179,7 +179,7 @@ class OpsTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.y.into",
-        "outputs.y.into is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
+        "outputs.y.into is %s, which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor"
             .formatted(x));
     var longer = tensor(1, 2, 3);
     problem(
@@ -190,6 +190,47 @@ class OpsTest extends RestTest {
         "shape-mismatch",
         "outputs.y.into",
         "outputs.y.into is f32[3], but output \"y\" is f32[2]; they must be equal");
+  }
+
+  @Test
+  void twoOutputsMayNotGoToOneTensor() {
+    var target = tensor(0, 0);
+    problem(
+        json("{\"inputs\": {\"a\": %s}, \"outputs\": {\"c\": {\"into\": \"%2$s\"}, \"zeros\": {\"into\": \"%2$s\"}}}"
+                .formatted(X, target))
+            .post("/ops/concat"),
+        409,
+        "handle-in-use",
+        "outputs.zeros.into",
+        "outputs.zeros.into is %s, which another output of the same call goes to; name another tensor"
+            .formatted(target));
+  }
+
+  @Test
+  void aHandleMayBeReadInAnotherShape() {
+    var x = tensor(1, 2, 3, 4, 5, 6);
+    json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [3, 2]}}}".formatted(x))
+        .post("/ops/identity")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.shape", contains(3, 2))
+        .body("outputs.y.data", contains(1f, 2f, 3f, 4f, 5f, 6f));
+    // the tensor itself stays as it is
+    given().get("/tensors/" + x).then().body("shape", contains(6)).body("version", equalTo(1));
+    problem(
+        json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [4, 2]}}}".formatted(x))
+            .post("/ops/identity"),
+        400,
+        "shape-mismatch",
+        "inputs.x.shape",
+        "inputs.x.shape is [4, 2], but the tensor of its handle has [6]; both must have as many elements");
+    problem(
+        json("{\"inputs\": {\"x\": {\"handle\": \"%s\", \"shape\": [-6]}}}".formatted(x))
+            .post("/ops/identity"),
+        400,
+        "invalid-tensor",
+        "inputs.x.shape",
+        "inputs.x.shape is [-6]; every extent must be at least 1");
   }
 
   @Test

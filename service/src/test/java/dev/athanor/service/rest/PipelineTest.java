@@ -229,7 +229,7 @@ class PipelineTest extends RestTest {
         409,
         "handle-in-use",
         "outputs.h.into",
-        "outputs.h.into is %s, which the same call uses elsewhere; outputs may not overlap other tensors"
+        "outputs.h.into is %s, which is the input \"x\" as well; identity reads inputs after it begins to write, so name another tensor"
             .formatted(read));
     problem(
         given().contentType("text/plain").body("{}").post("/pipelines/run"),

@@ -192,6 +192,21 @@ class TracingTest extends RestTest {
     }
   }
 
+  /** OpenMetrics 1.0, Exemplars: elsewhere prometheus_client's parser refuses the whole page. */
+  @Test
+  void onlyBucketsAndCountersHaveExemplars() {
+    post("/ops/identity", run("i32"), true).then().statusCode(200);
+    var page =
+        given()
+            .accept("application/openmetrics-text; version=1.0.0; charset=utf-8")
+            .get("/actuator/prometheus")
+            .asString();
+    assertThat(page.lines().filter(line -> line.contains(" # {")))
+        .isNotEmpty()
+        .allMatch(line -> line.matches("\\w+_(bucket|total)\\{.*"));
+    assertThat(page).endsWith("# EOF\n");
+  }
+
   private static List<String> bucketsWithExemplars(String page, String dtype, String phase) {
     return page.lines()
         .filter(line ->

@@ -1,0 +1,18 @@
+package dev.athanor.service.openinference;
+
+/**
+ * A model in the index of the repository, as Triton has it.
+ *
+ * @param state {@code READY} or {@code UNAVAILABLE}
+ * @param reason why it is unavailable; empty when it is ready
+ */
+public record ModelState(String name, String version, String state, String reason) {
+
+  static ModelState of(String name, boolean ready) {
+    return new ModelState(
+        name,
+        Model.VERSION,
+        ready ? "READY" : "UNAVAILABLE",
+        ready ? "" : "the service takes no work now");
+  }
+}

@@ -1,0 +1,45 @@
+package dev.athanor.service.openinference;
+
+import java.util.Optional;
+
+/** The parts of Triton's protocol that this service refuses, each with a sentence that names it. */
+public final class Unsupported {
+
+  /** What to do without shared memory. */
+  static final String INSTEAD =
+      "Send the data, or upload it to /tensors and pass its handle as the parameter tensor_handle.";
+
+  private static final String SHARED_MEMORY = "Shared memory is not supported. " + INSTEAD;
+
+  private static final String REPOSITORY =
+      "Load and unload are not supported. Every op is a model and always loaded; GET /v2/models"
+          + " lists them.";
+
+  private Unsupported() {}
+
+  /** The refusal of a REST path; empty for a path of no such part. */
+  public static Optional<String> path(String path) {
+    if (path.startsWith("/v2/systemsharedmemory/") || path.startsWith("/v2/cudasharedmemory/")) {
+      return Optional.of(SHARED_MEMORY);
+    }
+    if (path.matches("/v2/repository/models/[^/]+/(un)?load")) {
+      return Optional.of(REPOSITORY);
+    }
+    return Optional.empty();
+  }
+
+  /** The refusal of a method of the inference service; empty for a method of no such part. */
+  public static Optional<String> method(String name) {
+    return switch (name) {
+      case "SystemSharedMemoryStatus",
+          "SystemSharedMemoryRegister",
+          "SystemSharedMemoryUnregister",
+          "CudaSharedMemoryStatus",
+          "CudaSharedMemoryRegister",
+          "CudaSharedMemoryUnregister" ->
+          Optional.of(SHARED_MEMORY);
+      case "RepositoryModelLoad", "RepositoryModelUnload" -> Optional.of(REPOSITORY);
+      default -> Optional.empty();
+    };
+  }
+}

@@ -1,0 +1,113 @@
+package dev.athanor.service.codec;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.service.failure.Failure;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The stream that takes UTF-8 only, against the JDK's decoder. */
+class Utf8InputTest {
+
+  /** Gives a few bytes at a time. */
+  private static final class Trickle extends ByteArrayInputStream {
+    private final int most;
+
+    Trickle(byte[] bytes, int most) {
+      super(bytes);
+      this.most = most;
+    }
+
+    @Override
+    public int read(byte[] target, int offset, int length) {
+      return super.read(target, offset, Math.min(length, most));
+    }
+  }
+
+  private static byte[] read(InputStream in) throws IOException {
+    return new Utf8Input(in, "the body").readAllBytes();
+  }
+
+  private static boolean accepts(byte[] bytes, int atOnce) throws IOException {
+    try {
+      assertThat(read(new Trickle(bytes, atOnce))).isEqualTo(bytes);
+      return true;
+    } catch (Failure.Refused e) {
+      return false;
+    }
+  }
+
+  private static boolean decodes(byte[] bytes) {
+    try {
+      return StandardCharsets.UTF_8
+          .newDecoder()
+          .decode(ByteBuffer.wrap(bytes))
+          .chars()
+          .noneMatch(c -> c == 0);
+    } catch (CharacterCodingException e) {
+      return false;
+    }
+  }
+
+  private static void check(byte[] bytes) throws IOException {
+    for (int atOnce : new int[] {1, 3, 100}) {
+      if (accepts(bytes, atOnce) != decodes(bytes)) {
+        throw new AssertionError(Arrays.toString(bytes) + ", " + atOnce + " at once");
+      }
+    }
+  }
+
+  @Test
+  void everyPairAndManyTriplesAreJudgedAsTheDecoderDoes() throws IOException {
+    for (int first = 0; first < 256; first++) {
+      for (int second = 0; second < 256; second++) {
+        check(new byte[] {(byte) first, (byte) second});
+        if (first >= 0xE0) {
+          check(new byte[] {'a', (byte) first, (byte) second, (byte) 0x80});
+          check(new byte[] {(byte) first, (byte) second, (byte) 0x80, (byte) 0xBF});
+        }
+      }
+    }
+  }
+
+  @Test
+  void randomTextIsJudgedAsTheDecoderDoes() throws IOException {
+    long seed = new Random().nextLong();
+    var random = new Random(seed);
+    for (int i = 0; i < 2000; i++) {
+      var text = new StringBuilder("{");
+      for (int n = random.nextInt(40); n > 0; n--) {
+        text.append("ab cdefgh0123").append(Character.toString(1 + random.nextInt(0xD7FE)));
+        text.append(Character.toString(0x10000 + random.nextInt(0x100000)));
+      }
+      var bytes = text.toString().getBytes(StandardCharsets.UTF_8);
+      if (i % 2 == 0) {
+        bytes[random.nextInt(bytes.length)] = (byte) random.nextInt(256);
+      }
+      try {
+        check(bytes);
+      } catch (AssertionError e) {
+        throw new AssertionError("seed " + seed, e);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"7b22c1b822, 2", "7b22e282, 4", "007b, 0", "7b00, 1", "fffe7b00, 0"})
+  void theMessageSaysWhere(String hex, int at) {
+    var bytes = java.util.HexFormat.of().parseHex(hex);
+    assertThatThrownBy(() -> read(new ByteArrayInputStream(bytes)))
+        .isInstanceOf(Failure.Refused.class)
+        .hasMessage("the body is not UTF-8 text at byte %d; send JSON in UTF-8".formatted(at));
+  }
+}

@@ -1,0 +1,186 @@
+package dev.athanor.service.rest;
+
+import static dev.athanor.service.rest.RestTest.problem;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.offset;
+import static org.hamcrest.Matchers.equalTo;
+
+import dev.athanor.service.TestService;
+import io.restassured.builder.RequestSpecBuilder;
+import io.restassured.response.Response;
+import io.restassured.specification.RequestSpecification;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** Ops as they ship that write into one of their inputs, and those that must not. */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class InPlaceTest {
+
+  @LocalServerPort int port;
+  private RequestSpecification spec = new RequestSpecBuilder().build();
+
+  @BeforeEach
+  void connect() {
+    spec = OpenApiFilter.client(port);
+  }
+
+  private RequestSpecification json(String body) {
+    return io.restassured.RestAssured.given()
+        .spec(spec)
+        .contentType("application/json")
+        .body(body.getBytes(java.nio.charset.StandardCharsets.UTF_8));
+  }
+
+  /** A matrix 1, 2, 3, 4 of 2 by 2. */
+  private String matrix() {
+    return json("{\"dtype\": \"f32\", \"shape\": [2, 2], \"data\": [1, 2, 3, 4]}")
+        .post("/tensors")
+        .then()
+        .statusCode(201)
+        .extract()
+        .path("handle");
+  }
+
+  /** Runs an op whose inputs and output have the handle in place of {@code T}. */
+  private Response run(String op, String handle, String inputs, String attributes, String output) {
+    return json("{\"inputs\": {%s}, \"attributes\": {%s}, \"outputs\": {\"%s\": {\"into\": \"%s\"}}}"
+            .formatted(
+                inputs.replace("T", "{\"handle\": \"" + handle + "\"}"),
+                attributes,
+                output,
+                handle))
+        .post("/ops/" + op);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          add    | "a": T, "b": T  | `` | 2, 4, 6, 8
+          add    | "a": T, "b": {"dtype": "f32", "shape": [2], "data": [10, 20]} | `` | 11, 22, 13, 24
+          mul    | "a": {"dtype": "f32", "shape": [1], "data": [3]}, "b": T | `` | 3, 6, 9, 12
+          scale  | "x": T | "factor": 0.5 | 0.5, 1, 1.5, 2
+          relu   | "x": T | `` | 1, 2, 3, 4
+          gelu   | "x": T | "form": "tanh" | 0.841192, 1.954598, 2.996363, 3.999930
+          silu   | "x": T | `` | 0.731059, 1.761594, 2.857722, 3.928055
+          tanh   | "x": T | `` | 0.761594, 0.964028, 0.995055, 0.999329
+          swiglu | "gate": T, "up": T | `` | 0.731059, 3.523188, 8.573166, 15.712220
+          bias-activation | "x": T, "bias": {"dtype": "f32", "shape": [2], "data": [-5, 0]} | "activation": "relu" | 0, 2, 0, 4
+          cast   | "x": T | "to": "f32" | 1, 2, 3, 4
+          """)
+  void elementwiseOpsWriteIntoTheirInputs(
+      String op, String inputs, String attributes, String expected) {
+    var handle = matrix();
+    run(op, handle, inputs, attributes, "y")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.handle", equalTo(handle))
+        .body("outputs.y.version", equalTo(2));
+    var values = expected.split(", ");
+    var data =
+        io.restassured.RestAssured.given()
+            .spec(spec)
+            .accept("application/json")
+            .get("/tensors/" + handle + "/data")
+            .jsonPath()
+            .getList("data", Float.class);
+    for (int i = 0; i < values.length; i++) {
+      assertThat(data.get(i))
+          .as("element %d", i)
+          .isCloseTo(Float.parseFloat(values[i]), offset(1e-4f));
+    }
+  }
+
+  /** With a deadline the result is copied into the tensor at the end. */
+  @Test
+  void aDeadlineChangesNothing() {
+    var handle = matrix();
+    json("{\"inputs\": {\"x\": {\"handle\": \"%1$s\"}}, \"attributes\": {\"factor\": 2}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
+            .formatted(handle))
+        .header("X-Deadline-Ms", 600_000)
+        .post("/ops/scale")
+        .then()
+        .statusCode(200)
+        .body("outputs.y.version", equalTo(2));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          matmul    | "a": T, "b": {"dtype": "f32", "shape": [2, 2], "data": [1, 0, 0, 1]} | `` | c | a
+          softmax   | "x": T | `` | y | x
+          rms-norm  | "x": T, "weight": {"dtype": "f32", "shape": [2], "data": [1, 1]} | `` | y | x
+          layer-norm | "x": T, "weight": {"dtype": "f32", "shape": [2], "data": [1, 1]}, "bias": {"dtype": "f32", "shape": [2], "data": [1, 1]} | `` | y | x
+          transpose | "x": T | `` | y | x
+          """)
+  void otherOpsRefuse(String op, String inputs, String attributes, String output, String input) {
+    var handle = matrix();
+    problem(
+        run(op, handle, inputs, attributes, output),
+        409,
+        "handle-in-use",
+        "outputs.%s.into".formatted(output),
+        "outputs.%s.into is %s, which is the input \"%s\" as well; %s reads inputs after it begins to write, so name another tensor"
+            .formatted(output, handle, input, op));
+  }
+
+  /** An input that is broadcast, or reshaped, is read where another element is written. */
+  @Test
+  void anInputOfAnotherShapeIsRefused() {
+    var handle = matrix();
+    problem(
+        json("{\"inputs\": {\"a\": {\"handle\": \"%1$s\"}, \"b\": {\"handle\": \"%1$s\", \"shape\": [1, 2, 2]}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
+                .formatted(handle))
+            .post("/ops/add"),
+        409,
+        "handle-in-use",
+        "outputs.y.into",
+        "outputs.y.into is %s, which is the input \"a\" as well, as f32[2, 2]; in place it must be f32[1, 2, 2] like the output"
+            .formatted(handle));
+    problem(
+        json("{\"inputs\": {\"a\": {\"handle\": \"%1$s\", \"shape\": [4]}, \"b\": {\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}}, \"outputs\": {\"y\": {\"into\": \"%1$s\"}}}"
+                .formatted(handle))
+            .post("/ops/add"),
+        400,
+        "shape-mismatch",
+        "outputs.y.into",
+        "outputs.y.into is f32[2, 2], but output \"y\" is f32[4]; they must be equal");
+  }
+
+  /** A pipeline writes such tensors when all of its steps have run. */
+  @Test
+  void aPipelineMayWriteWhatItsStepsRead() {
+    var handle = matrix();
+    json("""
+    {"steps": [
+      {"op": "matmul", "inputs": {"a": "%1$s", "b": "%1$s"}, "outputs": {"c": "square"}},
+      {"op": "add", "inputs": {"a": "square", "b": "%1$s"}, "outputs": {"y": "sum"}}],
+     "outputs": {"sum": {"into": "%1$s"}}}
+    """
+            .formatted(handle))
+        .post("/pipelines/run")
+        .then()
+        .statusCode(200)
+        .body("outputs.sum.version", equalTo(2));
+    assertThat(
+            io.restassured.RestAssured.given()
+                .spec(spec)
+                .accept("application/json")
+                .get("/tensors/" + handle + "/data")
+                .jsonPath()
+                .getList("data", Float.class))
+        .containsExactly(8f, 12f, 18f, 26f);
+  }
+}

@@ -1,0 +1,174 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.hamcrest.Matchers.contains;
+import static org.hamcrest.Matchers.equalTo;
+
+import io.restassured.path.json.JsonPath;
+import io.restassured.response.Response;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * What the Python clients of KServe ({@code InferRequest.to_rest}) and Triton ({@code
+ * tritonclient.http}) send, byte by byte as their sources have it. Neither client can be installed
+ * where this runs.
+ */
+class ProtocolClientsTest extends RestTest {
+
+  private static final String HEADER = "Inference-Header-Content-Length";
+
+  /** A uuid4, which KServe's client makes up. */
+  private static final String ID = "5f9c6d5e-4f0c-4b62-9a2e-0c5f3d0a7f11";
+
+  private static byte[] floats(float... values) {
+    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
+    bytes.asFloatBuffer().put(values);
+    return bytes.array();
+  }
+
+  private static byte[] joined(String json, byte[]... tensors) {
+    var body = new ByteArrayOutputStream();
+    body.writeBytes(json.getBytes(UTF_8));
+    Arrays.stream(tensors).forEach(body::writeBytes);
+    return body.toByteArray();
+  }
+
+  /** As httpx and orjson send it: the names of headers in lower case, no blanks in the JSON. */
+  private Response kserve(String model, String json, byte[]... tensors) {
+    var request =
+        given()
+            .header("accept", "*/*")
+            .header("accept-encoding", "gzip, deflate")
+            .header("user-agent", "python-httpx/0.28.1")
+            .contentType(tensors.length == 0 ? "application/json" : "application/octet-stream");
+    if (tensors.length > 0) {
+      request.header("inference-header-content-length", json.length());
+    }
+    return request.body(joined(json, tensors)).post("/v2/models/" + model + "/infer");
+  }
+
+  /** As rapidjson writes it, without a media type. */
+  private Response triton(String path, String json, byte[]... tensors) {
+    var request = given().noContentType();
+    if (tensors.length > 0) {
+      request.header(HEADER, json.length());
+    }
+    return request.body(joined(json, tensors)).post(path);
+  }
+
+  @Test
+  void kserveSendsListsInJson() {
+    kserve(
+            "identity",
+            ("{\"id\":\"%s\",\"model_name\":\"identity\",\"inputs\":[{\"name\":\"x\","
+                    + "\"shape\":[2],\"datatype\":\"FP32\",\"data\":[1.5,-2.0]}]}")
+                .formatted(ID))
+        .then()
+        .statusCode(200)
+        .contentType("application/json")
+        .body("id", equalTo(ID))
+        .body("model_name", equalTo("identity"))
+        .body("outputs[0].name", equalTo("y"))
+        .body("outputs[0].shape", contains(2))
+        .body("outputs[0].datatype", equalTo("FP32"))
+        .body("outputs[0].data", contains(1.5f, -2f));
+  }
+
+  @Test
+  void kserveSendsArraysAsBytes() {
+    var json =
+        ("{\"id\":\"%s\",\"model_name\":\"concat\",\"inputs\":[{\"name\":\"a\",\"shape\":[2],"
+                + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":8}},{\"name\":\"b\","
+                + "\"shape\":[1],\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":4}}],"
+                + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"binary_data\":true}}],"
+                + "\"parameters\":{\"binary_data_output\":true}}")
+            .formatted(ID);
+    var answer = kserve("concat", json, floats(1, 2), floats(3));
+    answer.then().statusCode(200).contentType("application/octet-stream");
+    int header = Integer.parseInt(answer.header(HEADER));
+    var body = answer.asByteArray();
+    var said = JsonPath.from(new String(body, 0, header, UTF_8));
+    assertThat(said.getString("model_name")).isEqualTo("concat");
+    assertThat(said.getInt("outputs[0].parameters.binary_data_size")).isEqualTo(12);
+    assertThat(Arrays.copyOfRange(body, header, body.length)).isEqualTo(floats(1, 2, 3));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"7", "\"job-7\""})
+  void tritonSendsSequencesPrioritiesAndTimeouts(String sequence) {
+    var json =
+        ("{\"id\":\"1\",\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"FP32\","
+                + "\"parameters\":{\"binary_data_size\":8}}],\"outputs\":[{\"name\":\"y\","
+                + "\"parameters\":{\"binary_data\":false}}],\"parameters\":{\"sequence_id\":%s,"
+                + "\"sequence_start\":true,\"sequence_end\":false,\"priority\":1,"
+                + "\"timeout\":60000000,\"factor\":1.0}}")
+            .formatted(sequence);
+    triton("/v2/models/identity/versions/1/infer", json, floats(4, 5))
+        .then()
+        .statusCode(200)
+        .body("id", equalTo("1"))
+        .body("outputs[0].data", contains(4f, 5f));
+  }
+
+  @Test
+  void tritonListsTheRepository() {
+    given()
+        .noContentType()
+        .post("/v2/repository/index")
+        .then()
+        .statusCode(200)
+        .body("name", contains("concat", "identity"))
+        .body("state", contains("READY", "READY"));
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          GET  | /v2/systemsharedmemory/status                  | ``
+          GET  | /v2/systemsharedmemory/region/input/status     | ``
+          POST | /v2/systemsharedmemory/region/input/register   | {"key":"/in","offset":0,"byte_size":64}
+          POST | /v2/systemsharedmemory/unregister              | ``
+          GET  | /v2/cudasharedmemory/status                    | ``
+          POST | /v2/cudasharedmemory/region/input/register     | {"raw_handle":{"b64":"AAAA"},"device_id":0,"byte_size":64}
+          POST | /v2/cudasharedmemory/region/input/unregister   | ``
+          """)
+  void sharedMemoryIsRefusedByName(String method, String path, String body) {
+    problem(
+        given().noContentType().body(body.getBytes(UTF_8)).request(method, path),
+        404,
+        "not-found",
+        null,
+        "Shared memory is not supported. Send the data, or upload it to /tensors and pass its"
+            + " handle as the parameter tensor_handle.");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '`',
+      textBlock =
+          """
+          load   | {}
+          unload | {"parameters":{"unload_dependents":false}}
+          """)
+  void loadAndUnloadAreRefusedByName(String verb, String body) {
+    problem(
+        triton("/v2/repository/models/identity/" + verb, body),
+        404,
+        "not-found",
+        null,
+        "Load and unload are not supported. Every op is a model and always loaded; GET /v2/models"
+            + " lists them.");
+  }
+}
