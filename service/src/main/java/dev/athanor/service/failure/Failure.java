@@ -83,6 +83,11 @@ public abstract sealed class Failure extends RuntimeException {
     return step;
   }
 
+  /** Nobody waits for the answer any more. */
+  public static Failure clientGone() {
+    return new Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+  }
+
   /** This failure, as that of a step; of the first that says so. */
   public Failure in(Step failed) {
     if (step == null) {

@@ -212,17 +212,24 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       }
       long at = request.getOffset();
       long left = length(request, info);
-      outflow.send(
-          GetResponse.newBuilder()
-              .setHeader(
-                  GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left))
-              .build());
+      var header =
+          GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
+      boolean isSent = false;
       while (left > 0) {
         int length = (int) Math.min(left, most);
         left -= length;
         var chunk = chunk(reader, at, length, left == 0);
         at += length;
+        if (!isSent) {
+          // only now: until the first chunk is read the tensor is locked, and no client may delay that
+          outflow.send(GetResponse.newBuilder().setHeader(header).build());
+          isSent = true;
+        }
         outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+      }
+      if (!isSent) {
+        reader.close();
+        outflow.send(GetResponse.newBuilder().setHeader(header).build());
       }
     }
     outflow.complete();

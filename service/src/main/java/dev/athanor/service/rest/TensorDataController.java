@@ -77,6 +77,10 @@ class TensorDataController {
     try (var reader = transfers.open(handle, terms)) {
       // what the reader holds is what the headers speak of
       var held = reader.info();
+      var ifMatch = request.getHeader("If-Match");
+      if (!ETags.allows(ifMatch, held.version())) {
+        throw ETags.mismatch(held.version());
+      }
       switch (media) {
         case OCTET_STREAM -> octets(reader, held, request, response);
         case NPY, SAFETENSORS -> file(reader, held, media, response);

@@ -83,6 +83,18 @@ public final class DeviceHealth {
     }
   }
 
+  /**
+   * Lets work in for one device.
+   *
+   * @throws Failure.Busy with {@code device-lost} when the device is lost, or {@code draining}
+   */
+  void admit(int device) {
+    if (isLost(device)) {
+      throw Failure.Busy.deviceLost();
+    }
+    admit();
+  }
+
   /** What to tell a client of a fault of a device; one that is lost is remembered. */
   Failure explain(int device, DeviceException fault) {
     return switch (fault) {

@@ -104,6 +104,22 @@ public final class DeviceMemory implements Home, AutoCloseable {
   }
 
   /**
+   * Enqueues a copy into new memory that can be done without.
+   *
+   * @throws DeviceException.OutOfMemory when there is none
+   */
+  Buffer copy(Buffer source, Stream on) {
+    var copy = spare(source.bytes());
+    try {
+      on.copy(source, 0, copy, 0, source.bytes());
+      return copy;
+    } catch (DeviceException e) {
+      free(copy);
+      throw e;
+    }
+  }
+
+  /**
    * Allocates memory of the host that the device reaches itself.
    *
    * @throws DeviceException.OutOfMemory when there is none

@@ -212,7 +212,7 @@ public final class OpRunner {
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
       Together.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
           .ifPresent(job::share);
-      job.lock();
+      job.lock(streams.locks());
       return job;
     } catch (OpException e) {
       job.close();
@@ -241,7 +241,7 @@ public final class OpRunner {
       values
           .outputs(pipeline.outputs())
           .forEach((name, target) -> output(job, name, values.made(name), target));
-      job.lock();
+      job.lock(streams.locks());
       return job;
     } catch (RuntimeException e) {
       job.close();

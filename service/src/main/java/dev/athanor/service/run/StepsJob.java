@@ -113,6 +113,7 @@ final class StepsJob implements Job {
   private final Place place;
   private final DeviceMemory memory;
   private final Tenant tenant;
+  private final Terms terms;
   private final Deadline deadline;
 
   private final Pins pins;
@@ -148,6 +149,7 @@ final class StepsJob implements Job {
     this.place = place;
     memory = place.memory();
     tenant = terms.tenant();
+    this.terms = terms;
     deadline = terms.deadline();
     pins = new Pins(tensors);
     scratch = new Scratch(memory);
@@ -201,8 +203,9 @@ final class StepsJob implements Job {
     outputs.add(name, value, destination);
   }
 
-  void lock() {
-    pins.lock(deadline);
+  /** Locks the contents of all tensors that it uses. */
+  void lock(ContentLocks locks) {
+    pins.lock(locks, terms);
   }
 
   // -- on the stream
@@ -349,7 +352,10 @@ final class StepsJob implements Job {
     var inputs = new HashMap<String, DeviceTensor>();
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
     var workspace = scratch.workspace(step.plan);
-    touched = writesDirectly();
+    if (writesDirectly()) {
+      outputs.preserve(memory, stream);
+      touched = true;
+    }
     step.plan.enqueue(place.kernels(), stream, new Bindings(inputs, results, workspace));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
     for (var values : List.of(step.inputs.values(), step.outputs.values())) {
@@ -441,6 +447,7 @@ final class StepsJob implements Job {
   @Override
   public void commit(Stream stream) {
     if (!writesDirectly()) {
+      outputs.preserve(memory, stream);
       touched = true;
       outputs.write(stream);
     }

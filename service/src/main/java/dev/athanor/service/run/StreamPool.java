@@ -84,6 +84,7 @@ public final class StreamPool implements AutoCloseable {
 
   private final DeviceHealth health;
   private final Scheduler scheduler;
+  private final ContentLocks locks;
   private final long origin = System.nanoTime();
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -97,6 +98,7 @@ public final class StreamPool implements AutoCloseable {
   /** Streams of devices, which have the same numbers in {@code health}. */
   public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;
+    locks = new ContentLocks(health, settings.queue());
     scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
       int device = i;
@@ -149,6 +151,11 @@ public final class StreamPool implements AutoCloseable {
         return;
       }
     }
+  }
+
+  /** Locks the contents of tensors for a job that will be submitted. */
+  ContentLocks locks() {
+    return locks;
   }
 
   private static void join(Turn turn) {
@@ -228,7 +235,7 @@ public final class StreamPool implements AutoCloseable {
       case Decision.Dropped(var ticket) ->
           answer(
               turn(ticket),
-              new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored"),
+              Failure.clientGone(),
               after);
       case Decision.Drained() -> drained.complete(true);
     }

@@ -1,11 +1,13 @@
 package dev.athanor.service.run;
 
+import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.Snapshot;
 import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -13,6 +15,7 @@ import dev.athanor.service.tensor.TensorStore;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
@@ -81,7 +84,7 @@ public final class Transfers {
         contents,
         new Incoming.Replacing(memory, pin),
         () -> {
-          pin.lock(Access.WRITE, terms.deadline());
+          streams.locks().lock(pin, Access.WRITE, terms);
           if (!matches.test(pin.version())) {
             throw new Failure.Refused(
                 Code.VERSION_MISMATCH,
@@ -171,34 +174,49 @@ public final class Transfers {
     }
   }
 
-  /** Reads a tensor piece by piece, all of one version. */
+  /**
+   * Reads a tensor piece by piece, all of the version that it has now: writes do not wait for the
+   * reader, they copy that version first.
+   */
   public Reader open(String handle, Terms terms) {
-    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms);
+    var pin = store.of(terms.tenant()).pin(handle, "handle");
+    var first = pin.again();
+    try {
+      streams.locks().lock(first, Access.READ, terms);
+      return new Reader(pin, first, terms);
+    } catch (RuntimeException e) {
+      first.close();
+      pin.close();
+      throw e;
+    }
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
-    private final TensorInfo info;
+    private final Snapshot snapshot;
     private final Terms terms;
-    private boolean begun;
 
-    private Reader(Pin pin, Terms terms) {
+    /** The lock for the first piece: a tensor that is read at once is never copied. */
+    private @Nullable Pin first;
+
+    private Reader(Pin pin, Pin first, Terms terms) {
       this.pin = pin;
+      this.first = first;
       this.terms = terms;
-      this.info = pin.info();
+      snapshot = first.snapshot();
     }
 
     /** What is read, at the version that is read. */
     public TensorInfo info() {
-      return info;
+      return snapshot.info();
     }
 
     /**
      * Reads some bytes.
      *
-     * @throws Failure.Refused with {@code version-mismatch} when the tensor was written since the
-     *     reader was opened
+     * @throws Failure.Refused with {@code handle-in-use} when the tensor was overwritten since the
+     *     reader was opened and there was no memory or no quota for a copy of the old version
      */
     public MemorySegment read(long offset, int length) {
       return read(offset, MemorySegment.ofArray(new byte[length]), () -> {});
@@ -208,7 +226,7 @@ public final class Transfers {
      * Reads as many bytes as there are, up to a length, and as it suits the device to hand over at
      * once. They are the caller's until it closes them.
      *
-     * @throws Failure.Refused as for {@link #read(long, int)}
+     * @throws Failure as for {@link #read(long, int)}
      */
     public Piece readPiece(long offset, long length) {
       var piece = placement.at(pin.home()).memory().stage(length);
@@ -222,50 +240,79 @@ public final class Transfers {
      * @param giveUp what to do with the target when this fails, once no work uses it any more
      */
     private MemorySegment read(long offset, MemorySegment target, Runnable giveUp) {
-      Pin held;
+      boolean goesOn = first == null;
+      Read job;
       try {
-        held = pin.again(); // a pin of its own: the read may outlive its client
+        // holds of its own: the read may outlive its client
+        job = new Read(locked(), snapshot.again(), offset, target, goesOn, giveUp);
       } catch (RuntimeException e) {
         giveUp.run();
         throw e;
       }
-      var job = new Read(held, offset, target, begun, giveUp);
+      streams.run(job, terms);
+      return target;
+    }
+
+    /** A pin that is locked, unless the version was copied. */
+    private Pin locked() {
+      var held = first;
+      first = null;
+      if (held != null) {
+        return held;
+      }
+      held = pin.again();
       try {
-        held.lock(Access.READ, terms.deadline());
-        if (held.version() != info.version()) {
-          throw new Failure.Refused(
-              Code.VERSION_MISMATCH,
-              "the tensor was written while it was being read; read it again");
+        if (snapshot.copy() == null) {
+          streams.locks().lock(held, Access.READ, terms);
         }
+        if (snapshot.copy() == null && held.version() != info().version()) {
+          throw new Failure.Refused(
+              Code.HANDLE_IN_USE,
+              "the tensor was overwritten while it was read, and there was no memory for a copy of"
+                  + " the old version; read it again");
+        }
+        return held;
       } catch (RuntimeException e) {
-        job.close();
+        held.close();
         throw e;
       }
-      streams.run(job, terms);
-      begun = true;
-      return target;
     }
 
     @Override
     public void close() {
+      if (first != null) {
+        first.close();
+      }
+      snapshot.close();
       pin.close();
     }
   }
 
   private static final class Read implements Job {
     private final Pin pin;
+    private final Snapshot snapshot;
+    private final Buffer source;
     private final long offset;
     private final MemorySegment target;
     private final boolean goesOn;
     private final Runnable giveUp;
     private boolean isRead;
 
-    Read(Pin pin, long offset, MemorySegment target, boolean goesOn, Runnable giveUp) {
+    Read(
+        Pin pin,
+        Snapshot snapshot,
+        long offset,
+        MemorySegment target,
+        boolean goesOn,
+        Runnable giveUp) {
       this.pin = pin;
+      this.snapshot = snapshot;
       this.offset = offset;
       this.target = target;
       this.goesOn = goesOn;
       this.giveUp = giveUp;
+      var copy = snapshot.copy();
+      source = copy == null ? pin.tensor().buffer() : copy;
     }
 
     @Override
@@ -295,7 +342,7 @@ public final class Transfers {
 
     @Override
     public void run(Stream stream) {
-      stream.download(pin.tensor().buffer(), offset, target);
+      stream.download(source, offset, target);
       stream.synchronize();
     }
 
@@ -307,6 +354,7 @@ public final class Transfers {
 
     @Override
     public void close() {
+      snapshot.close();
       pin.close();
       if (!isRead) {
         giveUp.run();

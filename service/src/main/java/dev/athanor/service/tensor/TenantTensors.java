@@ -291,6 +291,15 @@ public final class TenantTensors {
     return chargedBytes;
   }
 
+  /** Takes a share of the quota for a copy, where there is as much left. */
+  boolean tryTake(long bytes) {
+    if (exceeds(bytes, 1)) {
+      return false;
+    }
+    take(bytes, 1);
+    return true;
+  }
+
   void refund(long bytes) {
     chargedBytes -= bytes;
     charged--;
