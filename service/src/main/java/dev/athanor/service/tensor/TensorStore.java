@@ -380,15 +380,15 @@ public final class TensorStore {
     return guarded(() -> usage(home).spilled);
   }
 
-  /** Frees what has expired. */
+  /** Frees what has expired, tenant by tenant. */
   public void sweep() {
-    var freed =
+    var all =
         guarded(() -> {
           var now = clock.instant();
           tombstones.values().removeIf(tombstone -> !remembers(tombstone, now));
-          return remove(entries.values().stream().filter(entry -> entry.hasExpired(now)).toList());
+          return List.copyOf(tenants.values());
         });
-    release(freed);
+    all.forEach(TenantTensors::sweep);
   }
 
   /** How many tensors lie on a device, those that wait for their last work included. */
