@@ -91,6 +91,7 @@ final class RunAnswers {
   static void timing(JsonGenerator out, Result.Timing timing) {
     out.writeName("timing");
     out.writeStartObject();
+    out.writeNumberProperty("prepareMicros", tenths(timing.prepare()));
     out.writeNumberProperty("queueMicros", tenths(timing.queue()));
     out.writeNumberProperty("uploadMicros", tenths(timing.upload()));
     out.writeNumberProperty("kernelMicros", tenths(timing.kernel()));
@@ -109,6 +110,7 @@ final class RunAnswers {
     for (var phase : Phase.values()) {
       double micros =
           switch (phase) {
+            case PREPARE -> timing.prepare();
             case QUEUE -> timing.queue();
             case UPLOAD -> timing.upload();
             case KERNEL -> timing.kernel();

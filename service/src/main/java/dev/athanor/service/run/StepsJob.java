@@ -140,6 +140,7 @@ final class StepsJob implements Job {
   /** Whether tensors that were there before may hold something new. */
   private boolean touched;
 
+  private long preparing;
   private boolean committed;
   private @Nullable Ran ran;
   private @Nullable Together together;
@@ -195,6 +196,16 @@ final class StepsJob implements Job {
     given.values().forEach(value -> value.lastUse = steps.size());
     steps.add(new Step(op, plan, dtype, inputs, given));
     return given;
+  }
+
+  /** Kernels of this run took so many nanoseconds to plan and to load. */
+  void prepared(long nanos) {
+    preparing += nanos;
+  }
+
+  /** How long it took to plan the run and to load its kernels, in nanoseconds. */
+  long preparing() {
+    return preparing;
   }
 
   /** Says where a value goes. */
@@ -460,15 +471,16 @@ final class StepsJob implements Job {
 
   @Override
   public void close() {
-    if (!committed) {
-      outputs.abandon(touched);
+    try (pins;
+        inline) {
+      if (!committed) {
+        outputs.abandon(touched);
+      }
+      scratch.free();
+      if (replay != null) {
+        giveBack(replay);
+      }
     }
-    scratch.free();
-    if (replay != null) {
-      giveBack(replay);
-    }
-    inline.close();
-    pins.close();
   }
 
   /** After a fault nobody knows what state a graph is in. */
