@@ -38,6 +38,7 @@ public abstract sealed class Failure extends RuntimeException {
     QUEUE_FULL,
     QUOTA_EXCEEDED,
     DRAINING,
+    IDENTITY_PROVIDER_UNAVAILABLE,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
     CANCELLED,
