@@ -1,6 +1,5 @@
 package dev.athanor.service.grpc;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DeleteResponse;
@@ -214,34 +213,22 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       long left = length(request, info);
       var header =
           GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
-      boolean isSent = false;
-      while (left > 0) {
-        int length = (int) Math.min(left, most);
-        left -= length;
-        var chunk = chunk(reader, at, length, left == 0);
-        at += length;
-        if (!isSent) {
-          // only now: until the first chunk is read the tensor is locked, and no client may delay that
-          outflow.send(GetResponse.newBuilder().setHeader(header).build());
-          isSent = true;
-        }
-        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
-      }
-      if (!isSent) {
+      var first = GetResponse.newBuilder().setHeader(header).build();
+      if (left == 0) {
         reader.close();
-        outflow.send(GetResponse.newBuilder().setHeader(header).build());
+        outflow.send(first);
+      } else {
+        // until the first chunk is read the tensor is locked, and no client may delay that
+        try (var chunks = reader.chunks(at, left, most)) {
+          outflow.send(first);
+          do {
+            var chunk = Messages.bytes(chunks.current().bytes());
+            outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+          } while (chunks.next());
+        }
       }
     }
     outflow.complete();
-  }
-
-  /** Reads a chunk; a client that is slow to take the last one holds nothing. */
-  private static ByteString chunk(Transfers.Reader reader, long at, int length, boolean isLast) {
-    var piece = reader.read(at, length);
-    if (isLast) {
-      reader.close();
-    }
-    return Messages.bytes(piece);
   }
 
   private static long length(GetRequest request, TensorInfo info) {

@@ -73,7 +73,7 @@ final class RunAnswers {
     var header = Safetensors.header(types, metadata).orElseThrow();
     response.setContentType(Media.SAFETENSORS.text());
     response.setContentLengthLong(header.length + bytes);
-    var out = response.getOutputStream();
+    var out = PacedOutput.of(response);
     out.write(header);
     for (var segment : data) {
       write(out, segment);

@@ -138,11 +138,19 @@ public final class StreamPool implements AutoCloseable {
    * @throws Failure what a fault of the device means
    */
   void run(Job job, Terms terms) {
-    var deadline = terms.deadline();
+    start(job, terms).await();
+  }
+
+  /**
+   * Submits a job and waits for nothing. One of the methods of what this returns must be called.
+   *
+   * @throws Failure what {@link #run} throws before a job is submitted
+   */
+  Submitted start(Job job, Terms terms) {
     Turn turn;
     lock.lock();
     try {
-      turn = new Turn(++lastId, job, deadline);
+      turn = new Turn(++lastId, job, terms.deadline());
       turns.put(turn.id, turn);
     } finally {
       lock.unlock();
@@ -154,22 +162,49 @@ public final class StreamPool implements AutoCloseable {
       close(turn);
       throw e;
     }
-    while (true) {
-      try {
-        long wait = Math.clamp(deadline.remainingNanos() + 1, 1, LOOK_NANOS);
-        turn.answer.get(wait, TimeUnit.NANOSECONDS);
-        return;
-      } catch (ExecutionException e) {
-        throw answered(e);
-      } catch (TimeoutException e) {
-        boolean gone = deadline.remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
-        tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        tell(new Event.Cancel(turn.id));
-        join(turn);
-        return;
+    return new Submitted(turn, terms);
+  }
+
+  /** A job whose answer is still to come. */
+  final class Submitted {
+    private final Turn turn;
+    private final Terms terms;
+
+    private Submitted(Turn turn, Terms terms) {
+      this.turn = turn;
+      this.terms = terms;
+    }
+
+    /**
+     * Waits for the job.
+     *
+     * @throws Failure as {@link StreamPool#run} does
+     */
+    void await() {
+      while (true) {
+        try {
+          long wait = Math.clamp(terms.deadline().remainingNanos() + 1, 1, LOOK_NANOS);
+          turn.answer.get(wait, TimeUnit.NANOSECONDS);
+          return;
+        } catch (ExecutionException e) {
+          throw answered(e);
+        } catch (TimeoutException e) {
+          boolean gone =
+              terms.deadline().remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
+          tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          tell(new Event.Cancel(turn.id));
+          join(turn);
+          return;
+        }
       }
+    }
+
+    /** Cancels the job, unless it is done, and tells whether it is. */
+    boolean cancel() {
+      tell(new Event.Cancel(turn.id));
+      return turn.answer.handle((_, failure) -> failure == null).join();
     }
   }
 

@@ -212,45 +212,67 @@ public final class Transfers {
       return snapshot.info();
     }
 
+    /** Reads a part, at least 1 byte, in pieces as it suits the device. */
+    public ReadAhead pieces(long offset, long length) {
+      return new ReadAhead(this, this::beginPiece, offset, length);
+    }
+
+    /** Reads a part, at least 1 byte, in chunks of the heap, which need not be closed. */
+    public ReadAhead chunks(long offset, long length, int chunkBytes) {
+      return new ReadAhead(
+          this, (at, left) -> begin(at, (int) Math.min(left, chunkBytes)), offset, length);
+    }
+
     /**
-     * Reads some bytes.
+     * Begins to read some bytes, and waits for nothing but a write that is under way: so a client
+     * can be sent a piece while the next one comes.
      *
      * @throws Failure.Refused with {@code handle-in-use} when the tensor was overwritten since the
      *     reader was opened and there was no memory or no quota for a copy of the old version
      */
-    public MemorySegment read(long offset, int length) {
-      return read(offset, MemorySegment.ofArray(new byte[length]), () -> {});
+    private Reading begin(long offset, int length) {
+      return begin(offset, new Piece(MemorySegment.ofArray(new byte[length]), () -> {}));
     }
 
     /**
-     * Reads as many bytes as there are, up to a length, and as it suits the device to hand over at
-     * once. They are the caller's until it closes them.
+     * Begins to read as many bytes as there are, up to a length, and as it suits the device to hand
+     * over at once.
      *
-     * @throws Failure as for {@link #read(long, int)}
+     * @throws Failure as for {@link #begin(long, int)}
      */
-    public Piece readPiece(long offset, long length) {
-      var piece = placement.at(pin.home()).memory().stage(length);
-      read(offset, piece.bytes(), piece::close);
-      return piece;
+    private Reading beginPiece(long offset, long length) {
+      return begin(offset, placement.at(pin.home()).memory().stage(length));
     }
 
-    /**
-     * Reads as many bytes as {@code target} has.
-     *
-     * @param giveUp what to do with the target when this fails, once no work uses it any more
-     */
-    private MemorySegment read(long offset, MemorySegment target, Runnable giveUp) {
+    private Reading begin(long offset, Piece piece) {
       boolean goesOn = first == null;
       Read job;
       try {
         // holds of its own: the read may outlive its client
-        job = new Read(locked(), snapshot.again(), offset, target, goesOn, giveUp);
+        job = new Read(locked(), snapshot.again(), offset, piece, goesOn);
       } catch (RuntimeException e) {
-        giveUp.run();
+        piece.close();
         throw e;
       }
-      streams.run(job, terms);
-      return target;
+      return new Reading(piece, streams.start(job, terms));
+    }
+
+    /**
+     * Reads some bytes.
+     *
+     * @throws Failure as for {@link #begin(long, int)}
+     */
+    public MemorySegment read(long offset, int length) {
+      return begin(offset, length).await().bytes();
+    }
+
+    /**
+     * Reads a piece; see {@link #beginPiece}. It is the caller's until it closes it.
+     *
+     * @throws Failure as for {@link #begin(long, int)}
+     */
+    public Piece readPiece(long offset, long length) {
+      return beginPiece(offset, length).await();
     }
 
     /** A pin that is locked, unless the version was copied. */
@@ -288,29 +310,59 @@ public final class Transfers {
     }
   }
 
+  /** A piece on its way from the device; close it if nobody waits for it. */
+  static final class Reading implements AutoCloseable {
+    private final Piece piece;
+    private final StreamPool.Submitted job;
+    private boolean isOver;
+
+    private Reading(Piece piece, StreamPool.Submitted job) {
+      this.piece = piece;
+      this.job = job;
+    }
+
+    /** How many bytes there will be. */
+    long length() {
+      return piece.bytes().byteSize();
+    }
+
+    /**
+     * Waits for the piece, which is the caller's then.
+     *
+     * @throws Failure when it cannot be read
+     */
+    Piece await() {
+      isOver = true; // a job that fails gives its piece back itself
+      job.await();
+      return piece;
+    }
+
+    @Override
+    public void close() {
+      if (!isOver) {
+        isOver = true;
+        if (job.cancel()) {
+          piece.close();
+        }
+      }
+    }
+  }
+
   private static final class Read implements Job {
     private final Pin pin;
     private final Snapshot snapshot;
     private final Buffer source;
     private final long offset;
-    private final MemorySegment target;
+    private final Piece target;
     private final boolean goesOn;
-    private final Runnable giveUp;
     private boolean isRead;
 
-    Read(
-        Pin pin,
-        Snapshot snapshot,
-        long offset,
-        MemorySegment target,
-        boolean goesOn,
-        Runnable giveUp) {
+    Read(Pin pin, Snapshot snapshot, long offset, Piece target, boolean goesOn) {
       this.pin = pin;
       this.snapshot = snapshot;
       this.offset = offset;
       this.target = target;
       this.goesOn = goesOn;
-      this.giveUp = giveUp;
       var copy = snapshot.copy();
       source = copy == null ? pin.tensor().buffer() : copy;
     }
@@ -332,7 +384,7 @@ public final class Transfers {
 
     @Override
     public long hostBytes() {
-      return target.byteSize();
+      return target.bytes().byteSize();
     }
 
     @Override
@@ -342,7 +394,7 @@ public final class Transfers {
 
     @Override
     public void run(Stream stream) {
-      stream.download(source, offset, target);
+      stream.download(source, offset, target.bytes());
       stream.synchronize();
     }
 
@@ -357,7 +409,7 @@ public final class Transfers {
       snapshot.close();
       pin.close();
       if (!isRead) {
-        giveUp.run();
+        target.close();
       }
     }
   }

@@ -391,7 +391,7 @@ class FailedRequestsTest {
 
   private static @Nullable Code failure(
       Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
-    try (var memory = scene.rig.inline.open()) {
+    try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
       var within = Rig.in(memory, terms);
       var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
       return failure == null ? null : failure.code();
@@ -573,7 +573,7 @@ class FailedRequestsTest {
               case "keep" -> Map.of("y", KEEP);
               default -> Map.of("y", into(scene.y));
             };
-        try (var memory = scene.rig.inline.open()) {
+        try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
           var call =
               new Call(
                   IDENTITY,

@@ -45,6 +45,7 @@ class StreamPoolTest {
             DataSize.ofKilobytes(1),
             DataSize.ofMegabytes(1),
             DataSize.ofMegabytes(1),
+            1,
             true,
             1,
             0,
