@@ -206,6 +206,7 @@ class ScriptsTest {
         .containsExactly(
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
+            "[-XX:TrimNativeHeapInterval=10000]",
             "[-jar]",
             "[" + jar + "]",
             "[serve]",
@@ -329,6 +330,7 @@ class ScriptsTest {
         .containsExactly(
             "[--enable-native-access=ALL-UNNAMED]",
             "[--sun-misc-unsafe-memory-access=allow]",
+            "[-XX:TrimNativeHeapInterval=10000]",
             "[-Djava.library.path=" + bundle + "/native]",
             "[-jar]",
             "[" + bundle + "/lib/athanor.jar]",

@@ -277,11 +277,10 @@ class DeviceConfiguration {
   /** Ends leases in time, so that memory does not wait for the next request. */
   @Bean
   Housekeeping housekeeping(TensorStore store, CreationKeys keys) {
-    return new Housekeeping(
-        () -> {
-          store.sweep();
-          keys.sweep();
-        });
+    return new Housekeeping(() -> {
+      store.sweep();
+      keys.sweep();
+    });
   }
 
   /**

@@ -60,8 +60,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void run(RunRequest request, StreamObserver<RunResponse> answer) {
     var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
-    Requests.answer(
-        answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
+    Requests.answer(answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
   }
 
   private RunResponse run(RunRequest request, RequestMemory memory) {
@@ -80,9 +79,7 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void runPipeline(RunPipelineRequest request, StreamObserver<RunPipelineResponse> answer) {
     Requests.answer(
-        answer,
-        inline,
-        memory -> metrics.counted(OpRunner.PIPELINE, () -> run(request, memory)));
+        answer, inline, memory -> metrics.counted(OpRunner.PIPELINE, () -> run(request, memory)));
   }
 
   private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {

@@ -10,8 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
- * The body of an answer whose bytes lie in memory that all requests share until the client has taken
- * them. The container bounds how long a client takes nothing; this bounds how slowly it may take.
+ * The body of an answer whose bytes lie in memory that all requests share until the client has
+ * taken them. The container bounds how long a client takes nothing; this bounds how slowly it may
+ * take.
  */
 final class PacedOutput extends ServletOutputStream {
 

@@ -24,8 +24,8 @@ import org.springframework.util.unit.DataSize;
  * @param inlineBytes how much host memory the tensors may have together that come and go within
  *     requests, as bytes of a body or as results in an answer
  * @param inlineShare how much of {@code inlineBytes} the requests of one tenant may have, from 0 to
- *     1, so that clients who are slow to take their answers hold up their own tenant only; all of it
- *     where callers are not told apart
+ *     1, so that clients who are slow to take their answers hold up their own tenant only; all of
+ *     it where callers are not told apart
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept

@@ -107,8 +107,7 @@ public final class StreamPool implements AutoCloseable {
     scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
       int device = i;
-      servers.add(
-          IntStream.range(0, settings.streams()).mapToObj(n -> server(device, n)).toList());
+      servers.add(IntStream.range(0, settings.streams()).mapToObj(n -> server(device, n)).toList());
     }
     for (var server : servers.stream().flatMap(List::stream).toList()) {
       var stream = devices.get(server.device).openStream();
@@ -296,11 +295,7 @@ public final class StreamPool implements AutoCloseable {
       case Decision.Failed(var ticket, var reason, long retryAfter) ->
           answer(ticket, reason, retryAfter, after);
       case Decision.Expired(var ticket) -> answer(ticket, Reason.DEADLINE_EXCEEDED, 0, after);
-      case Decision.Dropped(var ticket) ->
-          answer(
-              turn(ticket),
-              Failure.clientGone(),
-              after);
+      case Decision.Dropped(var ticket) -> answer(turn(ticket), Failure.clientGone(), after);
       case Decision.Drained() -> drained.complete(true);
     }
   }
@@ -340,7 +335,9 @@ public final class StreamPool implements AutoCloseable {
 
   // -- streams
 
-  /** A thread that ended early would leave its stream at work for ever, as the scheduler sees it. */
+  /**
+   * A thread that ended early would leave its stream at work for ever, as the scheduler sees it.
+   */
   private void serve(Stream stream, Server server) {
     int device = server.device;
     try (stream) {
@@ -494,8 +491,7 @@ public final class StreamPool implements AutoCloseable {
     try {
       tell(new Event.DeviceLost(server.device));
     } finally {
-      server.launch.forEach(
-          turn -> turn.answer.completeExceptionally(Failure.Busy.deviceLost()));
+      server.launch.forEach(turn -> turn.answer.completeExceptionally(Failure.Busy.deviceLost()));
     }
   }
 

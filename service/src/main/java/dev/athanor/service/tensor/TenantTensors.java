@@ -34,6 +34,7 @@ public final class TenantTensors {
 
   /** No lease ends before. */
   private Instant firstEnd = Instant.MAX;
+
   private int charged;
 
   TenantTensors(TensorStore store) {

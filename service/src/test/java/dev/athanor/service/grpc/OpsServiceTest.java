@@ -18,6 +18,7 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.TestOps;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -26,9 +27,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import dev.athanor.service.run.InlineMemory;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 

@@ -23,9 +23,7 @@ class OutcomesTest {
   @Test
   void everyEndIsCounted() {
     var ends =
-        Map.of(
-            "draining", Failure.Busy.draining(),
-            "internal", new IllegalStateException("a bug"));
+        Map.of("draining", Failure.Busy.draining(), "internal", new IllegalStateException("a bug"));
     ends.forEach((outcome, end) -> {
       Outcomes.Request request =
           () -> {
@@ -33,13 +31,12 @@ class OutcomesTest {
           };
       assertThat(catchThrowable(() -> Outcomes.count(metrics, "rest", request))).isEqualTo(end);
       assertThat(
-              catchThrowable(
-                  () ->
-                      metrics.counted(
-                          "grpc",
-                          () -> {
-                            throw end;
-                          })))
+              catchThrowable(() ->
+                  metrics.counted(
+                      "grpc",
+                      () -> {
+                        throw end;
+                      })))
           .isEqualTo(end);
       assertThat(count("rest", outcome)).isEqualTo(1);
       assertThat(count("grpc", outcome)).isEqualTo(1);
@@ -54,10 +51,6 @@ class OutcomesTest {
   }
 
   private double count(String op, String outcome) {
-    return registry
-        .get("athanor.op.requests")
-        .tags("op", op, "outcome", outcome)
-        .counter()
-        .count();
+    return registry.get("athanor.op.requests").tags("op", op, "outcome", outcome).counter().count();
   }
 }

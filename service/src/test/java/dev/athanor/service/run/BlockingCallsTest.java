@@ -165,8 +165,7 @@ class BlockingCallsTest {
         () -> {
           throw new DeviceException.Lost("it fell off the bus");
         };
-    var failure =
-        catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
+    var failure = catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
     assertThat(failure.code()).isEqualTo(Code.DEVICE_LOST);
     assertThat(rig.health.isReady()).isFalse();
   }
@@ -177,8 +176,7 @@ class BlockingCallsTest {
         () -> {
           throw new IllegalStateException("a bug");
         };
-    var failure =
-        catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
+    var failure = catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
     assertThat(failure.code()).isEqualTo(Code.INTERNAL);
   }
 
@@ -214,8 +212,7 @@ class BlockingCallsTest {
   @Test
   void aDeviceIsNotClosedUnderALaunch() {
     var atGate = TestOps.Identity.AT_GATE.get();
-    var running =
-        clients.submit(() -> rig.runner.run(call(() -> {}, Map.of("gate", true))));
+    var running = clients.submit(() -> rig.runner.run(call(() -> {}, Map.of("gate", true))));
     await().until(() -> TestOps.Identity.AT_GATE.get() > atGate);
     rig.pool.close(Duration.ofMillis(1));
     rig.places.close();

@@ -181,7 +181,8 @@ class ResidentTensorsTest {
       own.charge(quota).close();
       rig.store.sweep();
       assertThat(rig.store.count()).isZero();
-      var later = rig.create(all(1), TensorOptions.NONE, new Terms(TENANTS.getFirst(), Deadline.none()));
+      var later =
+          rig.create(all(1), TensorOptions.NONE, new Terms(TENANTS.getFirst(), Deadline.none()));
       own.renew(later.handle(), Duration.ofSeconds(1));
       rig.clock.advance(Duration.ofSeconds(1));
       rig.store.sweep();
