@@ -214,21 +214,31 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       var header =
           GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
       var first = GetResponse.newBuilder().setHeader(header).build();
-      if (left == 0) {
-        reader.close();
-        outflow.send(first);
-      } else {
-        // until the first chunk is read the tensor is locked, and no client may delay that
-        try (var chunks = reader.chunks(at, left, most)) {
-          outflow.send(first);
-          do {
-            var chunk = Messages.bytes(chunks.current().bytes());
-            outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
-          } while (chunks.next());
-        }
-      }
+      send(reader, first, at, left, most, outflow);
     }
     outflow.complete();
+  }
+
+  /** Sends what comes first only when the reader holds no lock, which no client may delay. */
+  private static void send(
+      Transfers.Reader reader,
+      GetResponse first,
+      long at,
+      long length,
+      int most,
+      Outflow<GetResponse> outflow) {
+    if (length == 0) {
+      reader.close();
+      outflow.send(first);
+      return;
+    }
+    try (var chunks = reader.chunks(at, length, most)) {
+      outflow.send(first);
+      do {
+        var chunk = Messages.bytes(chunks.current().bytes());
+        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+      } while (chunks.next());
+    }
   }
 
   private static long length(GetRequest request, TensorInfo info) {

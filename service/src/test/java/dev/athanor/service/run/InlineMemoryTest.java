@@ -157,8 +157,8 @@ class InlineMemoryTest {
   @Test
   void aTenantHasAShare() {
     var slow = new Tenant("slow");
-    try (var one = inline.open(slow);
-        var more = inline.open(slow);
+    var one = inline.open(slow);
+    try (var more = inline.open(slow);
         var other = inline.open(new Tenant("other"))) {
       allocate(one, MIB);
       allocate(more, MIB);
