@@ -27,6 +27,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -444,7 +445,7 @@ class IncomingTest {
 
   private static Code code(CompletableFuture<?> answer) {
     var thrown = catchThrowableOfType(CompletionException.class, answer::join);
-    return ((Failure) thrown.getCause()).code();
+    return ((Failure) Objects.requireNonNull(thrown.getCause())).code();
   }
 
   /** Waiting for contents is waiting for the service: it ends and is bounded like the queue. */
