@@ -1,6 +1,6 @@
 /** Histograms from Prometheus' text form, and quantiles of what came between two of them. */
 
-export const PHASES = ['queue', 'upload', 'kernel', 'download', 'total'];
+export const PHASES = ['prepare', 'queue', 'upload', 'kernel', 'download', 'total'];
 
 const LINE = /^athanor_op_seconds_(bucket|count|sum)\{(.*)\} (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;

@@ -53,6 +53,11 @@ public final class KernelCache {
         .toList();
   }
 
+  /** Whether the kernel of a variant is loaded. */
+  public boolean holds(Variant variant) {
+    return loaded.find(variant) != null;
+  }
+
   /** The kernel of a variant. The first call builds and loads it, others wait for that. */
   public LoadedKernel get(Variant variant) {
     var ready = loaded.find(variant);

@@ -44,6 +44,11 @@ public record LaunchPlan(
   }
 
   @Override
+  public boolean isLoaded(KernelCache kernels) {
+    return steps.stream().allMatch(step -> kernels.holds(step.variant()));
+  }
+
+  @Override
   public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
     for (var step : steps) {
       stream.launch(step.launch(kernels, bindings));

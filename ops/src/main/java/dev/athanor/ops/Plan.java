@@ -34,6 +34,11 @@ public interface Plan {
   /** Makes the kernels ready, which the first {@link #enqueue} does otherwise. */
   default void load(KernelCache kernels) {}
 
+  /** Whether {@link #load} would find the kernels ready. */
+  default boolean isLoaded(KernelCache kernels) {
+    return true;
+  }
+
   /** Enqueues the work. It allocates nothing and waits for nothing. */
   void enqueue(KernelCache kernels, Stream stream, Bindings bindings);
 

@@ -89,6 +89,11 @@ public final class Planner {
     }
 
     @Override
+    public boolean isLoaded(KernelCache kernels) {
+      return plan.isLoaded(kernels);
+    }
+
+    @Override
     public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
       plan.enqueue(kernels, stream, bindings);
     }

@@ -32,9 +32,9 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.opentelemetry.api.trace.Tracer;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.springframework.beans.factory.ObjectProvider;
@@ -293,18 +293,36 @@ class DeviceConfiguration {
 
   /** Ends leases in time, so that memory does not wait for the next request. */
   @Bean
-  Housekeeping housekeeping(
-      TensorStore store, CreationKeys keys, StreamPool streams, AthanorProperties properties) {
-    return new Housekeeping(store, keys, streams, properties.run().longestLaunch());
-  }
-
-  record Housekeeping(
-      TensorStore store, CreationKeys keys, StreamPool streams, Duration longestLaunch) {
-    @Scheduled(fixedDelayString = "PT5S")
-    void sweep() {
+  Housekeeping housekeeping(TensorStore store, CreationKeys keys) {
+    return new Housekeeping(() -> {
       store.sweep();
       keys.sweep();
-      streams.watch(longestLaunch);
+    });
+  }
+
+  /**
+   * Sweeps in a thread of its own: giving memory back waits for a device, which may hang, and all
+   * scheduled tasks share one thread.
+   */
+  static final class Housekeeping {
+    private final Runnable sweep;
+    private final AtomicBoolean sweeping = new AtomicBoolean();
+
+    Housekeeping(Runnable sweep) {
+      this.sweep = sweep;
+    }
+
+    @Scheduled(fixedDelayString = "PT5S")
+    void sweep() {
+      if (sweeping.compareAndSet(false, true)) {
+        Thread.startVirtualThread(() -> {
+          try {
+            sweep.run();
+          } finally {
+            sweeping.set(false);
+          }
+        });
+      }
     }
   }
 

@@ -38,6 +38,7 @@ public abstract sealed class Failure extends RuntimeException {
     QUEUE_FULL,
     QUOTA_EXCEEDED,
     DRAINING,
+    IDENTITY_PROVIDER_UNAVAILABLE,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
     CANCELLED,
@@ -81,6 +82,11 @@ public abstract sealed class Failure extends RuntimeException {
   /** The step of a pipeline that failed; null where that is none's fault. */
   public @Nullable Step step() {
     return step;
+  }
+
+  /** Nobody waits for the answer any more. */
+  public static Failure clientGone() {
+    return new Refused(Code.CANCELLED, "the client has gone; nothing was stored");
   }
 
   /** This failure, as that of a step; of the first that says so. */

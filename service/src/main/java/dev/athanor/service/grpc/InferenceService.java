@@ -25,6 +25,8 @@ import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.run.RequestMemory;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import io.opentelemetry.context.Context;
@@ -38,11 +40,13 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
   private final Catalogue catalogue;
   private final Models models;
   private final Metrics metrics;
+  private final InlineMemory inline;
 
-  InferenceService(Catalogue catalogue, Models models, Metrics metrics) {
+  InferenceService(Catalogue catalogue, Models models, Metrics metrics, InlineMemory inline) {
     this.catalogue = catalogue;
     this.models = models;
     this.metrics = metrics;
+    this.inline = inline;
   }
 
   @Override
@@ -128,10 +132,10 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
   @Override
   public void modelInfer(ModelInferRequest request, StreamObserver<ModelInferResponse> answer) {
-    Requests.answer(answer, () -> infer(request));
+    Requests.answer(answer, inline, memory -> infer(request, memory));
   }
 
-  private ModelInferResponse infer(ModelInferRequest request) {
+  private ModelInferResponse infer(ModelInferRequest request, RequestMemory memory) {
     var name = request.getModelName();
     return metrics.counted(
         catalogue.find(name).isPresent() ? name : "unknown",
@@ -140,7 +144,7 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
           var op = models.find(name, request.getModelVersion());
           var inference =
               models.infer(
-                  op, InferenceMessages.request(op.description(), request), Requests.terms());
+                  op, InferenceMessages.request(op.description(), request), Requests.terms(memory));
           return InferenceMessages.response(request, inference);
         });
   }
@@ -178,15 +182,17 @@ class InferenceService extends GRPCInferenceServiceGrpc.GRPCInferenceServiceImpl
 
     @Override
     public void onNext(ModelInferRequest request) {
-      answers.onNext(trace.wrapSupplier(() -> answer(request)).get());
+      try (var memory = inline.open(Requests.tenant())) {
+        answers.onNext(trace.wrapSupplier(() -> answer(request, memory)).get());
+      }
       owesRequest = true;
       next();
     }
 
-    private ModelStreamInferResponse answer(ModelInferRequest request) {
+    private ModelStreamInferResponse answer(ModelInferRequest request, RequestMemory memory) {
       var answer = ModelStreamInferResponse.newBuilder();
       try {
-        var response = Requests.abandonable(() -> infer(request));
+        var response = Requests.abandonable(() -> infer(request, memory));
         return answer.setInferResponse(markedFinal(request, response)).build();
       } catch (RuntimeException e) {
         if (failsWhole) {

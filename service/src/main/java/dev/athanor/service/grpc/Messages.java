@@ -91,6 +91,7 @@ final class Messages {
 
   static Timing timing(Result.Timing timing) {
     return Timing.newBuilder()
+        .setPrepareMicros(timing.prepare())
         .setQueueMicros(timing.queue())
         .setUploadMicros(timing.upload())
         .setKernelMicros(timing.kernel())

@@ -13,7 +13,9 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.OpRunner;
+import dev.athanor.service.run.RequestMemory;
 import dev.athanor.service.run.Result;
 import io.grpc.stub.StreamObserver;
 import org.springframework.grpc.server.service.GrpcService;
@@ -25,11 +27,13 @@ class OpsService extends OpsGrpc.OpsImplBase {
   private final Catalogue catalogue;
   private final OpRunner runner;
   private final Metrics metrics;
+  private final InlineMemory inline;
 
-  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics) {
+  OpsService(Catalogue catalogue, OpRunner runner, Metrics metrics, InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.metrics = metrics;
+    this.inline = inline;
   }
 
   @Override
@@ -56,11 +60,11 @@ class OpsService extends OpsGrpc.OpsImplBase {
   @Override
   public void run(RunRequest request, StreamObserver<RunResponse> answer) {
     var label = catalogue.find(request.getOp()).isPresent() ? request.getOp() : "unknown";
-    Requests.answer(answer, () -> metrics.counted(label, () -> run(request)));
+    Requests.answer(answer, inline, memory -> metrics.counted(label, () -> run(request, memory)));
   }
 
-  private RunResponse run(RunRequest request) {
-    var call = RunMessages.call(catalogue, request, Requests.terms());
+  private RunResponse run(RunRequest request, RequestMemory memory) {
+    var call = RunMessages.call(catalogue, request, Requests.terms(memory));
     var result = runner.run(call);
     var answer =
         RunResponse.newBuilder()
@@ -74,11 +78,12 @@ class OpsService extends OpsGrpc.OpsImplBase {
 
   @Override
   public void runPipeline(RunPipelineRequest request, StreamObserver<RunPipelineResponse> answer) {
-    Requests.answer(answer, () -> metrics.counted(OpRunner.PIPELINE, () -> run(request)));
+    Requests.answer(
+        answer, inline, memory -> metrics.counted(OpRunner.PIPELINE, () -> run(request, memory)));
   }
 
-  private RunPipelineResponse run(RunPipelineRequest request) {
-    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms()));
+  private RunPipelineResponse run(RunPipelineRequest request, RequestMemory memory) {
+    var result = runner.run(RunMessages.pipeline(catalogue, request, Requests.terms(memory)));
     var answer =
         RunPipelineResponse.newBuilder()
             .setDevice(result.device())

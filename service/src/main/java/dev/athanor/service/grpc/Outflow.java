@@ -66,6 +66,6 @@ final class Outflow<T> {
   }
 
   static Failure gone() {
-    return new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+    return Failure.clientGone();
   }
 }

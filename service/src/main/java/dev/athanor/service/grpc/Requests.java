@@ -1,13 +1,17 @@
 package dev.athanor.service.grpc;
 
 import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.run.RequestMemory;
 import dev.athanor.service.run.Terms;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -29,13 +33,18 @@ final class Requests {
 
   /** On which terms the call at hand is to be served. */
   static Terms terms() {
+    return terms(RequestMemory.HEAP);
+  }
+
+  /** The same of a call whose tensors come and go in some memory. */
+  static Terms terms(RequestMemory memory) {
     var context = Context.current();
     var given = context.getDeadline();
     var deadline =
         given == null
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
-    return new Terms(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context));
+    return new Terms(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
   }
 
   /** A deadline cancels a call too, but those who wait know of it and have more to say. */
@@ -47,6 +56,20 @@ final class Requests {
   static <T> void answer(StreamObserver<T> observer, Supplier<T> work) {
     observer.onNext(abandonable(work));
     observer.onCompleted();
+  }
+
+  /**
+   * Answers a call that has one answer, whose tensors lie in memory that counts as the request's
+   * until the client has taken them.
+   */
+  static <T> void answer(
+      StreamObserver<T> observer, InlineMemory inline, Function<RequestMemory, T> work) {
+    var call = (ServerCallStreamObserver<T>) observer;
+    var memory = inline.open(tenant());
+    // exactly one of the two is called, after this method
+    call.setOnCloseHandler(memory::close);
+    call.setOnCancelHandler(memory::close);
+    answer(observer, () -> work.apply(memory));
   }
 
   /**

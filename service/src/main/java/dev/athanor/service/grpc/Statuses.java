@@ -48,7 +48,7 @@ final class Statuses {
       case IDEMPOTENCY_KEY_REUSED -> Status.Code.ALREADY_EXISTS;
       case TOO_LARGE, QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_DEVICE_MEMORY ->
           Status.Code.RESOURCE_EXHAUSTED;
-      case DRAINING, DEVICE_LOST -> Status.Code.UNAVAILABLE;
+      case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, DEVICE_LOST -> Status.Code.UNAVAILABLE;
       case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
       case CANCELLED -> Status.Code.CANCELLED;
       case INTERNAL -> Status.Code.INTERNAL;

@@ -1,6 +1,5 @@
 package dev.athanor.service.grpc;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
 import dev.athanor.api.v1.DeleteRequest;
 import dev.athanor.api.v1.DeleteResponse;
@@ -212,29 +211,34 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
       }
       long at = request.getOffset();
       long left = length(request, info);
-      outflow.send(
-          GetResponse.newBuilder()
-              .setHeader(
-                  GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left))
-              .build());
-      while (left > 0) {
-        int length = (int) Math.min(left, most);
-        left -= length;
-        var chunk = chunk(reader, at, length, left == 0);
-        at += length;
-        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
-      }
+      var header =
+          GetHeader.newBuilder().setTensor(tensor(info)).setOffset(at).setLength(left).build();
+      var first = GetResponse.newBuilder().setHeader(header).build();
+      send(reader, first, at, left, most, outflow);
     }
     outflow.complete();
   }
 
-  /** Reads a chunk; a client that is slow to take the last one holds nothing. */
-  private static ByteString chunk(Transfers.Reader reader, long at, int length, boolean isLast) {
-    var piece = reader.read(at, length);
-    if (isLast) {
+  /** Sends what comes first only when the reader holds no lock, which no client may delay. */
+  private static void send(
+      Transfers.Reader reader,
+      GetResponse first,
+      long at,
+      long length,
+      int most,
+      Outflow<GetResponse> outflow) {
+    if (length == 0) {
       reader.close();
+      outflow.send(first);
+      return;
     }
-    return Messages.bytes(piece);
+    try (var chunks = reader.chunks(at, length, most)) {
+      outflow.send(first);
+      do {
+        var chunk = Messages.bytes(chunks.current().bytes());
+        outflow.send(GetResponse.newBuilder().setChunk(chunk).build());
+      } while (chunks.next());
+    }
   }
 
   private static long length(GetRequest request, TensorInfo info) {

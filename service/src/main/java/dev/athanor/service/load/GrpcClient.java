@@ -123,6 +123,7 @@ final class GrpcClient implements AutoCloseable {
 
   private static Map<String, Long> phases(Timing timing) {
     return Map.of(
+        "prepare", nanos(timing.getPrepareMicros()),
         "queue", nanos(timing.getQueueMicros()),
         "upload", nanos(timing.getUploadMicros()),
         "kernel", nanos(timing.getKernelMicros()),

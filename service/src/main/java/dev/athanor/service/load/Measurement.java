@@ -63,7 +63,7 @@ public record Measurement(
   }
 
   static final List<String> PHASES =
-      List.of("queue", "upload", "kernel", "download", "total", "outside", "above");
+      List.of("prepare", "queue", "upload", "kernel", "download", "total", "outside", "above");
 
   static Measurement of(
       Scenario scenario,

@@ -11,6 +11,8 @@ import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.Tracer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,6 +31,7 @@ public final class Metrics {
 
   /** The parts of a call. */
   public enum Phase {
+    PREPARE,
     QUEUE,
     UPLOAD,
     KERNEL,
@@ -163,10 +166,21 @@ public final class Metrics {
       var result = work.get();
       request(op, "ok");
       return result;
-    } catch (Failure e) {
-      request(op, e.code().text());
+    } catch (RuntimeException | Error e) {
+      failed(op, e);
       throw e;
     }
+  }
+
+  /** An op was asked for, and this was thrown; what nobody expected counts as {@code internal}. */
+  public void failed(String op, Throwable thrown) {
+    var code =
+        switch (thrown) {
+          case Failure failure -> failure.code();
+          case IOException _, UncheckedIOException _ -> Failure.Code.CANCELLED;
+          default -> Failure.Code.INTERNAL;
+        };
+    request(op, code.text());
   }
 
   /** An op did this much work. */

@@ -26,7 +26,8 @@ final class TritonNames {
   void phase(String op, Phase phase, double micros) {
     var name =
         switch (phase) {
-          case QUEUE -> "queue";
+          // Triton loads models before it takes requests; who waits for a kernel waits in the queue
+          case PREPARE, QUEUE -> "queue";
           case UPLOAD -> "compute_input";
           case KERNEL -> "compute_infer";
           case DOWNLOAD -> "compute_output";

@@ -16,6 +16,7 @@ public record Inference(Result result, Map<String, Object> parameters) {
     var timing = result.timing();
     var parameters = new LinkedHashMap<String, Object>();
     parameters.put("kernel", result.kernel());
+    parameters.put("prepare_us", tenths(timing.prepare()));
     parameters.put("queue_us", tenths(timing.queue()));
     parameters.put("compute_input_us", tenths(timing.upload()));
     parameters.put("compute_infer_us", tenths(timing.kernel()));

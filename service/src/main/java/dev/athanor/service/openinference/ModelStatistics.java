@@ -66,7 +66,7 @@ public record ModelStatistics(
         now,
         success.plus(timing.total()),
         fail,
-        queue.plus(timing.queue()),
+        queue.plus(timing.prepare() + timing.queue()), // as Triton has no other phase for it
         compute.plus(timing),
         launches);
   }

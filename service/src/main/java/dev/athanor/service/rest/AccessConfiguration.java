@@ -204,6 +204,10 @@ class AccessConfiguration {
   private void unauthenticated(
       HttpServletRequest request, HttpServletResponse response, AuthenticationException e)
       throws IOException {
+    if (e instanceof NotKnown known && known.failure.code() != Code.UNAUTHENTICATED) {
+      Problems.write(request, response, known.failure);
+      return;
+    }
     boolean tried = !credentials(request).isEmpty();
     response.setHeader(
         HttpHeaders.WWW_AUTHENTICATE,

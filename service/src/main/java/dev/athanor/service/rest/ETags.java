@@ -1,5 +1,7 @@
 package dev.athanor.service.rest;
 
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -18,9 +20,18 @@ final class ETags {
         || Arrays.stream(header.split(",")).anyMatch(tag -> tag.strip().equals(of(version)));
   }
 
-  /** Whether {@code If-Match} allows a write; it does when it is not there. */
+  /** Whether {@code If-Match} allows the request; it does when it is not there. */
   static boolean allows(@Nullable String ifMatch, long version) {
     return ifMatch == null || names(ifMatch, version);
+  }
+
+  /** The failure of a request whose {@code If-Match} does not name the version. */
+  static Failure mismatch(long version) {
+    return new Failure.Refused(
+        Code.VERSION_MISMATCH,
+        "If-Match",
+        "the tensor is at version %d, which If-Match does not name; read it again"
+            .formatted(version));
   }
 
   /** Whether {@code If-None-Match} says that the client has the version; weak tags count here. */

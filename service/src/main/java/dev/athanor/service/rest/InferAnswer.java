@@ -35,7 +35,7 @@ final class InferAnswer {
         });
     if (data.isEmpty()) {
       response.setContentType(Media.JSON.text());
-      try (var out = Json.write(response.getOutputStream())) {
+      try (var out = Json.write(PacedOutput.of(response))) {
         write(out, model, asked, inference);
       }
       return;
@@ -48,7 +48,7 @@ final class InferAnswer {
     response.setHeader(Requests.INFERENCE_HEADER, Integer.toString(header.size()));
     response.setContentLengthLong(
         header.size() + data.stream().mapToLong(MemorySegment::byteSize).sum());
-    var out = response.getOutputStream();
+    var out = PacedOutput.of(response);
     header.writeTo(out);
     for (var each : data) {
       RunAnswers.write(out, each);

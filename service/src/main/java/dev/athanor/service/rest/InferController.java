@@ -48,7 +48,7 @@ class InferController {
         metrics,
         Outcomes.label(catalogue, name),
         () -> {
-          try (var memory = inline.open()) {
+          try (var memory = inline.open(Requests.tenant(request))) {
             run(name, version, request, response, memory);
           }
         });

@@ -99,7 +99,7 @@ class OpController {
 
   private void run(Op op, HttpServletRequest request, HttpServletResponse response)
       throws IOException {
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Requests.tenant(request))) {
       run(op, request, response, memory);
     }
   }
@@ -136,7 +136,7 @@ class OpController {
   private void json(HttpServletResponse response, OpRequest asked, Result result)
       throws IOException {
     response.setContentType(Media.JSON.text());
-    try (var out = Json.write(response.getOutputStream())) {
+    try (var out = Json.write(PacedOutput.of(response))) {
       out.writeStartObject();
       out.writeStringProperty("op", asked.call().op().description().name());
       out.writeStringProperty("device", result.device());

@@ -1,7 +1,6 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.failure.Failure;
 import dev.athanor.service.metrics.Metrics;
 import java.io.IOException;
 
@@ -25,8 +24,8 @@ final class Outcomes {
     try {
       request.serve();
       metrics.request(label, "ok");
-    } catch (Failure e) {
-      metrics.request(label, e.code().text());
+    } catch (IOException | RuntimeException | Error e) {
+      metrics.failed(label, e);
       throw e;
     }
   }

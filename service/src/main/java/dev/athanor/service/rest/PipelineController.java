@@ -44,7 +44,7 @@ class PipelineController {
   }
 
   private void answer(HttpServletRequest request, HttpServletResponse response) throws IOException {
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Requests.tenant(request))) {
       answer(request, response, memory);
     }
   }
@@ -61,7 +61,7 @@ class PipelineController {
     var result = runner.run(asked.pipeline());
     RunAnswers.timing(response, result.timing());
     response.setContentType(Media.JSON.text());
-    try (var out = Json.write(response.getOutputStream())) {
+    try (var out = Json.write(PacedOutput.of(response))) {
       out.writeStartObject();
       out.writeStringProperty("device", result.device());
       steps(out, result.steps());

@@ -73,7 +73,7 @@ final class RunAnswers {
     var header = Safetensors.header(types, metadata).orElseThrow();
     response.setContentType(Media.SAFETENSORS.text());
     response.setContentLengthLong(header.length + bytes);
-    var out = response.getOutputStream();
+    var out = PacedOutput.of(response);
     out.write(header);
     for (var segment : data) {
       write(out, segment);
@@ -91,6 +91,7 @@ final class RunAnswers {
   static void timing(JsonGenerator out, Result.Timing timing) {
     out.writeName("timing");
     out.writeStartObject();
+    out.writeNumberProperty("prepareMicros", tenths(timing.prepare()));
     out.writeNumberProperty("queueMicros", tenths(timing.queue()));
     out.writeNumberProperty("uploadMicros", tenths(timing.upload()));
     out.writeNumberProperty("kernelMicros", tenths(timing.kernel()));
@@ -109,6 +110,7 @@ final class RunAnswers {
     for (var phase : Phase.values()) {
       double micros =
           switch (phase) {
+            case PREPARE -> timing.prepare();
             case QUEUE -> timing.queue();
             case UPLOAD -> timing.upload();
             case KERNEL -> timing.kernel();

@@ -124,7 +124,7 @@ class TensorController {
   private TensorInfo create(
       HttpServletRequest request, Media media, ByteSource body, TensorOptions options, Terms terms)
       throws IOException {
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Requests.tenant(request))) {
       return create(
           request, media, body, new Room(memory, settings.maxBodyBytes()), options, terms);
     }
@@ -346,7 +346,7 @@ class TensorController {
     var body = Requests.body(request, settings.maxBodyBytes());
     var ifMatch = request.getHeader("If-Match");
     TensorInfo info;
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Requests.tenant(request))) {
       var room = new Room(memory, settings.maxBodyBytes());
       var contents = elements(request, media, type, body, room);
       info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);

@@ -8,14 +8,14 @@ import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.DeviceHealth;
-import dev.athanor.service.run.Piece;
+import dev.athanor.service.run.ReadAhead;
 import dev.athanor.service.run.Transfers;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorStore;
+import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
 import org.springframework.web.bind.annotation.PathVariable;
@@ -77,6 +77,10 @@ class TensorDataController {
     try (var reader = transfers.open(handle, terms)) {
       // what the reader holds is what the headers speak of
       var held = reader.info();
+      var ifMatch = request.getHeader("If-Match");
+      if (!ETags.allows(ifMatch, held.version())) {
+        throw ETags.mismatch(held.version());
+      }
       switch (media) {
         case OCTET_STREAM -> octets(reader, held, request, response);
         case NPY, SAFETENSORS -> file(reader, held, media, response);
@@ -97,7 +101,7 @@ class TensorDataController {
     try {
       var range = ByteRange.of(whole ? null : request.getHeader("Range"), size);
       var part = range.orElse(new ByteRange(0, size - 1));
-      try (var pieces = new Pieces(reader, part.first(), part.length())) {
+      try (var pieces = reader.pieces(part.first(), part.length())) {
         headers(response, info, Media.OCTET_STREAM);
         response.setContentLengthLong(part.length());
         if (range.isPresent()) {
@@ -105,7 +109,7 @@ class TensorDataController {
           response.setHeader(
               "Content-Range", "bytes %d-%d/%d".formatted(part.first(), part.last(), size));
         }
-        pieces.write(response);
+        write(pieces, PacedOutput.of(response));
       }
     } catch (Failure.Refused e) {
       if (e.code() == Code.RANGE_NOT_SATISFIABLE) {
@@ -119,11 +123,12 @@ class TensorDataController {
       Transfers.Reader reader, TensorInfo info, Media media, HttpServletResponse response)
       throws IOException {
     var header = header(info.type(), media);
-    try (var pieces = new Pieces(reader, 0, info.type().bytes())) {
+    try (var pieces = reader.pieces(0, info.type().bytes())) {
       headers(response, info, media);
       response.setContentLengthLong(header.length + info.type().bytes());
-      response.getOutputStream().write(header);
-      pieces.write(response);
+      var out = PacedOutput.of(response);
+      out.write(header);
+      write(pieces, out);
     }
   }
 
@@ -136,16 +141,16 @@ class TensorDataController {
           "%s is stored in blocks, which no list of numbers can say; application/octet-stream has it"
               .formatted(info.type().dtype().text()));
     }
-    try (var pieces = new Pieces(reader, 0, info.type().bytes())) {
+    try (var pieces = reader.pieces(0, info.type().bytes())) {
       headers(response, info, Media.JSON);
       // closed at the end only: an answer that breaks off must not look complete
-      var out = Json.write(response.getOutputStream());
+      var out = Json.write(PacedOutput.of(response));
       out.writeStartObject();
       TensorWriter.writeType(out, info.type());
       out.writeName("data");
       out.writeStartArray();
       do {
-        TensorWriter.writeElements(out, info.type().dtype(), pieces.current());
+        TensorWriter.writeElements(out, info.type().dtype(), pieces.current().bytes());
       } while (pieces.next());
       out.writeEndArray();
       out.writeEndObject();
@@ -153,55 +158,10 @@ class TensorDataController {
     }
   }
 
-  /** A part of a tensor, piece by piece, of which the first is there from the beginning. */
-  private static final class Pieces implements AutoCloseable {
-    private final Transfers.Reader reader;
-    private Piece piece;
-    private long at;
-    private long left;
-
-    Pieces(Transfers.Reader reader, long at, long length) {
-      this.reader = reader;
-      this.at = at;
-      left = length;
-      piece = read();
-    }
-
-    private Piece read() {
-      var got = reader.readPiece(at, left);
-      at += got.bytes().byteSize();
-      left -= got.bytes().byteSize();
-      if (left == 0) {
-        reader.close(); // a client that is slow to take the rest holds nothing
-      }
-      return got;
-    }
-
-    /** The bytes of this piece, until the next is there. */
-    MemorySegment current() {
-      return piece.bytes();
-    }
-
-    /** Goes on to the next piece; false at the end. */
-    boolean next() {
-      if (left == 0) {
-        return false;
-      }
-      piece.close();
-      piece = read();
-      return true;
-    }
-
-    void write(HttpServletResponse response) throws IOException {
-      do {
-        response.getOutputStream().write(current().asByteBuffer());
-      } while (next());
-    }
-
-    @Override
-    public void close() {
-      piece.close();
-    }
+  private static void write(ReadAhead pieces, ServletOutputStream out) throws IOException {
+    do {
+      out.write(pieces.current().bytes().asByteBuffer());
+    } while (pieces.next());
   }
 
   private static void headers(HttpServletResponse response, TensorInfo info, Media media) {

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -20,6 +21,8 @@ public final class DeviceHealth {
 
   /** When devices were lost, on the clock of {@link System#nanoTime()}. */
   private final Map<Integer, Long> lostAt = new ConcurrentHashMap<>();
+
+  private final List<Activity> activities = new CopyOnWriteArrayList<>();
 
   private volatile boolean tested;
   private volatile Phase phase = Phase.SERVING;
@@ -59,6 +62,29 @@ public final class DeviceHealth {
     return lostAt.values().stream().allMatch(at -> now - at <= afterLoss.toNanos());
   }
 
+  /**
+   * Watches work of a device.
+   *
+   * @param name as it stands in a log: {@code stream 2}
+   */
+  Activity watch(int device, String name) {
+    var activity = new Activity(device, name);
+    activities.add(activity);
+    return activity;
+  }
+
+  /** The work that has been under way for longer than a limit on devices that are not lost. */
+  List<Activity> overdue(Duration limit) {
+    return activities.stream()
+        .filter(each -> each.isOverdue(limit) && !isLost(each.device()))
+        .toList();
+  }
+
+  /** Whether any work of a device is under way. */
+  boolean isAtWork(int device) {
+    return activities.stream().anyMatch(each -> each.device() == device && each.isUnderWay());
+  }
+
   /** The self-test was passed. */
   void passed() {
     tested = true;
@@ -81,6 +107,18 @@ public final class DeviceHealth {
     if (phase.compareTo(Phase.REFUSING) >= 0) {
       throw Failure.Busy.draining();
     }
+  }
+
+  /**
+   * Lets work in for one device.
+   *
+   * @throws Failure.Busy with {@code device-lost} when the device is lost, or {@code draining}
+   */
+  void admit(int device) {
+    if (isLost(device)) {
+      throw Failure.Busy.deviceLost();
+    }
+    admit();
   }
 
   /** What to tell a client of a fault of a device; one that is lost is remembered. */

@@ -6,6 +6,7 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostBlocks;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.service.failure.Failure;
 import dev.athanor.service.tensor.Home;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
@@ -28,6 +29,8 @@ public final class DeviceMemory implements Home, AutoCloseable {
   private final HostBlocks hostBlocks;
   private final Staging staging;
   private final Stream stream;
+  private final PlatformThreads threads;
+  private final Activity activity;
   private final ReentrantLock oneAtATime = new ReentrantLock();
   private volatile LongConsumer makeRoom = _ -> {};
   private volatile Consumer<Buffer> onFree = _ -> {};
@@ -42,8 +45,10 @@ public final class DeviceMemory implements Home, AutoCloseable {
     this.number = number;
     this.device = device;
     this.health = health;
+    threads = new PlatformThreads(device);
+    activity = health.watch(number, "memory");
     long bytes = settings.stagingBytes().toBytes();
-    hostBlocks = new HostBlocks(bytes + SMALL_BYTES, device::allocateHost);
+    hostBlocks = new HostBlocks(bytes + SMALL_BYTES, this::allocateHost);
     staging = new Staging(hostBlocks, bytes);
     stream = device.openStream();
   }
@@ -63,10 +68,29 @@ public final class DeviceMemory implements Home, AutoCloseable {
     return health.isLost(number);
   }
 
+  /** The threads for calls of this device that do not yield. */
+  PlatformThreads threads() {
+    return threads;
+  }
+
+  /** What to tell a client of a fault of this device; one that is lost is remembered. */
+  Failure explain(DeviceException fault) {
+    return health.explain(number, fault);
+  }
+
   @Override
   public long free() {
-    var memory = device.memory();
-    return memory.free() + memory.pooled();
+    try {
+      var memory = threads.call(device::memory);
+      return memory.free() + memory.pooled();
+    } catch (DeviceException e) {
+      throw explain(e);
+    }
+  }
+
+  /** Whether work of the device is under way, whoever waits for it. */
+  boolean isAtWork() {
+    return health.isAtWork(number);
   }
 
   /** What to do with the number of bytes before an allocation is refused: give memory back. */
@@ -80,13 +104,15 @@ public final class DeviceMemory implements Home, AutoCloseable {
    * @throws DeviceException.OutOfMemory when there is none even after room was made
    */
   Buffer allocate(long bytes) {
-    try {
-      return device.allocate(bytes);
-    } catch (DeviceException.OutOfMemory e) {
-      LOG.debug("making room for {} bytes", bytes);
-      makeRoom.accept(bytes);
-      return device.allocate(bytes);
-    }
+    return threads.call(() -> {
+      try {
+        return device.allocate(bytes);
+      } catch (DeviceException.OutOfMemory e) {
+        LOG.debug("making room for {} bytes", bytes);
+        makeRoom.accept(bytes);
+        return device.allocate(bytes);
+      }
+    });
   }
 
   /** What to do before memory is given back that a tensor may have had. */
@@ -104,12 +130,28 @@ public final class DeviceMemory implements Home, AutoCloseable {
   }
 
   /**
+   * Enqueues a copy into new memory that can be done without.
+   *
+   * @throws DeviceException.OutOfMemory when there is none
+   */
+  Buffer copy(Buffer source, Stream on) {
+    var copy = spare(source.bytes());
+    try {
+      on.copy(source, 0, copy, 0, source.bytes());
+      return copy;
+    } catch (DeviceException e) {
+      free(copy);
+      throw e;
+    }
+  }
+
+  /**
    * Allocates memory of the host that the device reaches itself.
    *
    * @throws DeviceException.OutOfMemory when there is none
    */
   HostMemory allocateHost(long bytes) {
-    return device.allocateHost(bytes);
+    return threads.call(() -> device.allocateHost(bytes));
   }
 
   /**
@@ -121,7 +163,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
     try {
       return staging.take(bytes);
     } catch (DeviceException e) {
-      throw health.explain(number, e);
+      throw explain(e);
     }
   }
 
@@ -136,13 +178,17 @@ public final class DeviceMemory implements Home, AutoCloseable {
     } catch (DeviceException.OutOfMemory e) {
       throw e;
     } catch (DeviceException e) {
-      throw health.explain(number, e);
+      throw explain(e);
     }
   }
 
   /** Gives host memory that was taken to the next; no work may use it any more. */
   void giveBackHost(HostMemory memory) {
-    hostBlocks.giveBack(memory);
+    if (memory.segment().byteSize() > Staging.LARGE) {
+      threads.run(() -> hostBlocks.giveBack(memory)); // which may have the driver unlock it
+    } else {
+      hostBlocks.giveBack(memory);
+    }
   }
 
   /** Zeroes memory behind the work of a stream, and gives it back then; waits for nothing. */
@@ -154,34 +200,34 @@ public final class DeviceMemory implements Home, AutoCloseable {
   /** Zeroes memory that no work uses any more and gives it back. */
   @Override
   public void free(Buffer buffer) {
-    onFree.accept(buffer);
-    oneAtATime.lock();
-    try (buffer) {
-      if (!isLost()) {
-        stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
-        stream.synchronize();
+    threads.run(() -> {
+      try (buffer) {
+        onFree.accept(buffer);
+        alone(() -> {
+          if (!isLost()) {
+            stream.fill(buffer, 0, buffer.bytes(), (byte) 0);
+            stream.synchronize();
+          }
+        });
+      } catch (DeviceException e) {
+        // Nobody may get memory that was not zeroed, so a device that cannot zero it is lost.
+        explain(new DeviceException.Lost("memory could not be zeroed: " + e.getMessage()));
       }
-    } catch (DeviceException e) {
-      // Nobody may get memory that was not zeroed, so a device that cannot zero it is lost.
-      health.explain(
-          number, new DeviceException.Lost("memory could not be zeroed: " + e.getMessage()));
-    } finally {
-      oneAtATime.unlock();
-    }
+    });
   }
 
   @Override
   public void read(Buffer buffer, MemorySegment target) {
-    alone(() -> stream.download(buffer, 0, target));
+    transfer(() -> stream.download(buffer, 0, target));
   }
 
   @Override
   public HostMemory save(Buffer buffer) {
     HostMemory saved;
     try {
-      saved = device.allocateHost(buffer.bytes());
+      saved = allocateHost(buffer.bytes());
     } catch (DeviceException e) {
-      throw health.explain(number, e);
+      throw explain(e);
     }
     try {
       read(buffer, saved.segment());
@@ -198,10 +244,10 @@ public final class DeviceMemory implements Home, AutoCloseable {
     try {
       buffer = allocate(saved.segment().byteSize());
     } catch (DeviceException e) {
-      throw health.explain(number, e);
+      throw explain(e);
     }
     try {
-      alone(() -> stream.upload(saved.segment(), buffer, 0));
+      transfer(() -> stream.upload(saved.segment(), buffer, 0));
     } catch (RuntimeException e) {
       free(buffer);
       throw e;
@@ -209,21 +255,34 @@ public final class DeviceMemory implements Home, AutoCloseable {
     return buffer;
   }
 
-  /** Has the stream do something and waits for it. */
+  /** Has the stream copy something and waits for it. */
+  private void transfer(Runnable copy) {
+    try {
+      threads.run(() ->
+          alone(() -> {
+            copy.run();
+            stream.synchronize();
+          }));
+    } catch (DeviceException e) {
+      throw explain(e);
+    }
+  }
+
+  /** Does something with the stream that nobody else uses meanwhile. */
   private void alone(Runnable work) {
     oneAtATime.lock();
     try {
+      activity.begin();
       work.run();
-      stream.synchronize();
-    } catch (DeviceException e) {
-      throw health.explain(number, e);
     } finally {
+      activity.end();
       oneAtATime.unlock();
     }
   }
 
   @Override
   public void close() {
+    threads.close();
     hostBlocks.close();
     stream.close();
   }

@@ -163,6 +163,7 @@ abstract class Incoming implements AutoCloseable {
 
     @Override
     TensorInfo show(Stream stream, MemorySegment last, long at) {
+      pin.preserve(buffer -> memory().copy(buffer, stream));
       touched = true;
       var target = pin.tensor().buffer();
       if (beside != null) {

@@ -4,10 +4,13 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.Tenant;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -24,12 +27,17 @@ public final class InlineMemory {
 
   private final Places places;
   private final long most;
+  private final long mostOfTenant;
   private final AtomicLong used = new AtomicLong();
+
+  /** Of tenants that have been here; there are no more of them than callers with credentials. */
+  private final Map<Tenant, AtomicLong> usedBy = new ConcurrentHashMap<>();
 
   /** Memory by the side of devices. */
   public InlineMemory(Places places, RunSettings settings) {
     this.places = places;
     most = settings.inlineBytes().toBytes();
+    mostOfTenant = (long) (most * settings.inlineShare());
   }
 
   /** How many bytes requests have now. */
@@ -37,9 +45,12 @@ public final class InlineMemory {
     return used.get();
   }
 
-  /** Memory for a new request, of which it has none yet. */
-  public RequestMemory open() {
-    return new Blocks();
+  /** Memory for a new request of a tenant, of which it has none yet. */
+  public RequestMemory open(Tenant tenant) {
+    boolean shares = !tenant.equals(Tenant.LOCAL);
+    return new Blocks(
+        shares ? mostOfTenant : most,
+        shares ? usedBy.computeIfAbsent(tenant, _ -> new AtomicLong()) : new AtomicLong());
   }
 
   /**
@@ -76,9 +87,19 @@ public final class InlineMemory {
       }
     }
 
+    private final long limit;
+    private final AtomicLong usedByTenant;
     private final AtomicInteger holders = new AtomicInteger(1);
     private final List<Block> blocks = new ArrayList<>();
     private long bytes;
+
+    /**
+     * @param limit how many bytes all requests of the tenant may have
+     */
+    private Blocks(long limit, AtomicLong usedByTenant) {
+      this.limit = limit;
+      this.usedByTenant = usedByTenant;
+    }
 
     @Override
     public MemorySegment allocate(long wanted, long alignment) {
@@ -101,12 +122,12 @@ public final class InlineMemory {
       try {
         blocks.add(new Block(memory, memory.takeHost(block)));
       } catch (DeviceException.OutOfMemory e) {
-        used.addAndGet(-block);
+        giveBack(block);
         throw busy(
             "the host has no %d bytes for the tensors of this request now; try again"
                 .formatted(block));
       } catch (RuntimeException e) {
-        used.addAndGet(-block);
+        giveBack(block);
         throw e;
       }
       bytes += block;
@@ -129,23 +150,32 @@ public final class InlineMemory {
       long size = block.memory.segment().byteSize();
       block.from.giveBackHost(block.memory);
       bytes -= size;
-      used.addAndGet(-size);
+      giveBack(size);
     }
 
     private void reserve(long block) {
-      if (bytes + block > most) {
+      if (bytes + block > limit) {
         throw new Failure.Refused(
             Code.TOO_LARGE,
-            "the tensors that come and go with this request take more than %d bytes, which is what there is for all requests; keep them on the device and send their handles"
-                .formatted(most));
+            "the tensors that come and go with this request take more than %d bytes, which is what there is for all requests%s; keep them on the device and send their handles"
+                .formatted(limit, limit < most ? " of a tenant" : ""));
       }
-      long others = used.addAndGet(block) - bytes - block;
-      if (others + bytes + block > most) {
-        used.addAndGet(-block);
+      long own = usedByTenant.addAndGet(block);
+      long all = used.addAndGet(block);
+      if (own > limit || all > most) {
+        giveBack(block);
         throw busy(
-            "the tensors of other requests take %d of the %d bytes that there are for all; try again"
-                .formatted(others, most));
+            own > limit
+                ? "Other requests of this tenant take %d of the %d bytes that a tenant may have (athanor.run.inline-share). Retry after 1 s."
+                    .formatted(own - bytes - block, limit)
+                : "the tensors of other requests take %d of the %d bytes that there are for all; try again"
+                    .formatted(all - bytes - block, most));
       }
+    }
+
+    private void giveBack(long size) {
+      usedByTenant.addAndGet(-size);
+      used.addAndGet(-size);
     }
 
     private static Failure busy(String message) {

@@ -71,13 +71,22 @@ public final class OpRunner {
    */
   public Result run(Call call) {
     long asked = System.nanoTime();
-    return run(prepare(call, place(call)), asked, call.terms());
+    return run(call, place(call), asked);
   }
 
   /** Runs an op on a device of the caller's choice. */
   Result run(Call call, Place place) {
-    long asked = System.nanoTime();
-    return run(prepare(call, place), asked, call.terms());
+    return run(call, place, System.nanoTime());
+  }
+
+  private Result run(Call call, Place place, long asked) {
+    try {
+      return run(prepare(call, place), asked, call.terms());
+    } catch (Failure e) {
+      throw e;
+    } catch (RuntimeException e) {
+      throw DeviceHealth.internal(e);
+    }
   }
 
   private Place place(Call call) {
@@ -161,7 +170,8 @@ public final class OpRunner {
     var ran = job.ran();
     var timing =
         new Result.Timing(
-            (ran.started() - asked) / 1e3,
+            job.preparing() / 1e3,
+            (ran.started() - asked - job.preparing()) / 1e3,
             ran.uploadMicros(),
             ran.kernelMicros(),
             ran.downloadMicros(),
@@ -212,7 +222,7 @@ public final class OpRunner {
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
       Together.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
           .ifPresent(job::share);
-      job.lock();
+      job.lock(streams.locks());
       return job;
     } catch (OpException e) {
       job.close();
@@ -241,7 +251,7 @@ public final class OpRunner {
       values
           .outputs(pipeline.outputs())
           .forEach((name, target) -> output(job, name, values.made(name), target));
-      job.lock();
+      job.lock(streams.locks());
       return job;
     } catch (RuntimeException e) {
       job.close();
@@ -286,7 +296,9 @@ public final class OpRunner {
     inputs.forEach((name, value) -> types.put(name, value.type()));
     Catalogue.checkInputs(description, types);
     var place = job.place();
+    long began = System.nanoTime();
     var plan = place.plan(op, types, attributes, problem -> onPlan.accept(place, problem));
+    job.prepared(System.nanoTime() - began);
     var first = types.get(description.inputs().getFirst().name());
     var dtype = first == null ? "none" : first.dtype().text();
     return job.step(op, plan, dtype, inputs);
@@ -342,6 +354,7 @@ public final class OpRunner {
     boolean one = jobs.size() == 1;
     var name = one ? jobs.getFirst().op() : PIPELINE;
     var dtype = one ? jobs.getFirst().dtype() : "none";
+    metrics.time(name, dtype, Phase.PREPARE, timing.prepare());
     metrics.time(name, dtype, Phase.QUEUE, timing.queue());
     metrics.time(name, dtype, Phase.UPLOAD, timing.upload());
     metrics.time(name, dtype, Phase.DOWNLOAD, timing.download());
@@ -355,6 +368,7 @@ public final class OpRunner {
 
   private static void trace(Timeline timeline, List<Result.Step> ran, Result.Timing timing) {
     var name = ran.size() == 1 ? ran.getFirst().op() : PIPELINE;
+    timeline.add(Phase.PREPARE, name, null, timing.prepare());
     timeline.add(Phase.QUEUE, name, null, timing.queue());
     timeline.add(Phase.UPLOAD, name, null, timing.upload());
     for (var step : ran) {

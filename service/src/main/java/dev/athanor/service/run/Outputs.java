@@ -149,6 +149,15 @@ final class Outputs {
     }
   }
 
+  /** Copies the tensors of the client that are about to be overwritten, where they are read. */
+  void preserve(DeviceMemory device, Stream stream) {
+    for (var out : outs) {
+      if (out.into != null) {
+        out.into.preserve(buffer -> device.copy(buffer, stream));
+      }
+    }
+  }
+
   /** Overwrites the tensors of the client. */
   void write(Stream stream) {
     for (var out : outs) {

@@ -1,6 +1,5 @@
 package dev.athanor.service.run;
 
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
@@ -56,8 +55,8 @@ final class Pins implements AutoCloseable {
   }
 
   /** Waits for the contents of all; in one order in all calls, so that none wait in a circle. */
-  void lock(Deadline deadline) {
-    held.values().forEach(one -> one.pin.lock(one.access, deadline));
+  void lock(ContentLocks locks, Terms terms) {
+    held.values().forEach(one -> locks.lock(one.pin, one.access, terms));
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dev.athanor.service.run;
 
 import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
@@ -16,11 +17,15 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** A device, and what is known and kept for it alone: memory, plans, kernels. */
 public final class Place implements AutoCloseable {
 
   private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
+
+  private static final Logger LOG = LoggerFactory.getLogger(Place.class);
 
   private final Device device;
   private final DeviceMemory memory;
@@ -90,24 +95,46 @@ public final class Place implements AutoCloseable {
   }
 
   /**
-   * How a problem is computed here, with its kernels loaded, so that no stream waits for a
-   * compiler.
+   * Plans a problem and loads its kernels, so that no stream waits for a compiler.
    *
    * @param onPlan is told of a problem that is planned anew
+   * @throws dev.athanor.service.failure.Failure what a fault of the device means
    */
   Plan plan(
       Op op, Map<String, TensorType> inputs, Attributes attributes, Consumer<Problem> onPlan) {
-    var plan =
-        plans.computeIfAbsent(
-            new PlanKey(op.description().name(), Map.copyOf(inputs), attributes),
-            _ -> {
-              var problem = new Problem(op, inputs, attributes);
-              var chosen = planner.plan(problem);
-              onPlan.accept(problem);
-              return chosen;
-            });
+    var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes);
+    var known = plans.get(key);
+    try {
+      return known != null && known.isLoaded(kernels)
+          ? load(known)
+          : memory
+              .threads()
+              .call(() -> load(known != null ? known : plan(key, op, inputs, attributes, onPlan)));
+    } catch (DeviceException e) {
+      throw memory.explain(e);
+    }
+  }
+
+  private Plan load(Plan plan) {
     plan.load(kernels);
     return plan;
+  }
+
+  /** Outside of any lock: while one problem is planned others find what is known. */
+  private Plan plan(
+      PlanKey key,
+      Op op,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      Consumer<Problem> onPlan) {
+    var problem = new Problem(op, inputs, attributes);
+    var chosen = planner.plan(problem);
+    var earlier = plans.putIfAbsent(key, chosen);
+    if (earlier != null) {
+      return earlier;
+    }
+    onPlan.accept(problem);
+    return chosen;
   }
 
   /** The best plan of a problem. */
@@ -136,8 +163,13 @@ public final class Place implements AutoCloseable {
     });
   }
 
+  /** A device that is at work is left to the end of the process: closing it could crash that. */
   @Override
   public void close() {
+    if (memory.isAtWork()) {
+      LOG.warn("{} is not closed: its work has not ended", id());
+      return;
+    }
     graphs.close();
     memory.close();
     device.close();

@@ -40,8 +40,15 @@ public record Result(
   }
 
   /**
-   * Microseconds: waiting for tensors and a stream, copying inputs to the device, computing,
-   * copying outputs back, and from the call to its end. The middle three are taken by the device.
+   * Where the time went, in microseconds. Upload, kernel and download are measured by the device.
+   *
+   * @param prepare planning, and compiling and loading kernels that were not loaded yet
+   * @param queue waiting for tensors and a stream
+   * @param upload copying inputs to the device
+   * @param kernel computing
+   * @param download copying outputs back
+   * @param total from the call to its end
    */
-  public record Timing(double queue, double upload, double kernel, double download, double total) {}
+  public record Timing(
+      double prepare, double queue, double upload, double kernel, double download, double total) {}
 }

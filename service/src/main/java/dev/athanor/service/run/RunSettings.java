@@ -2,6 +2,8 @@ package dev.athanor.service.run;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.service.schedule.Policy;
+import jakarta.validation.constraints.DecimalMax;
+import jakarta.validation.constraints.DecimalMin;
 import jakarta.validation.constraints.Max;
 import jakarta.validation.constraints.Min;
 import jakarta.validation.constraints.NotNull;
@@ -21,6 +23,9 @@ import org.springframework.util.unit.DataSize;
  *     from it; what is under way beyond that goes in smaller pieces
  * @param inlineBytes how much host memory the tensors may have together that come and go within
  *     requests, as bytes of a body or as results in an answer
+ * @param inlineShare how much of {@code inlineBytes} the requests of one tenant may have, from 0 to
+ *     1, so that clients who are slow to take their answers hold up their own tenant only; all of
+ *     it where callers are not told apart
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param plans how many plans are kept
@@ -44,6 +49,7 @@ public record RunSettings(
     @NotNull @DefaultValue("1GB") DataSize queueBytes,
     @NotNull @DefaultValue("64MB") DataSize stagingBytes,
     @NotNull @DefaultValue("1GB") DataSize inlineBytes,
+    @DecimalMin("0.01") @DecimalMax("1") @DefaultValue("0.5") double inlineShare,
     @DefaultValue("true") boolean batchInvariant,
     @Min(1) @DefaultValue("4096") int plans,
     @Min(0) @Max(1024) @Nullable Integer graphs,

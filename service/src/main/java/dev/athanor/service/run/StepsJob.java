@@ -125,6 +125,7 @@ final class StepsJob implements Job {
   private final Place place;
   private final DeviceMemory memory;
   private final Tenant tenant;
+  private final Terms terms;
   private final Deadline deadline;
 
   private final Pins pins;
@@ -151,6 +152,7 @@ final class StepsJob implements Job {
   /** Whether tensors that were there before may hold something new. */
   private boolean touched;
 
+  private long preparing;
   private boolean committed;
   private @Nullable Ran ran;
   private @Nullable Together together;
@@ -160,6 +162,7 @@ final class StepsJob implements Job {
     this.place = place;
     memory = place.memory();
     tenant = terms.tenant();
+    this.terms = terms;
     deadline = terms.deadline();
     pins = new Pins(tensors);
     scratch = new Scratch(memory);
@@ -228,6 +231,16 @@ final class StepsJob implements Job {
     return given;
   }
 
+  /** Kernels of this run took so many nanoseconds to plan and to load. */
+  void prepared(long nanos) {
+    preparing += nanos;
+  }
+
+  /** How long it took to plan the run and to load its kernels, in nanoseconds. */
+  long preparing() {
+    return preparing;
+  }
+
   /** Says where a value goes. */
   void output(String name, Value value, Destination destination) {
     if (destination instanceof Destination.Into(var handle)) {
@@ -267,8 +280,9 @@ final class StepsJob implements Job {
     });
   }
 
-  void lock() {
-    pins.lock(deadline);
+  /** Locks the contents of all tensors that it uses. */
+  void lock(ContentLocks locks) {
+    pins.lock(locks, terms);
   }
 
   // -- on the stream
@@ -415,7 +429,10 @@ final class StepsJob implements Job {
     var inputs = new HashMap<String, DeviceTensor>();
     step.inputs.forEach((name, value) -> inputs.put(name, value.tensor()));
     var workspace = scratch.workspace(step.plan);
-    touched = writesDirectly();
+    if (writesDirectly()) {
+      outputs.preserve(memory, stream);
+      touched = true;
+    }
     step.plan.enqueue(
         place.kernels(), stream, new Bindings(inputs, results, workspace, step.inPlace));
     workspace.ifPresent(buffer -> scratch.release(buffer, stream));
@@ -508,6 +525,7 @@ final class StepsJob implements Job {
   @Override
   public void commit(Stream stream) {
     if (!writesDirectly()) {
+      outputs.preserve(memory, stream);
       touched = true;
       outputs.write(stream);
     }
@@ -520,15 +538,16 @@ final class StepsJob implements Job {
 
   @Override
   public void close() {
-    if (!committed) {
-      outputs.abandon(touched);
+    try (pins;
+        inline) {
+      if (!committed) {
+        outputs.abandon(touched);
+      }
+      scratch.free();
+      if (replay != null) {
+        giveBack(replay);
+      }
     }
-    scratch.free();
-    if (replay != null) {
-      giveBack(replay);
-    }
-    inline.close();
-    pins.close();
   }
 
   /** After a fault nobody knows what state a graph is in. */

@@ -45,6 +45,8 @@ public final class StreamPool implements AutoCloseable {
   /** How often a client that waits is looked after. */
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
+  private static final Duration LOOK_FOR_HANGS = Duration.ofSeconds(5);
+
   /** A job and whoever waits for it. */
   private static final class Turn {
     final long id;
@@ -73,17 +75,21 @@ public final class StreamPool implements AutoCloseable {
     /** It is given work only when it is idle. */
     final BlockingQueue<List<Turn>> started = new ArrayBlockingQueue<>(1);
 
-    /** Since when it is at its launch; 0 while it is at none. */
-    volatile long since;
+    final Activity activity;
 
-    Server(int device, int number) {
+    /** What it is at. */
+    volatile List<Turn> launch = List.of();
+
+    Server(int device, int number, Activity activity) {
       this.device = device;
       this.number = number;
+      this.activity = activity;
     }
   }
 
   private final DeviceHealth health;
   private final Scheduler scheduler;
+  private final ContentLocks locks;
   private final long origin = System.nanoTime();
 
   private final ReentrantLock lock = new ReentrantLock();
@@ -97,11 +103,11 @@ public final class StreamPool implements AutoCloseable {
   /** Streams of devices, which have the same numbers in {@code health}. */
   public StreamPool(List<Device> devices, DeviceHealth health, RunSettings settings) {
     this.health = health;
+    locks = new ContentLocks(health, settings.queue());
     scheduler = new Scheduler(settings.policy(), devices.size(), settings.streams());
     for (int i = 0; i < devices.size(); i++) {
       int device = i;
-      servers.add(
-          IntStream.range(0, settings.streams()).mapToObj(n -> new Server(device, n)).toList());
+      servers.add(IntStream.range(0, settings.streams()).mapToObj(n -> server(device, n)).toList());
     }
     for (var server : servers.stream().flatMap(List::stream).toList()) {
       var stream = devices.get(server.device).openStream();
@@ -111,6 +117,15 @@ public final class StreamPool implements AutoCloseable {
               .name("stream-%d-%d".formatted(server.device, server.number))
               .start(() -> serve(stream, server)));
     }
+    threads.add(
+        Thread.ofPlatform()
+            .daemon()
+            .name("stream-watch")
+            .start(() -> watchUntilClosed(settings.longestLaunch())));
+  }
+
+  private Server server(int device, int number) {
+    return new Server(device, number, health.watch(device, "stream " + number));
   }
 
   /**
@@ -122,33 +137,88 @@ public final class StreamPool implements AutoCloseable {
    * @throws Failure what a fault of the device means
    */
   void run(Job job, Terms terms) {
-    var deadline = terms.deadline();
+    start(job, terms).await();
+  }
+
+  /**
+   * Submits a job and waits for nothing. One of the methods of what this returns must be called.
+   *
+   * @throws Failure what {@link #run} throws before a job is submitted
+   */
+  Submitted start(Job job, Terms terms) {
     Turn turn;
     lock.lock();
     try {
-      turn = new Turn(++lastId, job, deadline);
+      turn = new Turn(++lastId, job, terms.deadline());
       turns.put(turn.id, turn);
     } finally {
       lock.unlock();
     }
-    tell(new Event.Submit(ticket(turn.id, job, terms)));
-    while (true) {
-      try {
-        long wait = Math.clamp(deadline.remainingNanos() + 1, 1, LOOK_NANOS);
-        turn.answer.get(wait, TimeUnit.NANOSECONDS);
-        return;
-      } catch (ExecutionException e) {
-        throw answered(e);
-      } catch (TimeoutException e) {
-        boolean gone = deadline.remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
-        tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        tell(new Event.Cancel(turn.id));
-        join(turn);
-        return;
+    try {
+      tell(new Event.Submit(ticket(turn.id, job, terms)));
+    } catch (RuntimeException | Error e) {
+      forget(turn);
+      close(turn);
+      throw e;
+    }
+    return new Submitted(turn, terms);
+  }
+
+  /** A job whose answer is still to come. */
+  final class Submitted {
+    private final Turn turn;
+    private final Terms terms;
+
+    private Submitted(Turn turn, Terms terms) {
+      this.turn = turn;
+      this.terms = terms;
+    }
+
+    /**
+     * Waits for the job.
+     *
+     * @throws Failure as {@link StreamPool#run} does
+     */
+    void await() {
+      while (true) {
+        try {
+          long wait = Math.clamp(terms.deadline().remainingNanos() + 1, 1, LOOK_NANOS);
+          turn.answer.get(wait, TimeUnit.NANOSECONDS);
+          return;
+        } catch (ExecutionException e) {
+          throw answered(e);
+        } catch (TimeoutException e) {
+          boolean gone =
+              terms.deadline().remainingNanos() >= 0 && terms.clientHasGone().getAsBoolean();
+          tell(gone ? new Event.Cancel(turn.id) : new Event.Tick());
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+          tell(new Event.Cancel(turn.id));
+          join(turn);
+          return;
+        }
       }
     }
+
+    /** Cancels the job, unless it is done, and tells whether it is. */
+    boolean cancel() {
+      tell(new Event.Cancel(turn.id));
+      return turn.answer.handle((_, failure) -> failure == null).join();
+    }
+  }
+
+  private void forget(Turn turn) {
+    lock.lock();
+    try {
+      turns.remove(turn.id);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Locks the contents of tensors for a job that will be submitted. */
+  ContentLocks locks() {
+    return locks;
   }
 
   private static void join(Turn turn) {
@@ -205,7 +275,7 @@ public final class StreamPool implements AutoCloseable {
     } finally {
       lock.unlock();
     }
-    after.forEach(Runnable::run); // which may wait for the device
+    after.forEach(Runnable::run); // which may wait for the device, and throws nothing
   }
 
   private void carryOut(Decision decision, List<Runnable> after) {
@@ -225,11 +295,7 @@ public final class StreamPool implements AutoCloseable {
       case Decision.Failed(var ticket, var reason, long retryAfter) ->
           answer(ticket, reason, retryAfter, after);
       case Decision.Expired(var ticket) -> answer(ticket, Reason.DEADLINE_EXCEEDED, 0, after);
-      case Decision.Dropped(var ticket) ->
-          answer(
-              turn(ticket),
-              new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored"),
-              after);
+      case Decision.Dropped(var ticket) -> answer(turn(ticket), Failure.clientGone(), after);
       case Decision.Drained() -> drained.complete(true);
     }
   }
@@ -262,13 +328,16 @@ public final class StreamPool implements AutoCloseable {
   private void answer(Turn turn, RuntimeException failure, List<Runnable> after) {
     turns.remove(turn.id);
     if (!turn.started) {
-      after.add(turn.job::close);
+      after.add(() -> close(turn));
     }
     after.add(() -> turn.answer.completeExceptionally(failure));
   }
 
   // -- streams
 
+  /**
+   * A thread that ended early would leave its stream at work for ever, as the scheduler sees it.
+   */
   private void serve(Stream stream, Server server) {
     int device = server.device;
     try (stream) {
@@ -279,32 +348,53 @@ public final class StreamPool implements AutoCloseable {
       tell(new Event.DeviceLost(device)); // which may have been found out elsewhere
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // the pool was closed
+    } catch (RuntimeException | Error e) {
+      giveUp(server, "stream %d failed: %s".formatted(server.number, e));
+      throw e;
     }
   }
 
-  /** The clients' threads see the outcome last, when all is given back. */
   private void work(Stream stream, Server server, List<Turn> launch) {
+    server.launch = launch;
+    server.activity.begin();
+    try {
+      run(stream, server, launch);
+    } finally {
+      server.activity.end();
+    }
+    server.launch = List.of();
+  }
+
+  /** The clients' threads see the outcome last, when all is given back. */
+  private void run(Stream stream, Server server, List<Turn> launch) {
     int device = server.device;
     long began = System.nanoTime();
-    server.since = began;
     if (launch.size() == 1 || !together(stream, launch)) {
       launch.forEach(turn -> alone(stream, turn));
     }
     long took = System.nanoTime() - began;
-    server.since = 0;
     var failed = launch.stream().filter(turn -> turn.fault != null).toList();
     if (health.isLost(device)) {
-      launch.forEach(turn -> turn.job.close());
+      launch.forEach(this::close);
       tell(new Event.DeviceLost(device));
       return;
     }
     if (failed.size() == launch.size()) {
-      launch.forEach(turn -> turn.job.close());
+      launch.forEach(this::close);
       tell(new Event.Faulted(device, server.number));
       return;
     }
     tell(new Event.Finished(device, server.number, took));
     launch.forEach(turn -> end(stream, turn));
+  }
+
+  /** Closes a job; a fault in that concerns nobody else, and its client has another answer. */
+  private void close(Turn turn) {
+    try {
+      turn.job.close();
+    } catch (RuntimeException | Error e) {
+      failure(turn, e instanceof RuntimeException ? e : new IllegalStateException(e));
+    }
   }
 
   /** What fails in company may be right alone. */
@@ -342,14 +432,15 @@ public final class StreamPool implements AutoCloseable {
 
   private void end(Stream stream, Turn turn) {
     var fault = turn.fault;
-    try (var job = turn.job) {
+    try {
       if (turn.inTime && fault == null) {
-        job.commit(stream);
+        turn.job.commit(stream);
       }
     } catch (RuntimeException | Error e) {
       quiesce(stream);
       fault = failure(turn, e);
     }
+    close(turn);
     if (fault != null) {
       turn.answer.completeExceptionally(fault);
     } else if (turn.inTime) {
@@ -361,25 +452,46 @@ public final class StreamPool implements AutoCloseable {
   private static void quiesce(Stream stream) {
     try {
       stream.synchronize();
-    } catch (DeviceException e) {
+    } catch (RuntimeException e) {
       LOG.debug("a second fault of the stream", e);
     }
   }
 
-  /**
-   * Gives the device up when a launch has been at work for longer than {@code limit}: only the end
-   * of the process ends a kernel that does not end by itself.
-   */
-  public void watch(Duration limit) {
-    long now = System.nanoTime();
-    for (var server : servers.stream().flatMap(List::stream).toList()) {
-      long began = server.since;
-      if (began != 0 && now - began > limit.toNanos() && !health.isLost(server.device)) {
-        var hangs =
-            "stream %d has been at one launch for more than %s".formatted(server.number, limit);
-        health.explain(server.device, new DeviceException.Lost(hangs));
-        tell(new Event.DeviceLost(server.device));
+  private void watchUntilClosed(Duration limit) {
+    try {
+      while (true) {
+        Thread.sleep(LOOK_FOR_HANGS);
+        watch(limit);
       }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // the pool was closed
+    }
+  }
+
+  /**
+   * Gives a device up that has been at one launch, or at zeroing memory, for longer than {@code
+   * limit}: only the end of the process ends a kernel that does not end by itself. Waits for no
+   * device itself.
+   */
+  void watch(Duration limit) {
+    for (var activity : health.overdue(limit)) {
+      var hangs = "%s has not ended for more than %s".formatted(activity.name(), limit);
+      health.explain(activity.device(), new DeviceException.Lost(hangs));
+    }
+    for (var server : servers.stream().flatMap(List::stream).toList()) {
+      if (health.isLost(server.device) && server.activity.isOverdue(limit)) {
+        giveUp(server, "stream %d hangs".formatted(server.number));
+      }
+    }
+  }
+
+  /** Gives a device up, and answers the clients of a stream that will not. */
+  private void giveUp(Server server, String reason) {
+    health.explain(server.device, new DeviceException.Lost(reason));
+    try {
+      tell(new Event.DeviceLost(server.device));
+    } finally {
+      server.launch.forEach(turn -> turn.answer.completeExceptionally(Failure.Busy.deviceLost()));
     }
   }
 
@@ -448,10 +560,21 @@ public final class StreamPool implements AutoCloseable {
 
   @Override
   public void close() {
+    close(Duration.ofSeconds(10));
+  }
+
+  /**
+   * Ends all threads.
+   *
+   * @param patience how long to wait for launches that are under way; those of a {@link Place} that
+   *     have not ended by then keep it from closing its device
+   */
+  void close(Duration patience) {
     threads.forEach(Thread::interrupt);
+    long until = System.nanoTime() + patience.toNanos();
     for (var thread : threads) {
       try {
-        thread.join(Duration.ofSeconds(10));
+        thread.join(Duration.ofNanos(Math.max(until - System.nanoTime(), 1)));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return;

@@ -142,6 +142,8 @@ final class Together {
     }
     var plan = found.get();
     plan.load(place.kernels());
+    long ready = System.nanoTime();
+    jobs.forEach(job -> job.prepared(ready - started));
     try (var marks = new Marks(stream)) {
       var inputs = inputs(stream, jobs, types);
       marks.set();
@@ -162,7 +164,7 @@ final class Together {
       for (var job : jobs) {
         job.ranTogether(
             new Ran(
-                started,
+                ready,
                 marks.micros(0),
                 List.of(marks.micros(1)),
                 marks.micros(2),

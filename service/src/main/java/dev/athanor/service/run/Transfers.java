@@ -1,11 +1,13 @@
 package dev.athanor.service.run;
 
+import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
+import dev.athanor.service.tensor.Snapshot;
 import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -13,6 +15,7 @@ import dev.athanor.service.tensor.TensorStore;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongPredicate;
+import org.jspecify.annotations.Nullable;
 
 /** Moves the contents of resident tensors between client and device. */
 public final class Transfers {
@@ -81,7 +84,7 @@ public final class Transfers {
         contents,
         new Incoming.Replacing(memory, pin),
         () -> {
-          pin.lock(Access.WRITE, terms.deadline());
+          streams.locks().lock(pin, Access.WRITE, terms);
           if (!matches.test(pin.version())) {
             throw new Failure.Refused(
                 Code.VERSION_MISMATCH,
@@ -171,101 +174,197 @@ public final class Transfers {
     }
   }
 
-  /** Reads a tensor piece by piece, all of one version. */
+  /**
+   * Reads a tensor piece by piece, all of the version that it has now: writes do not wait for the
+   * reader, they copy that version first.
+   */
   public Reader open(String handle, Terms terms) {
-    return new Reader(store.of(terms.tenant()).pin(handle, "handle"), terms);
+    var pin = store.of(terms.tenant()).pin(handle, "handle");
+    var first = pin.again();
+    try {
+      streams.locks().lock(first, Access.READ, terms);
+      return new Reader(pin, first, terms);
+    } catch (RuntimeException e) {
+      first.close();
+      pin.close();
+      throw e;
+    }
   }
 
   /** A tensor that is being read; close it. */
   public final class Reader implements AutoCloseable {
     private final Pin pin;
-    private final TensorInfo info;
+    private final Snapshot snapshot;
     private final Terms terms;
-    private boolean begun;
 
-    private Reader(Pin pin, Terms terms) {
+    /** The lock for the first piece: a tensor that is read at once is never copied. */
+    private @Nullable Pin first;
+
+    private Reader(Pin pin, Pin first, Terms terms) {
       this.pin = pin;
+      this.first = first;
       this.terms = terms;
-      this.info = pin.info();
+      snapshot = first.snapshot();
     }
 
     /** What is read, at the version that is read. */
     public TensorInfo info() {
-      return info;
+      return snapshot.info();
+    }
+
+    /** Reads a part, at least 1 byte, in pieces as it suits the device. */
+    public ReadAhead pieces(long offset, long length) {
+      return new ReadAhead(this, this::beginPiece, offset, length);
+    }
+
+    /** Reads a part, at least 1 byte, in chunks of the heap, which need not be closed. */
+    public ReadAhead chunks(long offset, long length, int chunkBytes) {
+      return new ReadAhead(
+          this, (at, left) -> begin(at, (int) Math.min(left, chunkBytes)), offset, length);
+    }
+
+    /**
+     * Begins to read some bytes, and waits for nothing but a write that is under way: so a client
+     * can be sent a piece while the next one comes.
+     *
+     * @throws Failure.Refused with {@code handle-in-use} when the tensor was overwritten since the
+     *     reader was opened and there was no memory or no quota for a copy of the old version
+     */
+    private Reading begin(long offset, int length) {
+      return begin(offset, new Piece(MemorySegment.ofArray(new byte[length]), () -> {}));
+    }
+
+    /**
+     * Begins to read as many bytes as there are, up to a length, and as it suits the device to hand
+     * over at once.
+     *
+     * @throws Failure as for {@link #begin(long, int)}
+     */
+    private Reading beginPiece(long offset, long length) {
+      return begin(offset, placement.at(pin.home()).memory().stage(length));
+    }
+
+    private Reading begin(long offset, Piece piece) {
+      boolean goesOn = first == null;
+      Read job;
+      try {
+        // holds of its own: the read may outlive its client
+        job = new Read(locked(), snapshot.again(), offset, piece, goesOn);
+      } catch (RuntimeException e) {
+        piece.close();
+        throw e;
+      }
+      return new Reading(piece, streams.start(job, terms));
     }
 
     /**
      * Reads some bytes.
      *
-     * @throws Failure.Refused with {@code version-mismatch} when the tensor was written since the
-     *     reader was opened
+     * @throws Failure as for {@link #begin(long, int)}
      */
     public MemorySegment read(long offset, int length) {
-      return read(offset, MemorySegment.ofArray(new byte[length]), () -> {});
+      return begin(offset, length).await().bytes();
     }
 
     /**
-     * Reads as many bytes as there are, up to a length, and as it suits the device to hand over at
-     * once. They are the caller's until it closes them.
+     * Reads a piece; see {@link #beginPiece}. It is the caller's until it closes it.
      *
-     * @throws Failure.Refused as for {@link #read(long, int)}
+     * @throws Failure as for {@link #begin(long, int)}
      */
     public Piece readPiece(long offset, long length) {
-      var piece = placement.at(pin.home()).memory().stage(length);
-      read(offset, piece.bytes(), piece::close);
-      return piece;
+      return beginPiece(offset, length).await();
     }
 
-    /**
-     * Reads as many bytes as {@code target} has.
-     *
-     * @param giveUp what to do with the target when this fails, once no work uses it any more
-     */
-    private MemorySegment read(long offset, MemorySegment target, Runnable giveUp) {
-      Pin held;
-      try {
-        held = pin.again(); // a pin of its own: the read may outlive its client
-      } catch (RuntimeException e) {
-        giveUp.run();
-        throw e;
+    /** A pin that is locked, unless the version was copied. */
+    private Pin locked() {
+      var held = first;
+      first = null;
+      if (held != null) {
+        return held;
       }
-      var job = new Read(held, offset, target, begun, giveUp);
+      held = pin.again();
       try {
-        held.lock(Access.READ, terms.deadline());
-        if (held.version() != info.version()) {
-          throw new Failure.Refused(
-              Code.VERSION_MISMATCH,
-              "the tensor was written while it was being read; read it again");
+        if (snapshot.copy() == null) {
+          streams.locks().lock(held, Access.READ, terms);
         }
+        if (snapshot.copy() == null && held.version() != info().version()) {
+          throw new Failure.Refused(
+              Code.HANDLE_IN_USE,
+              "the tensor was overwritten while it was read, and there was no memory for a copy of"
+                  + " the old version; read it again");
+        }
+        return held;
       } catch (RuntimeException e) {
-        job.close();
+        held.close();
         throw e;
       }
-      streams.run(job, terms);
-      begun = true;
-      return target;
     }
 
     @Override
     public void close() {
+      if (first != null) {
+        first.close();
+      }
+      snapshot.close();
       pin.close();
+    }
+  }
+
+  /** A piece on its way from the device; close it if nobody waits for it. */
+  static final class Reading implements AutoCloseable {
+    private final Piece piece;
+    private final StreamPool.Submitted job;
+    private boolean isOver;
+
+    private Reading(Piece piece, StreamPool.Submitted job) {
+      this.piece = piece;
+      this.job = job;
+    }
+
+    /** How many bytes there will be. */
+    long length() {
+      return piece.bytes().byteSize();
+    }
+
+    /**
+     * Waits for the piece, which is the caller's then.
+     *
+     * @throws Failure when it cannot be read
+     */
+    Piece await() {
+      isOver = true; // a job that fails gives its piece back itself
+      job.await();
+      return piece;
+    }
+
+    @Override
+    public void close() {
+      if (!isOver) {
+        isOver = true;
+        if (job.cancel()) {
+          piece.close();
+        }
+      }
     }
   }
 
   private static final class Read implements Job {
     private final Pin pin;
+    private final Snapshot snapshot;
+    private final Buffer source;
     private final long offset;
-    private final MemorySegment target;
+    private final Piece target;
     private final boolean goesOn;
-    private final Runnable giveUp;
     private boolean isRead;
 
-    Read(Pin pin, long offset, MemorySegment target, boolean goesOn, Runnable giveUp) {
+    Read(Pin pin, Snapshot snapshot, long offset, Piece target, boolean goesOn) {
       this.pin = pin;
+      this.snapshot = snapshot;
       this.offset = offset;
       this.target = target;
       this.goesOn = goesOn;
-      this.giveUp = giveUp;
+      var copy = snapshot.copy();
+      source = copy == null ? pin.tensor().buffer() : copy;
     }
 
     @Override
@@ -285,7 +384,7 @@ public final class Transfers {
 
     @Override
     public long hostBytes() {
-      return target.byteSize();
+      return target.bytes().byteSize();
     }
 
     @Override
@@ -295,7 +394,7 @@ public final class Transfers {
 
     @Override
     public void run(Stream stream) {
-      stream.download(pin.tensor().buffer(), offset, target);
+      stream.download(source, offset, target.bytes());
       stream.synchronize();
     }
 
@@ -307,9 +406,10 @@ public final class Transfers {
 
     @Override
     public void close() {
+      snapshot.close();
       pin.close();
       if (!isRead) {
-        giveUp.run();
+        target.close();
       }
     }
   }

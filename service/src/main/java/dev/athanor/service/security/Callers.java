@@ -10,7 +10,7 @@ public interface Callers {
    * Who has these credentials.
    *
    * @throws Failure with {@code unauthenticated}, which tells nothing of why they are not accepted
-   *     beyond what the caller knows
+   *     beyond what the caller knows, or {@code identity-provider-unavailable}
    */
   Caller identify(Credentials credentials);
 

@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 import org.springframework.security.oauth2.jwt.BadJwtException;
 import org.springframework.security.oauth2.jwt.Jwt;
 import org.springframework.security.oauth2.jwt.JwtDecoder;
+import org.springframework.security.oauth2.jwt.JwtDecoderInitializationException;
 import org.springframework.security.oauth2.jwt.JwtException;
 
 /** Callers with signed tokens (RFC 7519), as an OAuth2 resource server takes them. */
@@ -61,10 +62,13 @@ public final class JwtCallers implements Callers {
       LOG.debug("a token was refused", e);
       throw Callers.unauthenticated(
           "the token is not accepted; it must be signed by the issuer, for this audience, and be in time");
-    } catch (JwtException e) {
-      LOG.warn("tokens cannot be checked now: {}", e.getMessage());
+    } catch (JwtException | JwtDecoderInitializationException e) {
+      LOG.warn("Tokens cannot be checked: {}", e.getMessage());
       throw new Failure.Busy(
-          Code.UNAUTHENTICATED, "the token cannot be checked now; try again", RETRY);
+          Code.IDENTITY_PROVIDER_UNAVAILABLE,
+          "The token cannot be checked: the identity provider does not answer. Retry after %d s."
+              .formatted(RETRY.toSeconds()),
+          RETRY);
     }
   }
 

@@ -104,7 +104,7 @@ public final class CreationKeys {
       throw new Failure.TooLate(deadline);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw new Failure.Refused(Code.CANCELLED, "the client has gone; nothing was stored");
+      throw Failure.clientGone();
     } catch (ExecutionException | CancellationException e) {
       return null;
     }

@@ -1,16 +1,15 @@
 package dev.athanor.service.tensor;
 
+import dev.athanor.engine.device.Buffer;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.TensorType;
-import dev.athanor.service.failure.Deadline;
-import dev.athanor.service.failure.Failure;
-import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.StampedLock;
+import java.util.function.UnaryOperator;
 
 /**
  * A tensor that some work holds. It is not freed before the pin is closed. Its contents may be
- * touched between {@link #lock} and {@link #unlock}; any thread may call either.
+ * touched between {@link #tryLock} and {@link #unlock}; any thread may call either.
  */
 public final class Pin implements AutoCloseable {
 
@@ -48,6 +47,21 @@ public final class Pin implements AutoCloseable {
     store.bringBack(entry);
   }
 
+  /** Holds the version that the contents have now; only while they are locked. */
+  public Snapshot snapshot() {
+    return store.hold(entry);
+  }
+
+  /**
+   * Copies the contents for those who still read them; only while they are locked for a write, and
+   * before anything is written.
+   *
+   * @param copy enqueues a copy of a buffer into new memory, or throws {@code OutOfMemory}
+   */
+  public void preserve(UnaryOperator<Buffer> copy) {
+    store.preserve(entry, copy);
+  }
+
   /** Another pin of the same tensor, even if it was deleted meanwhile. */
   public Pin again() {
     return store.pinAgain(entry);
@@ -76,24 +90,16 @@ public final class Pin implements AutoCloseable {
   /**
    * Waits until nobody writes the contents, and to write them until nobody reads them.
    *
-   * @throws Failure.TooLate when the deadline passes first
+   * @param nanos how long to wait at most
+   * @return whether the contents are locked now
    */
-  public void lock(Access access, Deadline deadline) {
-    long wait = Math.max(deadline.remainingNanos(), 0);
-    try {
-      stamp =
-          switch (access) {
-            case READ -> entry.contents.tryReadLock(wait, TimeUnit.NANOSECONDS);
-            case WRITE -> entry.contents.tryWriteLock(wait, TimeUnit.NANOSECONDS);
-          };
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new Failure.Busy(
-          Failure.Code.DRAINING, "the service is shutting down", Duration.ofSeconds(5));
-    }
-    if (stamp == 0) {
-      throw new Failure.TooLate(deadline);
-    }
+  public boolean tryLock(Access access, long nanos) throws InterruptedException {
+    stamp =
+        switch (access) {
+          case READ -> entry.contents.tryReadLock(nanos, TimeUnit.NANOSECONDS);
+          case WRITE -> entry.contents.tryWriteLock(nanos, TimeUnit.NANOSECONDS);
+        };
+    return stamp != 0;
   }
 
   /** Lets others at the contents. */

@@ -7,6 +7,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.tensor.TensorStore.End;
 import dev.athanor.service.tensor.TensorStore.Entry;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -30,6 +31,10 @@ public final class TenantTensors {
   private final TreeMap<Long, Entry> byAge = new TreeMap<>();
   private final Map<Home, Long> bytesAt = new HashMap<>();
   private long chargedBytes;
+
+  /** No lease ends before. */
+  private Instant firstEnd = Instant.MAX;
+
   private int charged;
 
   TenantTensors(TensorStore store) {
@@ -87,6 +92,7 @@ public final class TenantTensors {
                 lease);
         store.put(entry);
         byAge.put(entry.sequence, entry);
+        noteEnd(entry);
         bytesAt.merge(home, type.bytes(), Long::sum);
         return entry.info();
       });
@@ -119,7 +125,31 @@ public final class TenantTensors {
 
   private void sweepIfExceeded(long bytes, int count) {
     if (store.guarded(() -> exceeds(bytes, count))) {
-      store.sweep();
+      sweep();
+    }
+  }
+
+  /** Frees what has expired; looks at nothing before the first lease may have ended. */
+  void sweep() {
+    store.release(
+        store.guarded(() -> {
+          var now = store.clock.instant();
+          if (firstEnd.isAfter(now)) {
+            return List.of();
+          }
+          var expired =
+              store.remove(byAge.values().stream().filter(each -> each.hasExpired(now)).toList());
+          firstEnd = Instant.MAX;
+          byAge.values().forEach(this::noteEnd);
+          return expired;
+        }));
+  }
+
+  /** Uses only put the end of a lease off, so nothing else need be noted. */
+  private void noteEnd(Entry entry) {
+    if (!entry.lease.isZero()) {
+      var end = entry.lastUse.plus(entry.lease);
+      firstEnd = end.isBefore(firstEnd) ? end : firstEnd;
     }
   }
 
@@ -216,6 +246,7 @@ public final class TenantTensors {
       var entry = find(handle, "handle");
       entry.lease = lease;
       entry.lastUse = store.clock.instant();
+      noteEnd(entry);
       return entry.info();
     });
   }
@@ -289,6 +320,15 @@ public final class TenantTensors {
 
   long chargedBytes() {
     return chargedBytes;
+  }
+
+  /** Takes a share of the quota for a copy, where there is as much left. */
+  boolean tryTake(long bytes) {
+    if (exceeds(bytes, 1)) {
+      return false;
+    }
+    take(bytes, 1);
+    return true;
   }
 
   void refund(long bytes) {

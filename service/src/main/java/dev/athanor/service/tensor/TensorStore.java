@@ -1,6 +1,7 @@
 package dev.athanor.service.tensor;
 
 import dev.athanor.engine.device.Buffer;
+import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.failure.Failure;
@@ -14,9 +15,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.StampedLock;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -72,6 +75,9 @@ public final class TensorStore {
     long version = 1;
     int pins;
     boolean gone;
+
+    /** The current version, where somebody reads it piece by piece. */
+    Snapshot.@Nullable Shared snapshot;
 
     Entry(
         TenantTensors owner,
@@ -183,6 +189,89 @@ public final class TensorStore {
     });
   }
 
+  // -- snapshots
+
+  /** Holds the current version of a tensor that is pinned and that nobody writes now. */
+  Snapshot hold(Entry entry) {
+    return guarded(() -> {
+      if (entry.snapshot == null) {
+        entry.snapshot = new Snapshot.Shared(entry);
+      }
+      return holdAgain(entry.snapshot);
+    });
+  }
+
+  Snapshot holdAgain(Snapshot.Shared shared) {
+    return guarded(() -> {
+      shared.readers++;
+      return new Snapshot(this, shared);
+    });
+  }
+
+  @Nullable Buffer copy(Snapshot.Shared shared) {
+    return guarded(() -> Optional.ofNullable(shared.copy)).orElse(null);
+  }
+
+  /**
+   * Copies the current version of a tensor that is about to be overwritten, where it has readers.
+   * The copy counts against the quota of the owner; readers for whom there is none fail.
+   *
+   * @param copy enqueues the copy
+   */
+  void preserve(Entry entry, UnaryOperator<Buffer> copy) {
+    var shared =
+        guarded(() -> {
+          var current = Optional.ofNullable(entry.snapshot);
+          entry.snapshot = null;
+          return current.filter(_ -> entry.owner.tryTake(entry.type.bytes()));
+        });
+    if (shared.isEmpty()) {
+      return;
+    }
+    Buffer copied = null;
+    try {
+      copied = copy.apply(entry.resident());
+    } catch (DeviceException.OutOfMemory e) {
+      LOG.debug("no device memory for the version that is read", e);
+    } finally {
+      keep(shared.get(), copied);
+    }
+  }
+
+  private void keep(Snapshot.Shared shared, @Nullable Buffer copied) {
+    boolean kept =
+        guarded(() -> {
+          shared.copy = shared.readers > 0 ? copied : null;
+          return shared.copy != null;
+        });
+    if (!kept) {
+      discard(shared.entry, copied);
+    }
+  }
+
+  void letGo(Snapshot.Shared shared) {
+    var copied =
+        guarded(() -> {
+          var last = --shared.readers == 0;
+          var entry = shared.entry;
+          if (last && shared.equals(entry.snapshot)) {
+            entry.snapshot = null;
+          }
+          return last ? Optional.ofNullable(shared.copy) : Optional.<Buffer>empty();
+        });
+    copied.ifPresent(buffer -> discard(shared.entry, buffer));
+  }
+
+  private void discard(Entry entry, @Nullable Buffer copied) {
+    if (copied != null) {
+      entry.home.free(copied);
+    }
+    guarded(() -> {
+      entry.owner.refund(entry.type.bytes());
+      return true;
+    });
+  }
+
   // -- the device and the host
 
   /**
@@ -291,15 +380,15 @@ public final class TensorStore {
     return guarded(() -> usage(home).spilled);
   }
 
-  /** Frees what has expired. */
+  /** Frees what has expired, tenant by tenant. */
   public void sweep() {
-    var freed =
+    var all =
         guarded(() -> {
           var now = clock.instant();
           tombstones.values().removeIf(tombstone -> !remembers(tombstone, now));
-          return remove(entries.values().stream().filter(entry -> entry.hasExpired(now)).toList());
+          return List.copyOf(tenants.values());
         });
-    release(freed);
+    all.forEach(TenantTensors::sweep);
   }
 
   /** How many tensors lie on a device, those that wait for their last work included. */

@@ -87,7 +87,8 @@ class LoadCommandTest {
     for (int op : new int[] {4, 8}) {
       var phases = rows.get(op).get("phases");
       assertThat(phases.propertyNames())
-          .containsExactly("queue", "upload", "kernel", "download", "total", "outside", "above");
+          .containsExactly(
+              "prepare", "queue", "upload", "kernel", "download", "total", "outside", "above");
       assertThat(phases.get("kernel").get("p50").asDouble())
           .isLessThan(phases.get("total").get("max").asDouble());
     }

@@ -18,6 +18,7 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.engine.device.DeviceException;
+import dev.athanor.service.run.InlineMemory;
 import dev.athanor.service.run.TestOps;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -26,11 +27,14 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.springframework.beans.factory.annotation.Autowired;
 
 class OpsServiceTest extends GrpcTest {
+
+  @Autowired private InlineMemory inline;
 
   @Autowired MeterRegistry registry;
 
@@ -78,6 +82,21 @@ class OpsServiceTest extends GrpcTest {
         .isGreaterThanOrEqualTo(answer.getTiming().getKernelMicros())
         .isPositive();
     assertThat(requests("ok")).isEqualTo(before + 1);
+  }
+
+  /** What an answer takes on the host is reserved before the call is queued, and given back. */
+  @Test
+  void resultsCountAsTheRequestsMemory() throws Exception {
+    int atGate = TestOps.Identity.AT_GATE.get();
+    var flag = AttributeValue.newBuilder().setFlag(true).build();
+    try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
+      var answer = clients.submit(() -> run(identity(4, 5).putAttributes("gate", flag)));
+      await().until(() -> TestOps.Identity.AT_GATE.get() > atGate);
+      assertThat(inline.used()).isPositive();
+      TestOps.Identity.GATE.release();
+      assertThat(answer.get().getOutputsOrThrow("y").getInline()).isEqualTo(data(4, 5));
+    }
+    await().until(() -> inline.used() == 0);
   }
 
   private double requests(String outcome) {
@@ -391,6 +410,7 @@ class OpsServiceTest extends GrpcTest {
 
   @Test
   void aFullQueueRefusesAndCancelledCallsLeaveNothing() {
+    store.sweep(); // or the service may do so meanwhile
     long bytes = store.bytes();
     TestOps.Identity.AT_GATE.set(0);
     var calls = new ArrayList<>(List.of(held(), held()));

@@ -94,7 +94,8 @@ class TracingTest extends GrpcTest {
     assertThat(call.getParentSpanId()).isEqualTo(CLIENT);
     assertThat(Objects.requireNonNull(headers.get()).get(RESPONSE))
         .isEqualTo("00-" + trace + "-" + call.getSpanId() + "-01");
-    assertThat(names(spans, call)).containsExactly("queue", "upload", "kernel", "download");
+    assertThat(names(spans, call))
+        .containsExactly("prepare", "queue", "upload", "kernel", "download");
   }
 
   @Test
@@ -133,7 +134,16 @@ class TracingTest extends GrpcTest {
     var spans = spans();
     assertThat(names(spans, call(spans)))
         .containsExactly(
-            "queue", "upload", "kernel", "download", "queue", "upload", "kernel", "download");
+            "prepare",
+            "queue",
+            "upload",
+            "kernel",
+            "download",
+            "prepare",
+            "queue",
+            "upload",
+            "kernel",
+            "download");
   }
 
   @Test

@@ -85,7 +85,7 @@ class CallsTest {
 
   @Test
   void anInferenceSaysHowLongItTook() {
-    var timing = new Result.Timing(1.04, 2, 3, 4, 10.26);
+    var timing = new Result.Timing(0.5, 1.04, 2, 3, 4, 10.26);
     var result =
         new Result(
             "emulator:0", List.of(new Result.Step("op", "kernel_f32", 3)), Map.of(), timing, 1);
@@ -93,6 +93,7 @@ class CallsTest {
         .isEqualTo(
             Map.of(
                 "kernel", "kernel_f32",
+                "prepare_us", 0.5,
                 "queue_us", 1.0,
                 "compute_input_us", 2.0,
                 "compute_infer_us", 3.0,

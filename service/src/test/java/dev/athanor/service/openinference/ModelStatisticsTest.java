@@ -15,7 +15,7 @@ class ModelStatisticsTest {
         "fake:0",
         List.of(new Result.Step("silu", "silu_f32", kernelMicros)),
         Map.of(),
-        new Result.Timing(1, 2, kernelMicros, 3, 10 + kernelMicros),
+        new Result.Timing(0, 1, 2, kernelMicros, 3, 10 + kernelMicros),
         company);
   }
 

@@ -219,7 +219,7 @@ class ConsoleTest {
         .isEqualTo(IntStream.range(0, 64).mapToObj(i -> String.valueOf(2 * i)).toList());
     assertThat(page.locator("#result .legend")).containsText("min 0, max 126");
     assertThat(page.locator("#result .timing dt"))
-        .hasText(new String[] {"queue", "upload", "kernel", "download", "total"});
+        .hasText(new String[] {"prepare", "queue", "upload", "kernel", "download", "total"});
     assertThat(colours(List.of(List.of(0, 0), List.of(7, 7))))
         .isEqualTo(List.of("68,1,84", "253,231,37"));
     page.locator("#result .heatmap").focus();

@@ -1,6 +1,7 @@
 package dev.athanor.service.rest;
 
 import static org.hamcrest.Matchers.equalTo;
+import static org.hamcrest.Matchers.nullValue;
 
 import com.nimbusds.jose.JOSEException;
 import com.nimbusds.jose.JWSAlgorithm;
@@ -27,6 +28,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Date;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -51,6 +53,7 @@ class JwtTest extends RestTest {
   private static final RSAKey KEY = rsa("one");
   private static final RSAKey STRANGER = rsa("one"); // of the same name
   private static final ECKey CURVE = ec();
+  private static final AtomicBoolean DOWN = new AtomicBoolean();
   private static final HttpServer SERVER = server();
 
   private static RSAKey rsa(String name) {
@@ -79,6 +82,11 @@ class JwtTest extends RestTest {
       server.createContext(
           "/keys",
           exchange -> {
+            if (DOWN.get()) {
+              exchange.sendResponseHeaders(503, -1);
+              exchange.close();
+              return;
+            }
             exchange.getResponseHeaders().add("Content-Type", "application/json");
             exchange.sendResponseHeaders(200, keys.length);
             exchange.getResponseBody().write(keys);
@@ -193,6 +201,26 @@ class JwtTest extends RestTest {
     refused(token(claims -> claims.claim("org", null)), nobody);
     refused(token(claims -> claims.claim("org", "a/b")), nobody);
     refused(token(claims -> claims.claim("org", List.of("lab"))), nobody);
+  }
+
+  /** Whoever has a good token is not told that it is bad. */
+  @Test
+  void withoutTheIssuersKeysTheServiceIsUnavailable() throws JOSEException {
+    var unseen = signed(claims(c -> c), JWSAlgorithm.RS256, "new", new RSASSASigner(KEY));
+    DOWN.set(true);
+    try {
+      var answer =
+          problem(
+              with(unseen).get("/ops"),
+              503,
+              "identity-provider-unavailable",
+              null,
+              "The token cannot be checked: the identity provider does not answer. Retry after 5 s.");
+      answer.header("Retry-After", "5").header("WWW-Authenticate", nullValue());
+    } finally {
+      DOWN.set(false);
+    }
+    refused(unseen, REFUSED);
   }
 
   @Test

@@ -174,7 +174,7 @@ class OpenInferenceTest extends RestTest {
         .then()
         .statusCode(200)
         .contentType("application/json")
-        .header("Server-Timing", matchesPattern("queue;dur=.*"))
+        .header("Server-Timing", matchesPattern("prepare;dur=.*, queue;dur=.*"))
         .header(HEADER, nullValue())
         .body("model_name", equalTo("identity"))
         .body("model_version", equalTo("1"))

@@ -71,7 +71,9 @@ class OpsTest extends RestTest {
         .post("/ops/concat")
         .then()
         .statusCode(200)
-        .header("Server-Timing", matchesPattern("queue;dur=.*, upload;dur=.*, total;dur=[0-9.]+"))
+        .header(
+            "Server-Timing",
+            matchesPattern("prepare;dur=.*, queue;dur=.*, upload;dur=.*, total;dur=[0-9.]+"))
         .body("op", equalTo("concat"))
         .body("device", equalTo("fake:0"))
         .body("kernel", equalTo("concat"))

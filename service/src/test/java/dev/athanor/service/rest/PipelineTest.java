@@ -66,7 +66,7 @@ class PipelineTest extends RestTest {
     run(body("\"x\": X", "\"z\": {}", concat("x", handle, "h"), concat("h", "x", "z")))
         .then()
         .statusCode(200)
-        .header("Server-Timing", matchesPattern("queue;dur=.*, total;dur=[0-9.]+"))
+        .header("Server-Timing", matchesPattern("prepare;dur=.*, queue;dur=.*, total;dur=[0-9.]+"))
         .body("device", equalTo("fake:0"))
         .body("steps.op", contains("concat", "concat"))
         .body("steps.kernel", contains("concat", "concat"))

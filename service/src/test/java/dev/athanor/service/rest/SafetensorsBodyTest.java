@@ -206,7 +206,7 @@ class SafetensorsBodyTest extends RestTest {
     var answer = given().contentType(TYPE).body(file(inputs)).post("/ops/concat");
     answer
         .then()
-        .header("Server-Timing", matchesPattern("queue;dur=.*, total;dur=[0-9.]+"))
+        .header("Server-Timing", matchesPattern("prepare;dur=.*, queue;dur=.*, total;dur=[0-9.]+"))
         .header("Vary", "Accept");
     var outputs = tensors(answer);
     assertThat(outputs.keySet()).containsExactly("c", "zeros");

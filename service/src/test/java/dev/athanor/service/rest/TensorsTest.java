@@ -13,9 +13,12 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -305,6 +308,43 @@ class TensorsTest extends RestTest {
         .then()
         .statusCode(206);
     given().header("If-None-Match", "W/\"1\"").get(data).then().statusCode(304);
+  }
+
+  /** A plain GET has no version to mismatch; whoever names one learns that there is another. */
+  @Test
+  void readersAndWritersDoNotGetInEachOthersWay() throws Exception {
+    var path = "/tensors/" + tensor(1, 1) + "/data";
+    try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
+      var writers =
+          IntStream.range(0, 2)
+              .mapToObj(_ ->
+                  clients.submit(() -> {
+                    for (int i = 0; i < 15; i++) {
+                      given()
+                          .contentType("application/octet-stream")
+                          .body(floats(i, i))
+                          .put(path)
+                          .then()
+                          .statusCode(200);
+                    }
+                  }))
+              .toList();
+      while (!writers.stream().allMatch(Future::isDone)) {
+        var got = given().accept("application/octet-stream").get(path).then().statusCode(200);
+        var bytes = got.extract().asByteArray();
+        assertThat(Arrays.copyOf(bytes, 4)).isEqualTo(Arrays.copyOfRange(bytes, 4, 8));
+      }
+      for (var writer : writers) {
+        writer.get();
+      }
+    }
+    given().header("If-Match", "\"31\"").get(path).then().statusCode(200);
+    problem(
+        given().header("If-Match", "\"30\"").get(path),
+        412,
+        "version-mismatch",
+        "If-Match",
+        "the tensor is at version 31, which If-Match does not name; read it again");
   }
 
   @Test

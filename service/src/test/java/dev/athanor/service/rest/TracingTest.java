@@ -92,8 +92,8 @@ class TracingTest extends RestTest {
     var phases = phases(spans);
     assertThat(phases)
         .extracting(SpanData::getName)
-        .containsExactly("queue", "upload", "kernel", "download");
-    assertThat(spans).hasSize(5);
+        .containsExactly("prepare", "queue", "upload", "kernel", "download");
+    assertThat(spans).hasSize(6);
     assertThat(phases)
         .allSatisfy(phase -> {
           assertThat(attribute(phase, "athanor.op")).isEqualTo("identity");
@@ -101,7 +101,7 @@ class TracingTest extends RestTest {
         });
     assertThat(phases)
         .extracting(phase -> attribute(phase, "athanor.kernel"))
-        .containsExactly("null", "null", "identity_u8", "null");
+        .containsExactly("null", "null", "null", "identity_u8", "null");
     for (int i = 1; i < phases.size(); i++) {
       assertThat(phases.get(i).getStartEpochNanos())
           .isEqualTo(phases.get(i - 1).getEndEpochNanos());
@@ -127,6 +127,7 @@ class TracingTest extends RestTest {
     assertThat(phases(spans()))
         .extracting(span -> span.getName() + " " + attribute(span, "athanor.op"))
         .containsExactly(
+            "prepare pipeline",
             "queue pipeline",
             "upload pipeline",
             "kernel identity",
@@ -161,7 +162,7 @@ class TracingTest extends RestTest {
     assertThat(answer.header("traceresponse"))
         .matches("00-" + trace + "-(?!" + CLIENT + ")[0-9a-f]{16}-00");
     post("/ops/identity", run("u8"), true); // ends later, and what went before has ended then
-    assertThat(spans()).hasSize(5);
+    assertThat(spans()).hasSize(6);
   }
 
   @Test
@@ -182,7 +183,7 @@ class TracingTest extends RestTest {
             .contentType(org.hamcrest.Matchers.startsWith("application/openmetrics-text"))
             .extract()
             .asString();
-    for (var phase : List.of("queue", "upload", "kernel", "download", "total")) {
+    for (var phase : List.of("prepare", "queue", "upload", "kernel", "download", "total")) {
       assertThat(bucketsWithExemplars(page, "i32", phase))
           .as(phase)
           .isNotEmpty()

@@ -391,7 +391,7 @@ class FailedRequestsTest {
 
   private static @Nullable Code failure(
       Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
-    try (var memory = scene.rig.inline.open()) {
+    try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
       var within = Rig.in(memory, terms);
       var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
       return failure == null ? null : failure.code();
@@ -537,11 +537,11 @@ class FailedRequestsTest {
 
   @ParameterizedTest
   @EnumSource(names = {"INTO", "MIXED", "PIPELINE", "REPLACEMENT", "READING"})
-  void whatIsLateForATensorLeavesNothing(Request request) {
+  void whatIsLateForATensorLeavesNothing(Request request) throws InterruptedException {
     try (var scene = new Scene();
         var pin = scene.rig.store.of(Tenant.LOCAL).pin(scene.y, "handle")) {
       var before = scene.state();
-      pin.lock(Access.WRITE, Deadline.none());
+      assertThat(pin.tryLock(Access.WRITE, 0)).isTrue();
       assertThat(failure(scene, request.action, late(15))).isEqualTo(Code.DEADLINE_EXCEEDED);
       assertThat(scene.state()).isEqualTo(before);
     }
@@ -573,7 +573,7 @@ class FailedRequestsTest {
               case "keep" -> Map.of("y", KEEP);
               default -> Map.of("y", into(scene.y));
             };
-        try (var memory = scene.rig.inline.open()) {
+        try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
           var call =
               new Call(
                   IDENTITY,

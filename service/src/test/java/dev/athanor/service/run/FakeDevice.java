@@ -23,6 +23,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -56,6 +57,9 @@ public final class FakeDevice implements Device {
   private volatile boolean hostIsFull;
   private volatile boolean freedDirty;
   private volatile @Nullable DeviceException fault;
+  private volatile @Nullable CountDownLatch hang;
+  private volatile boolean closed;
+  private volatile boolean heldCarrier;
 
   public FakeDevice() {
     this(0, STANDARD_MEMORY);
@@ -93,12 +97,31 @@ public final class FakeDevice implements Device {
     hostIsFull = refuse;
   }
 
+  /** Streams that wait for their work hang until the latch is open. */
+  public void hangUntil(CountDownLatch end) {
+    hang = end;
+  }
+
+  /** Whether a virtual thread ever called something that takes its time on a real device. */
+  public boolean heldCarrier() {
+    return heldCarrier;
+  }
+
+  public boolean isClosed() {
+    return closed;
+  }
+
   private void operate() {
+    block();
     var failure = laterFault;
     if (failure != null && operationsLeft.getAndDecrement() == 0) {
       laterFault = null;
       throw failure;
     }
+  }
+
+  private void block() {
+    heldCarrier |= Thread.currentThread().isVirtual();
   }
 
   /** Whether memory was ever given back that was not zero. */
@@ -209,6 +232,7 @@ public final class FakeDevice implements Device {
 
   @Override
   public Buffer allocate(long bytes) {
+    block();
     if (allocationsLeft.getAndUpdate(left -> Math.max(left - 1, 0)) == 0) {
       throw new DeviceException.OutOfMemory(bytes, 0);
     }
@@ -223,6 +247,7 @@ public final class FakeDevice implements Device {
 
   @Override
   public HostMemory allocateHost(long bytes) {
+    block();
     if (hostIsFull) {
       throw DeviceException.OutOfMemory.ofHost(bytes, "the host is full");
     }
@@ -263,7 +288,22 @@ public final class FakeDevice implements Device {
 
   @Override
   public void close() {
+    closed = true;
     open.clear();
+  }
+
+  private static void awaitUninterruptibly(CountDownLatch end) {
+    boolean interrupted = false;
+    while (end.getCount() > 0) {
+      try {
+        end.await();
+      } catch (InterruptedException e) {
+        interrupted = true;
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private final class FakeStream implements Stream {
@@ -318,6 +358,10 @@ public final class FakeDevice implements Device {
     @Override
     public void synchronize() {
       operate();
+      var end = hang;
+      if (end != null) {
+        awaitUninterruptibly(end);
+      }
       var failure = fault;
       if (failure != null) {
         fault = null;

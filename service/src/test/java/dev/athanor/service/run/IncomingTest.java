@@ -15,20 +15,26 @@ import dev.athanor.service.codec.Elements;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -142,17 +148,26 @@ class IncomingTest {
   private byte[] read(String handle) {
     var all = new byte[(int) TYPE.bytes()];
     try (var reader = rig.transfers.open(handle, TERMS)) {
-      int at = 0;
-      while (at < all.length) {
-        try (var piece = reader.readPiece(at, all.length - at)) {
-          var some = piece.bytes().asByteBuffer();
-          int n = some.remaining();
-          some.get(all, at, n);
-          at += n;
-        }
-      }
+      read(reader, all, 0);
     }
     return all;
+  }
+
+  /** Reads the rest of a tensor. */
+  private static void read(Transfers.Reader reader, byte[] all, int from) {
+    int at = from;
+    while (at < all.length) {
+      at = readPiece(reader, all, at);
+    }
+  }
+
+  private static int readPiece(Transfers.Reader reader, byte[] all, int at) {
+    try (var piece = reader.readPiece(at, all.length - at)) {
+      var some = piece.bytes().asByteBuffer();
+      int n = some.remaining();
+      some.get(all, at, n);
+      return at + n;
+    }
   }
 
   /** How the bytes of the device and of the tenant stand. */
@@ -365,6 +380,107 @@ class IncomingTest {
       await().untilAsserted(() -> assertThat(state()).isEqualTo(before));
     }
     assertThat(read(handle)).isEqualTo(bytes(1));
+  }
+
+  // -- what is read while others write
+
+  @Test
+  void aReaderKeepsItsVersionWhileOthersWrite() throws IOException {
+    restart(5 * TYPE.bytes(), 1);
+    var handle = create(new Client(bytes(1)), TERMS).handle();
+    var first = new byte[(int) TYPE.bytes()];
+    var second = new byte[(int) TYPE.bytes()];
+    try (var reader = rig.transfers.open(handle, TERMS)) {
+      int at = readPiece(reader, first, 0);
+      replace(handle, new Client(bytes(2)), _ -> true, TERMS);
+      try (var another = rig.transfers.open(handle, TERMS)) {
+        int there = readPiece(another, second, 0);
+        replace(handle, new Client(bytes(3)), _ -> true, TERMS);
+        assertThat(rig.store.bytes()).as("copies count").isEqualTo(3 * TYPE.bytes());
+        read(another, second, there);
+        assertThat(another.info().version()).isEqualTo(2);
+      }
+      read(reader, first, at);
+      assertThat(reader.info().version()).isEqualTo(1);
+    }
+    assertThat(first).isEqualTo(bytes(1));
+    assertThat(second).isEqualTo(bytes(2));
+    assertThat(read(handle)).isEqualTo(bytes(3));
+    assertThat(rig.store.bytes()).isEqualTo(TYPE.bytes());
+    assertThat(device.openBuffers()).isEqualTo(1);
+  }
+
+  @Test
+  void aReaderLearnsThatThereIsNoMemoryForItsVersion() throws IOException {
+    restart(2 * TYPE.bytes(), 1);
+    var handle = create(new Client(bytes(1)), TERMS).handle();
+    try (var reader = rig.transfers.open(handle, TERMS)) {
+      int at = readPiece(reader, new byte[(int) TYPE.bytes()], 0);
+      replace(handle, new Client(bytes(2)), _ -> true, TERMS);
+      var failure = catchThrowableOfType(Failure.class, () -> reader.readPiece(at, 1));
+      assertThat(failure.code()).isEqualTo(Code.HANDLE_IN_USE);
+      assertThat(failure)
+          .hasMessage(
+              "the tensor was overwritten while it was read, and there was no memory for a copy of"
+                  + " the old version; read it again");
+    }
+    assertThat(read(handle)).isEqualTo(bytes(2));
+    assertThat(rig.store.bytes()).isEqualTo(TYPE.bytes());
+    assertThat(device.openBuffers()).isEqualTo(1);
+  }
+
+  // -- who waits for a tensor
+
+  private CompletableFuture<Void> replaceLater(String handle, Terms terms) {
+    return CompletableFuture.runAsync(
+        () -> {
+          try {
+            replace(handle, new Client(bytes(2)), _ -> true, terms);
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        },
+        clients);
+  }
+
+  private static Code code(CompletableFuture<?> answer) {
+    var thrown = catchThrowableOfType(CompletionException.class, answer::join);
+    return ((Failure) Objects.requireNonNull(thrown.getCause())).code();
+  }
+
+  /** Waiting for contents is waiting for the service: it ends and is bounded like the queue. */
+  @Test
+  void waitsForATensorEndWithTheClientAndAreBounded() throws Exception {
+    var handle = create(new Client(bytes(1)), TERMS).handle();
+    var before = state();
+    try (var pin = rig.store.of(Tenant.LOCAL).pin(handle, "handle")) {
+      assertThat(pin.tryLock(Access.READ, 0)).isTrue();
+      var gone = new AtomicBoolean();
+      var leaving = new Terms(Tenant.LOCAL, Ticket.MIDDLE, Deadline.none(), gone::get);
+      var waits = replaceLater(handle, leaving);
+      await().until(() -> rig.pool.locks().waiting() == 1);
+      assertThat(code(replaceLater(handle, TERMS))).isEqualTo(Code.QUEUE_FULL);
+      gone.set(true);
+      assertThat(code(waits)).isEqualTo(Code.CANCELLED);
+
+      var atTheEnd = replaceLater(handle, TERMS);
+      await().until(() -> rig.pool.locks().waiting() == 1);
+      rig.pool.drain();
+      assertThat(code(atTheEnd)).isEqualTo(Code.DRAINING);
+    }
+    assertThat(state()).isEqualTo(before);
+  }
+
+  @Test
+  void nobodyWaitsForATensorOfALostDevice() throws Exception {
+    var handle = create(new Client(bytes(1)), TERMS).handle();
+    try (var pin = rig.store.of(Tenant.LOCAL).pin(handle, "handle")) {
+      assertThat(pin.tryLock(Access.READ, 0)).isTrue();
+      var waits = replaceLater(handle, TERMS);
+      await().until(() -> rig.pool.locks().waiting() == 1);
+      rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
+      assertThat(code(waits)).isEqualTo(Code.DEVICE_LOST);
+    }
   }
 
   @Test

@@ -90,7 +90,7 @@ class InlineMemoryTest {
 
   @Test
   void aRequestWithoutTensorsHasNone() {
-    try (var memory = inline.open();
+    try (var memory = inline.open(Tenant.LOCAL);
         var job = memory.hold()) {
       assertThat(job).isSameAs(memory);
       assertThat(inline.used()).isZero();
@@ -100,7 +100,7 @@ class InlineMemoryTest {
 
   @Test
   void tensorsOfARequestShareABlockAndAreApart() {
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL)) {
       var segments =
           List.of(allocate(memory, 100), allocate(memory, 2 * MIB), allocate(memory, 65_000));
       for (int i = 0; i < segments.size(); i++) {
@@ -123,8 +123,8 @@ class InlineMemoryTest {
 
   @Test
   void whatIsGivenBackBeforeTheEndIsTheNextRequestsAtOnce() {
-    try (var memory = inline.open();
-        var other = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL);
+        var other = inline.open(Tenant.LOCAL)) {
       var small = allocate(memory, 100);
       var first = allocate(memory, MIB);
       allocate(memory, 200);
@@ -144,7 +144,7 @@ class InlineMemoryTest {
   @Test
   void theNextRequestGetsTheMemoryOfTheLast() {
     for (int i = 0; i < 10; i++) {
-      try (var memory = inline.open()) {
+      try (var memory = inline.open(Tenant.LOCAL)) {
         allocate(memory, 1000);
         allocate(memory, 2 * MIB);
       }
@@ -153,11 +153,40 @@ class InlineMemoryTest {
     assertThat(device.hostMemoriesEver(2 * MIB)).isEqualTo(1);
   }
 
+  /** Whoever is slow to take answers holds up nobody else. */
+  @Test
+  void aTenantHasAShare() {
+    var slow = new Tenant("slow");
+    var one = inline.open(slow);
+    try (var more = inline.open(slow);
+        var other = inline.open(new Tenant("other"))) {
+      allocate(one, MIB);
+      allocate(more, MIB);
+      var full = (Failure.Busy) refused(more, 1);
+      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full)
+          .hasMessage(
+              "Other requests of this tenant take 1048576 of the 2097152 bytes that a tenant may have"
+                  + " (athanor.run.inline-share). Retry after 1 s.");
+      allocate(other, 2 * MIB);
+      var large = refused(other, 1);
+      assertThat(large.code()).isEqualTo(Code.TOO_LARGE);
+      assertThat(large)
+          .hasMessage(
+              "the tensors that come and go with this request take more than 2097152 bytes, which is"
+                  + " what there is for all requests of a tenant; keep them on the device and send"
+                  + " their handles");
+      one.close();
+      allocate(more, MIB);
+    }
+    assertThat(inline.used()).isZero();
+  }
+
   @Test
   void allRequestsTogetherHaveABound() {
-    var one = inline.open();
+    var one = inline.open(Tenant.LOCAL);
     allocate(one, 3 * MIB);
-    try (var other = inline.open()) {
+    try (var other = inline.open(Tenant.LOCAL)) {
       var full = (Failure.Busy) refused(other, 2 * MIB);
       assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
       assertThat(full)
@@ -183,7 +212,7 @@ class InlineMemoryTest {
 
   @Test
   void aHostWithoutMemoryRefusesAndLosesNothing() {
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL)) {
       device.refuseHostMemory(true);
       var full = refused(memory, 100);
       assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
@@ -198,7 +227,7 @@ class InlineMemoryTest {
   @Test
   void anotherDeviceHasItWhereTheFirstIsLost() {
     rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL)) {
       allocate(memory, 100);
     }
     assertThat(device.hostMemoriesEver(Staging.SMALL)).isZero();
@@ -207,7 +236,7 @@ class InlineMemoryTest {
 
   @Test
   void whatIsClosedGivesNothing() {
-    var memory = inline.open();
+    var memory = inline.open(Tenant.LOCAL);
     memory.close();
     assertThatThrownBy(() -> allocate(memory, 1))
         .isInstanceOf(IllegalStateException.class)
@@ -219,7 +248,7 @@ class InlineMemoryTest {
   void aResultThatHasNoPlaceIsRefusedBeforeAnythingRuns() {
     var type = TensorType.of(DType.U8, MOST + 1);
     int arrived = TestOps.Identity.AT_GATE.get();
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL)) {
       var call =
           new Call(
               new TestOps.Identity(),
@@ -241,7 +270,7 @@ class InlineMemoryTest {
     int arrived = TestOps.Identity.AT_GATE.get();
     var late =
         new Terms(Tenant.LOCAL, 3, Deadline.none(), () -> TestOps.Identity.AT_GATE.get() > arrived);
-    try (var memory = inline.open()) {
+    try (var memory = inline.open(Tenant.LOCAL)) {
       var x = new HostTensor(type, allocate(memory, type.bytes()));
       x.data().fill((byte) 1);
       var call =
@@ -255,7 +284,7 @@ class InlineMemoryTest {
           .isEqualTo(Code.CANCELLED);
     }
     assertThat(inline.used()).as("input and output").isEqualTo(2L * Staging.SMALL);
-    try (var next = inline.open()) {
+    try (var next = inline.open(Tenant.LOCAL)) {
       allocate(next, Staging.SMALL).fill((byte) 2);
       assertThat(device.hostMemoriesEver(Staging.SMALL)).isEqualTo(3);
     }
@@ -281,7 +310,7 @@ class InlineMemoryTest {
     for (int i = 0; i < rounds; i++) {
       var type = TensorType.of(DType.U8, 1000 + 100L * client + i);
       byte mark = (byte) (client * rounds + i);
-      try (var memory = inline.open()) {
+      try (var memory = inline.open(Tenant.LOCAL)) {
         var x = new HostTensor(type, allocate(memory, type.bytes()));
         x.data().fill(mark);
         var result =

@@ -1,6 +1,7 @@
 package dev.athanor.service.run;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.awaitility.Awaitility.await;
 
 import dev.athanor.ops.DType;
@@ -80,6 +81,7 @@ class ResidentTensorsTest {
   @AfterEach
   void whatIsFreedIsZero() {
     assertThat(device.wasFreedDirty()).isFalse();
+    assertThat(device.heldCarrier()).as("virtual threads wait for the device").isFalse();
   }
 
   private Rig rig(int streams) {
@@ -161,6 +163,30 @@ class ResidentTensorsTest {
       assertThat(device.memory().used()).isZero();
       assertThat(rig.store.count()).isZero();
       assertThat(rig.store.bytes()).isZero();
+    }
+  }
+
+  /** Who asks for more than their quota has their own leases looked at, and nobody else's. */
+  @Test
+  void aCreationThatIsRefusedSweepsItsOwnTenantOnly() {
+    try (var rig = rig(1)) {
+      for (var tenant : TENANTS) {
+        rig.create(all(1), TensorOptions.NONE, new Terms(tenant, Deadline.none()));
+      }
+      rig.clock.advance(LEASE);
+      var own = rig.store.of(TENANTS.getFirst());
+      long quota = TYPE.bytes() * 2L * SLOTS;
+      assertThatThrownBy(() -> own.charge(quota + 1)).isInstanceOf(Failure.Busy.class);
+      assertThat(rig.store.count()).as("the other tenant's").isEqualTo(1);
+      own.charge(quota).close();
+      rig.store.sweep();
+      assertThat(rig.store.count()).isZero();
+      var later =
+          rig.create(all(1), TensorOptions.NONE, new Terms(TENANTS.getFirst(), Deadline.none()));
+      own.renew(later.handle(), Duration.ofSeconds(1));
+      rig.clock.advance(Duration.ofSeconds(1));
+      rig.store.sweep();
+      assertThat(rig.store.count()).as("a lease that was made shorter").isZero();
     }
   }
 

@@ -112,6 +112,7 @@ final class Rig implements AutoCloseable {
         DataSize.ofMegabytes(64),
         DataSize.ofMegabytes(2),
         DataSize.ofMegabytes(4),
+        0.5,
         batchInvariant,
         100,
         graphs,

@@ -45,6 +45,7 @@ class StreamPoolTest {
             DataSize.ofKilobytes(1),
             DataSize.ofMegabytes(1),
             DataSize.ofMegabytes(1),
+            1,
             true,
             1,
             0,
@@ -66,11 +67,16 @@ class StreamPoolTest {
     final String name;
     final CountDownLatch begun = new CountDownLatch(1);
     final CountDownLatch gate = new CountDownLatch(1);
+    final CountDownLatch commitGate = new CountDownLatch(1);
     @Nullable RuntimeException fault;
+    boolean failsToClose;
+    boolean hangsInCommit;
+    Object kind;
     long hostBytes;
 
     Held(String name) {
       this.name = name;
+      kind = name;
     }
 
     @Override
@@ -80,7 +86,7 @@ class StreamPoolTest {
 
     @Override
     public Object kind() {
-      return name;
+      return kind;
     }
 
     @Override
@@ -110,11 +116,21 @@ class StreamPoolTest {
     @Override
     public void commit(Stream stream) {
       log.add("commit " + name);
+      if (hangsInCommit) {
+        try {
+          commitGate.await();
+        } catch (InterruptedException e) {
+          throw new IllegalStateException(e);
+        }
+      }
     }
 
     @Override
     public void close() {
       log.add("close " + name);
+      if (failsToClose) {
+        throw new IllegalStateException("cannot close " + name);
+      }
     }
   }
 
@@ -329,5 +345,73 @@ class StreamPoolTest {
     await().until(() -> log.contains("close first"));
     assertThat(log)
         .containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
+  }
+
+  /** The only stream goes on, and everybody has an answer. */
+  @Test
+  void whatFailsToCloseConcernsNobodyElse() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(Terms.OWN, answers);
+    first.failsToClose = true;
+    first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
+    var late = new Held("late");
+    late.failsToClose = true;
+    assertThat(failure(start(late, terms(Deadline.in(20), new AtomicBoolean()))).code())
+        .isEqualTo(Code.DEADLINE_EXCEEDED);
+    first.gate.countDown();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.INTERNAL);
+    for (int i = 0; i < 2; i++) {
+      var next = new Held("next");
+      next.failsToClose = true;
+      next.gate.countDown();
+      var answer = start(next, terms(Deadline.in(20_000), new AtomicBoolean()));
+      assertThat(answer.join()).as("what was committed").isEqualTo("next");
+    }
+    assertThat(health.isLost()).isFalse();
+  }
+
+  /** A job whose kind cannot be compared once it has run, which the estimates of a launch do. */
+  @Test
+  void aStreamThatCannotGoOnGivesItsDeviceUp() {
+    health.passed();
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var broken = new AtomicBoolean();
+    var job = new Held("broken");
+    job.kind =
+        new Object() {
+          @Override
+          public int hashCode() {
+            if (broken.get()) {
+              throw new IllegalStateException("no hash");
+            }
+            return 1;
+          }
+
+          @Override
+          public boolean equals(Object other) {
+            return this == other;
+          }
+        };
+    answers.add(start(job, Terms.OWN));
+    await().until(() -> job.begun.getCount() == 0);
+    broken.set(true);
+    job.gate.countDown();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(health.isReady()).isFalse();
+    assertThat(failure(start(new Held("next"), Terms.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
+  }
+
+  @Test
+  void aResultThatIsNeverCommittedIsGivenUpWithItsDevice() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var job = running(Terms.OWN, answers);
+    job.hangsInCommit = true;
+    job.gate.countDown();
+    await().until(() -> log.contains("commit first"));
+    pool.watch(Duration.ZERO);
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(health.isLost()).isTrue();
+    job.commitGate.countDown();
+    await().until(() -> log.contains("close first"));
   }
 }

@@ -445,13 +445,17 @@ class TensorStoreModelTest {
 
     private void sweep() {
       store.sweep();
-      swept();
+      for (int owner = 0; owner < TENANTS; owner++) {
+        swept(owner);
+      }
       did("sweep");
     }
 
-    private void swept() {
+    private void swept(int owner) {
       var now = clock.instant();
-      all.stream().filter(known -> known.expired(now)).forEach(known -> known.swept = true);
+      all.stream()
+          .filter(known -> known.owner == owner && known.expired(now))
+          .forEach(known -> known.swept = true);
     }
 
     /** All pages, or a page behind a tensor that may be gone. */
@@ -498,7 +502,7 @@ class TensorStoreModelTest {
 
     private boolean fits(int owner, long bytes, int count) {
       if (exceeds(owner, bytes, count)) {
-        swept(); // before anything is refused
+        swept(owner); // before anything is refused
       }
       return !exceeds(owner, bytes, count);
     }

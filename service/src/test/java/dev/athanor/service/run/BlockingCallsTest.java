@@ -1,0 +1,226 @@
+package dev.athanor.service.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import dev.athanor.engine.device.Capability;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.Bindings;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.OpDescription;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorOptions;
+import dev.athanor.service.tensor.TensorSettings;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.random.RandomGenerator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls that take their time: loading kernels, giving memory back, and those that never end. */
+class BlockingCallsTest {
+
+  @TempDir static Path folder;
+
+  private final FakeDevice device = new FakeDevice();
+  private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
+  private final Rig rig =
+      new Rig(
+          device,
+          new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
+          1,
+          4,
+          new TensorSettings(1 << 20, 10, Duration.ZERO, 0, Duration.ofMinutes(1)));
+
+  @AfterEach
+  void close() {
+    clients.close();
+    rig.close();
+  }
+
+  /** The op {@code identity}, whose kernels take an action to load. */
+  private record Slow(Op identity, Runnable load) implements Op {
+    @Override
+    public OpDescription description() {
+      return identity.description();
+    }
+
+    @Override
+    public List<Plan> plans(
+        Map<String, TensorType> inputs, Attributes attributes, Capability capability) {
+      var plan = identity.plans(inputs, attributes, capability).getFirst();
+      return List.of(new SlowPlan(plan, load));
+    }
+
+    @Override
+    public Map<String, double[]> reference(Map<String, HostTensor> inputs, Attributes attributes) {
+      return identity.reference(inputs, attributes);
+    }
+
+    @Override
+    public List<Case> cases(RandomGenerator random, boolean quick) {
+      return identity.cases(random, quick);
+    }
+  }
+
+  private record SlowPlan(Plan plan, Runnable action) implements Plan {
+    @Override
+    public String kernel() {
+      return plan.kernel();
+    }
+
+    @Override
+    public Map<String, TensorType> outputs() {
+      return plan.outputs();
+    }
+
+    @Override
+    public List<Kernel> kernels() {
+      return plan.kernels();
+    }
+
+    @Override
+    public int requiredSharedMemory() {
+      return plan.requiredSharedMemory();
+    }
+
+    @Override
+    public Cost cost() {
+      return plan.cost();
+    }
+
+    @Override
+    public String explain() {
+      return plan.explain();
+    }
+
+    @Override
+    public boolean isLoaded(KernelCache kernels) {
+      return false;
+    }
+
+    @Override
+    public void load(KernelCache kernels) {
+      action.run();
+    }
+
+    @Override
+    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
+      plan.enqueue(kernels, stream, bindings);
+    }
+  }
+
+  private Call call(Runnable load, Map<String, ?> attributes) {
+    var x = HostTensor.of(TensorType.of(DType.F32, 1), 1);
+    return new Call(
+        new Slow(new TestOps.Identity(), load),
+        Map.of("x", new Input.Inline(x)),
+        attributes,
+        Map.of(),
+        Terms.OWN);
+  }
+
+  @Test
+  void kernelsAreLoadedOffTheThreadsOfRequestsAndShowAsPreparation() throws Exception {
+    var threads = new java.util.concurrent.CopyOnWriteArrayList<Thread>();
+    Runnable load =
+        () -> {
+          threads.add(Thread.currentThread());
+          try {
+            Thread.sleep(30);
+          } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        };
+    var timing = clients.submit(() -> rig.runner.run(call(load, Map.of()))).get().timing();
+    assertThat(threads).singleElement().matches(thread -> !thread.isVirtual());
+    assertThat(timing.prepare()).isGreaterThanOrEqualTo(30_000);
+    assertThat(timing.prepare() + timing.queue()).isLessThanOrEqualTo(timing.total());
+  }
+
+  @Test
+  void aDeviceThatIsLostWhileAKernelLoadsIsLost() {
+    rig.health.passed();
+    Runnable load =
+        () -> {
+          throw new DeviceException.Lost("it fell off the bus");
+        };
+    var failure = catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
+    assertThat(failure.code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(rig.health.isReady()).isFalse();
+  }
+
+  @Test
+  void whatNobodyExpectsIsAFaultOfOurs() {
+    Runnable load =
+        () -> {
+          throw new IllegalStateException("a bug");
+        };
+    var failure = catchThrowableOfType(Failure.class, () -> rig.runner.run(call(load, Map.of())));
+    assertThat(failure.code()).isEqualTo(Code.INTERNAL);
+  }
+
+  private String tensor() {
+    var ones = HostTensor.of(TensorType.of(DType.F32, 2), 1, 1);
+    return rig.create(ones, TensorOptions.NONE, Terms.OWN).handle();
+  }
+
+  @Test
+  void memoryIsGivenBackOffTheThreadsOfRequests() throws Exception {
+    clients.submit(() -> rig.store.of(Tenant.LOCAL).delete(tensor())).get();
+    assertThat(device.openBuffers()).isZero();
+    assertThat(device.heldCarrier()).isFalse();
+  }
+
+  /** What looks for hangs waits for no device. */
+  @Test
+  void aDeviceThatHangsWhileMemoryIsZeroedIsGivenUp() {
+    var handle = tensor();
+    var end = new CountDownLatch(1);
+    device.hangUntil(end);
+    var deletion = clients.submit(() -> rig.store.of(Tenant.LOCAL).delete(handle));
+    await().until(() -> rig.health.isAtWork(0));
+    rig.pool.watch(Duration.ofHours(1));
+    assertThat(rig.health.isLost()).isFalse();
+    rig.pool.watch(Duration.ZERO);
+    assertThat(rig.health.isLost()).isTrue();
+    assertThat(deletion.isDone()).isFalse();
+    end.countDown();
+    await().until(deletion::isDone);
+  }
+
+  @Test
+  void aDeviceIsNotClosedUnderALaunch() {
+    var atGate = TestOps.Identity.AT_GATE.get();
+    var running = clients.submit(() -> rig.runner.run(call(() -> {}, Map.of("gate", true))));
+    await().until(() -> TestOps.Identity.AT_GATE.get() > atGate);
+    rig.pool.close(Duration.ofMillis(1));
+    rig.places.close();
+    assertThat(device.isClosed()).isFalse();
+    TestOps.Identity.GATE.release();
+    await().until(running::isDone);
+    await().until(() -> !rig.health.isAtWork(0));
+    rig.places.close();
+    assertThat(device.isClosed()).isTrue();
+  }
+}
