@@ -14,8 +14,8 @@ import java.util.SplittableRandom;
 import java.util.function.UnaryOperator;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -84,8 +84,7 @@ class LongReductionsTest {
     verify(
         Problem.of("matmul-gguf", Map.of(), "a=f32[1,16384]", "w=q4_1[8,16384]"),
         Target.SM_80,
-        plans ->
-            plans.stream().filter(plan -> plan.kernel().startsWith("mma_")).limit(1).toList());
+        plans -> plans.stream().filter(plan -> plan.kernel().startsWith("mma_")).limit(1).toList());
   }
 
   static List<Problem> longer() {

@@ -157,7 +157,7 @@ public sealed interface Modifier
         IntStream.range(1, 16)
             .mapToObj(set ->
                 IntStream.of(3, 2, 1, 0)
-                    .filter(i -> (set >> i & 1) != 0)
+                    .filter(i -> ((set >> i) & 1) != 0)
                     .mapToObj(String::valueOf)
                     .collect(Collectors.joining("", "b", "")))
             .toList();

@@ -71,8 +71,7 @@ public final class Opcodes {
           .flatMap(List::stream)
           .toList();
   private static final Pattern UNSUPPORTED =
-      Pattern.compile(
-"tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05");
+      Pattern.compile("tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05");
 
   private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
   private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
@@ -106,8 +105,7 @@ public final class Opcodes {
     if (rows == null) {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
-              ? words[0]
-                  + " is not supported: textures, surfaces and tcgen05 are not"
+              ? words[0] + " is not supported: textures, surfaces and tcgen05 are not"
               : "no instruction \"%s\"; the table has %s"
                   .formatted(
                       words[0],
@@ -184,10 +182,7 @@ public final class Opcodes {
     }
     if (fitting.isEmpty()) {
       return "no instruction \"%s\"; %s is written %s"
-          .formatted(
-              opcode,
-              rows.getFirst().mnemonic(),
-              syntax(rows));
+          .formatted(opcode, rows.getFirst().mnemonic(), syntax(rows));
     }
     return "%s takes %s, not (%s)"
         .formatted(

@@ -5,8 +5,8 @@ import dev.athanor.engine.ptx.Modifier.Comparison;
 /**
  * The lane functions of the scalar video instructions (PTX ISA 9.7.18.1). Sources are bytes, halves
  * or whole registers, extended by their types; the result is computed without overflow, saturated
- * to the range of what it replaces where {@code .sat} says so, and then combined with {@code c} by a
- * second operation, or put in the place of a byte or half of it.
+ * to the range of what it replaces where {@code .sat} says so, and then combined with {@code c} by
+ * a second operation, or put in the place of a byte or half of it.
  */
 final class ScalarVideoFunctions {
 
@@ -135,7 +135,7 @@ final class ScalarVideoFunctions {
     }
     int scale = how.has("shr7") ? 7 : how.has("shr15") ? 15 : 0;
     if (scale > 0) {
-      sum = sum >>> scale | high << -scale;
+      sum = (sum >>> scale) | (high << -scale);
       high >>= scale;
     }
     return how.has("sat") ? saturated(high, sum, signed) : (int) sum;
@@ -166,7 +166,7 @@ final class ScalarVideoFunctions {
     var part = element(operand, how);
     long bits = Integer.toUnsignedLong(word) >>> offset(part);
     int unused = Long.SIZE - width(part);
-    return isSigned(type) ? bits << unused >> unused : bits << unused >>> unused;
+    return isSigned(type) ? (bits << unused) >> unused : (bits << unused) >>> unused;
   }
 
   private static int finished(long value, int c, Modifiers how) {
@@ -181,14 +181,14 @@ final class ScalarVideoFunctions {
     }
     if (how.has("min") || how.has("max")) {
       int order = signed ? Integer.compare(value, c) : Integer.compareUnsigned(value, c);
-      return order < 0 == how.has("min") ? value : c;
+      return (order < 0) == how.has("min") ? value : c;
     }
     var part = element("d", how);
     if (part.isEmpty()) {
       return value;
     }
-    int mask = (1 << width(part)) - 1 << offset(part);
-    return value << offset(part) & mask | c & ~mask;
+    int mask = ((1 << width(part)) - 1) << offset(part);
+    return ((value << offset(part)) & mask) | (c & ~mask);
   }
 
   private static long clamped(long value, int bits, boolean signed) {

@@ -139,14 +139,13 @@ final class VideoFunctions {
         : merged(all, c, HALF, 0, 0xFFFF, how);
   }
 
-  private static int merged(
-      long all, int c, int bits, int least, int greatest, Modifiers how) {
+  private static int merged(long all, int c, int bits, int least, int greatest, Modifiers how) {
     int word = c;
     for (int i = 0; i * bits < 32; i++) {
       if (isSelected(i, how)) {
-        int mask = (1 << bits) - 1 << i * bits;
+        int mask = ((1 << bits) - 1) << (i * bits);
         int value = Math.clamp(computed(all, i, bits), least, greatest);
-        word = word & ~mask | value << i * bits & mask;
+        word = (word & ~mask) | ((value << (i * bits)) & mask);
       }
     }
     return word;

@@ -85,7 +85,9 @@ class MutatedKernelsTest {
       }
     }
     System.out.println("MutatedKernelsTest: " + ends);
-    assertThat(ends.keySet()).as("ends of mutants, seed %d", seed).contains(End.REFUSED, End.FAULTED);
+    assertThat(ends.keySet())
+        .as("ends of mutants, seed %d", seed)
+        .contains(End.REFUSED, End.FAULTED);
   }
 
   private static <T> T one(T[] all, Random random) {
@@ -143,7 +145,9 @@ class MutatedKernelsTest {
     return text;
   }
 
-  /** The text with a match at the place of another; both begin alike, as registers of a class do. */
+  /**
+   * The text with a match at the place of another; both begin alike, as registers of a class do.
+   */
   private static String replaced(String text, Pattern pattern, Random random) {
     var place = place(text, pattern, random);
     for (int tries = 0; place != null && tries < 10; tries++) {

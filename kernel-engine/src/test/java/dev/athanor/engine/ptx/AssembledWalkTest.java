@@ -150,8 +150,7 @@ class AssembledWalkTest {
       assembler.assemble(text, target.runs(oldest) ? target : oldest);
       return Set.of();
     } catch (Assembler.AssemblyException e) {
-      return LINE
-          .matcher(String.valueOf(e.getMessage()))
+      return LINE.matcher(String.valueOf(e.getMessage()))
           .results()
           .map(line -> Integer.valueOf(line.group(1)))
           .collect(Collectors.toSet());

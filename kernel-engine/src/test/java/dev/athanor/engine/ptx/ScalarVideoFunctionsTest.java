@@ -50,7 +50,8 @@ class ScalarVideoFunctionsTest {
           int a = value(random);
           int b = value(random);
           int c = value(random);
-          var given = three ? meaning.invokeWithArguments(a, b, c) : meaning.invokeWithArguments(a, b);
+          var given =
+              three ? meaning.invokeWithArguments(a, b, c) : meaning.invokeWithArguments(a, b);
           assertThat((int) given)
               .as("%s%s of %08x, %08x, %08x, seed %d", mnemonic, modifiers, a, b, c, SEED)
               .isEqualTo(expected(mnemonic, words, a, b, c));
