@@ -2,8 +2,8 @@ package dev.athanor.service.rest;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.protobuf.ByteString;
 import java.net.URLEncoder;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -31,14 +31,13 @@ final class RequestGenerator {
       String method,
       String path,
       Map<String, String> headers,
-      @Nullable ByteBuffer body,
+      @Nullable ByteString body,
       boolean invalid,
       String about) {
     @Override
     public String toString() {
       return "%s %s %s%n%s%n(%s)"
-          .formatted(
-              method, path, headers, body == null ? "" : new String(body.array(), UTF_8), about);
+          .formatted(method, path, headers, body == null ? "" : body.toStringUtf8(), about);
     }
   }
 
@@ -276,7 +275,7 @@ final class RequestGenerator {
           method,
           target.toString(),
           headers,
-          body == null ? null : ByteBuffer.wrap(body),
+          body == null ? null : ByteString.copyFrom(body),
           invalid,
           about);
     }
