@@ -112,7 +112,7 @@ class ContractFuzzTest {
     var body =
         request.body() == null
             ? BodyPublishers.noBody()
-            : BodyPublishers.ofByteArray(request.body());
+            : BodyPublishers.ofByteArray(request.body().toByteArray());
     var builder = HttpRequest.newBuilder(uri(request.path())).method(request.method(), body);
     request.headers().forEach(builder::header);
     return client.send(builder.build(), HttpResponse.BodyHandlers.ofByteArray());

@@ -85,7 +85,7 @@ class InPlaceTest {
         .statusCode(200)
         .body("outputs.y.handle", equalTo(handle))
         .body("outputs.y.version", equalTo(2));
-    var values = expected.split(", ");
+    var values = expected.split(", ", -1);
     var data =
         io.restassured.RestAssured.given()
             .spec(spec)

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.protobuf.ByteString;
 import java.net.URLEncoder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -30,13 +31,13 @@ final class RequestGenerator {
       String method,
       String path,
       Map<String, String> headers,
-      byte @Nullable [] body,
+      @Nullable ByteString body,
       boolean invalid,
       String about) {
     @Override
     public String toString() {
       return "%s %s %s%n%s%n(%s)"
-          .formatted(method, path, headers, body == null ? "" : new String(body, UTF_8), about);
+          .formatted(method, path, headers, body == null ? "" : body.toStringUtf8(), about);
     }
   }
 
@@ -116,10 +117,10 @@ final class RequestGenerator {
     private void parameter(Map<?, ?> parameter) {
       var name = String.valueOf(parameter.get("name"));
       var of = document.resolve(parameter.get("schema"));
-      if (parameter.get("in").equals("path")) {
+      if ("path".equals(parameter.get("in"))) {
         path.put(name, name.equals("handle") && chance(0.8) ? any(handles) : text(of));
       } else if (Boolean.TRUE.equals(parameter.get("required")) || chance(0.3)) {
-        if (parameter.get("in").equals("header")) {
+        if ("header".equals(parameter.get("in"))) {
           headers.put(name, text(of));
         } else if (!"object".equals(of.get("type"))) {
           query.add(Map.entry(name, text(of)));
@@ -270,7 +271,13 @@ final class RequestGenerator {
       } else if (about.equals("body") && body == null) {
         body = "null".getBytes(UTF_8);
       }
-      return new Request(method, target.toString(), headers, body, invalid, about);
+      return new Request(
+          method,
+          target.toString(),
+          headers,
+          body == null ? null : ByteString.copyFrom(body),
+          invalid,
+          about);
     }
 
     private static String encoded(String text) {
