@@ -101,7 +101,7 @@ class AssembledWalkTest {
           var target = since.target();
           (target.architectureSpecific()
                   ? Optional.of(new Target(target.sm(), false))
-                  : previous(TARGETS, target, Comparator.comparing(Target::sm)))
+                  : previous(TARGETS, target, Comparator.comparingInt(Target::sm)))
               .ifPresent(older -> all.add(new Before(NEWEST, older, since)));
         });
     return all;
