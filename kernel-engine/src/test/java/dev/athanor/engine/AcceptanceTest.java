@@ -61,7 +61,7 @@ class AcceptanceTest {
 
   @Test
   void everyAttackAndEveryFaultHasItsTests() throws IOException {
-    assertThat(attacks()).hasSize(22);
+    assertThat(attacks()).hasSize(23);
     for (int i = 0; i < attacks().size(); i++) {
       var row = attacks().get(i);
       long count = NAMED.matcher(row).results().count();
