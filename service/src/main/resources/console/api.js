@@ -52,7 +52,7 @@ export const ops = async () => (await json('GET', '/ops')).ops;
 export const devices = async () => (await json('GET', '/devices')).devices;
 
 /** The metrics in Prometheus' text form. */
-export const metrics = async () => (await send('GET', '/actuator/prometheus', {accept: 'text/plain'})).text();
+export const metrics = async () => (await send('GET', '/metrics', {accept: 'text/plain'})).text();
 
 /** Runs an op; the body is text, so that numbers arrive as they were typed. */
 export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, {body});
