@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import {bytes, errorLine, h} from './dom.js';
+import {example} from './shapes.js';
 
 /** Directives, labels and braces have no instruction's name. */
 const INSTRUCTION = /^(\s*)(@!?\S+ )?([a-z][\w.:]*)(.*)$/;
@@ -70,9 +71,12 @@ function kernelView(kernel) {
 }
 
 export class PtxView {
+  #section;
   #op = h('select', {id: 'ptx-op'});
   #problem = h('input', {id: 'ptx-problem', size: 40, autocomplete: 'off', spellcheck: 'false', placeholder: 'a=f16[64,64] b=f16[64,64]', required: true});
   #result = h('div', {id: 'listing', 'aria-live': 'polite'});
+  #catalogue = [];
+  #asked = null;
 
   constructor(section) {
     const form = h(
@@ -86,13 +90,32 @@ export class PtxView {
       event.preventDefault();
       this.#show();
     });
+    this.#op.addEventListener('change', () => {
+      this.#problem.value = this.#example();
+      this.#show();
+    });
     section.append(h('h2', {}, 'PTX'), form, this.#result);
+    this.#section = section;
   }
 
   describe(catalogue) {
-    const chosen = this.#op.value;
+    this.#catalogue = catalogue;
+    const chosen = this.#op.value || 'matmul';
     this.#op.replaceChildren(...catalogue.map((op) => h('option', {}, op.name)));
-    if (chosen) this.#op.value = chosen;
+    if (catalogue.some((op) => op.name === chosen)) this.#op.value = chosen;
+    if (!this.#section.hidden) this.shown();
+  }
+
+  /** Begins with an example. */
+  shown() {
+    if (!this.#catalogue.length || this.#problem.value) return;
+    this.#problem.value = this.#example();
+    this.#show();
+  }
+
+  #example() {
+    const op = this.#catalogue.find((each) => each.name === this.#op.value);
+    return op ? example(op) : '';
   }
 
   /** Shows the kernels of a problem. */
@@ -103,15 +126,18 @@ export class PtxView {
   }
 
   async #show() {
+    const asked = {};
+    this.#asked = asked;
     this.#result.replaceChildren(h('p', {class: 'muted'}, 'Planning …'));
     try {
       const plan = await api.plan(this.#op.value, this.#problem.value);
+      if (this.#asked !== asked) return; // another was asked for since
       this.#result.replaceChildren(
         h('details', {class: 'panel'}, h('summary', {}, 'Why ', h('code', {}, plan.kernel)), h('pre', {class: 'scroll'}, plan.explanation)),
         ...plan.kernels.map(kernelView),
       );
     } catch (failure) {
-      this.#result.replaceChildren(errorLine(failure));
+      if (this.#asked === asked) this.#result.replaceChildren(errorLine(failure));
     }
   }
 }
