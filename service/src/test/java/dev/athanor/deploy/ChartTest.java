@@ -36,7 +36,9 @@ class ChartTest {
   /** What Chart.yaml asks for; without a cluster Helm would else assume a release of its own. */
   private static final String OLDEST_KUBERNETES = "1.28.0";
 
-  /** {@code spring.grpc.server.shutdown.grace-period}, and with it the longest that follows a drain. */
+  /**
+   * {@code spring.grpc.server.shutdown.grace-period}, and with it the longest that follows a drain.
+   */
   private static final Duration GRPC_GRACE = Duration.ofSeconds(10);
 
   @TempDir Path folder;
@@ -241,7 +243,9 @@ class ChartTest {
     assertThat(labels.entrySet().containsAll(selector.entrySet())).isTrue();
   }
 
-  /** What the service is told, and Kubernetes waits for it: with the time that gRPC takes to close. */
+  /**
+   * What the service is told, and Kubernetes waits for it: with the time that gRPC takes to close.
+   */
   @Test
   void terminatingPodsHaveTheTimeToDrain() throws IOException {
     for (var values : List.of("{}", "{drainSeconds: 7, drainTimeoutSeconds: 600}")) {
@@ -250,8 +254,7 @@ class ChartTest {
       Duration grace = duration(objects, "ATHANOR_RUN_DRAINGRACE");
       Duration timeout = duration(objects, "ATHANOR_RUN_DRAINPATIENCE");
       Duration phase = duration(objects, "SPRING_LIFECYCLE_TIMEOUTPERSHUTDOWNPHASE");
-      Duration limit =
-          Duration.ofSeconds((int) at(pod(objects), "terminationGracePeriodSeconds"));
+      Duration limit = Duration.ofSeconds((int) at(pod(objects), "terminationGracePeriodSeconds"));
       assertThat(phase).isGreaterThan(grace.plus(timeout));
       assertThat(limit).isGreaterThan(grace.plus(timeout).plus(GRPC_GRACE));
       assertThat(container(objects).containsKey("lifecycle")).isFalse();
@@ -343,8 +346,7 @@ class ChartTest {
   @Test
   void everyPodIsAReplicaUnderItsName() throws IOException {
     assertThat(env(render("replicas: 3")))
-        .containsEntry(
-            "ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
+        .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
   }
 
   @Test
