@@ -1,8 +1,9 @@
 /** The PTX that an op would run, with the lines of Java that wrote it. */
 
 import * as api from './api.js';
-import {bytes, errorLine, h} from './dom.js';
-import {example} from './shapes.js';
+import {accept, bytes, errorLine, h, refuse} from './dom.js';
+import {example, wrongRank} from './shapes.js';
+import {readShape} from './values.js';
 
 /** Directives, labels and braces have no instruction's name. */
 const INSTRUCTION = /^(\s*)(@!?\S+ )?([a-z][\w.:]*)(.*)$/;
@@ -88,10 +89,12 @@ export class PtxView {
     );
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      this.#show();
+      if (this.#check()) this.#show();
     });
+    this.#problem.addEventListener('input', () => this.#check());
     this.#op.addEventListener('change', () => {
       this.#problem.value = this.#example();
+      accept(this.#problem);
       this.#show();
     });
     section.append(h('h2', {}, 'PTX'), form, this.#result);
@@ -113,15 +116,36 @@ export class PtxView {
     this.#show();
   }
 
+  get #described() {
+    return this.#catalogue.find((each) => each.name === this.#op.value);
+  }
+
   #example() {
-    const op = this.#catalogue.find((each) => each.name === this.#op.value);
-    return op ? example(op) : '';
+    return this.#described ? example(this.#described) : '';
+  }
+
+  /** Whether the shapes can be right; says at the field what is wrong with them. */
+  #check() {
+    accept(this.#problem);
+    try {
+      for (const [, name, text] of this.#problem.value.matchAll(/(\w+)=\w+\[([^\]]*)\]/g)) {
+        const shape = readShape(text, name);
+        const input = this.#described?.inputs.find((each) => each.name === name);
+        const wrong = input && wrongRank(input.shape, shape);
+        if (wrong) throw new Error(`${name}: ${wrong}`);
+      }
+      return true;
+    } catch (mistake) {
+      refuse(this.#problem, mistake);
+      return false;
+    }
   }
 
   /** Shows the kernels of a problem. */
   ask(op, problem) {
     this.#op.value = op;
     this.#problem.value = problem;
+    accept(this.#problem);
     this.#show();
   }
 

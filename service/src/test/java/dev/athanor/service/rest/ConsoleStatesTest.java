@@ -205,4 +205,24 @@ class ConsoleStatesTest extends BrowserTest {
       assertThat(page.locator("#listing .error").allTextContents()).as(op).isEmpty();
     }
   }
+
+  @Test
+  void shapesOfTheProblemAreRefusedWhereTheyAreTyped() {
+    view("PTX");
+    assertThat(page.locator("#listing .kernel").first()).isVisible();
+    var sent = new CopyOnWriteArrayList<String>();
+    page.onRequest(request -> sent.add(request.url()));
+    var error = page.locator("#ptx form .error");
+
+    page.locator("#ptx-problem").fill("a=f32[8,0] b=f32[8,8]");
+    assertThat(error).containsText("“0” is not an extent.");
+    page.locator("#ptx-problem").fill("a=f32[8] b=f32[8,8]");
+    assertThat(error).hasText("a: [8] has 1 dimension; […, M, K] needs at least 2.");
+    button("Show").click();
+    assertThat(error).hasCount(1);
+    assertThat(sent).noneMatch(url -> url.contains("/ptx?"));
+
+    page.locator("#ptx-problem").fill("a=f32[8,8] b=f32[8,8]");
+    assertThat(error).hasCount(0);
+  }
 }
