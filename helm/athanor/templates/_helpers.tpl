@@ -92,3 +92,63 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end }}
 {{- end -}}
+
+{{/* The port of a URL, or that of its scheme. */}}
+{{- define "athanor.urlPort" -}}
+{{- $url := urlParse . -}}
+{{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+{{- end -}}
+
+{{/* A quantity of bytes in whole MiB, rounded down. */}}
+{{- define "athanor.mebibytes" -}}
+{{- $text := kindIs "float64" . | ternary (printf "%.0f" (float64 .)) (toString .) -}}
+{{- $units := dict "" 1.0 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- divf (mulf (trimSuffix $unit $text | float64) (get $units $unit)) 1048576 | floor | int64 -}}
+{{- end -}}
+
+{{/* The Java heap in MiB: the share of the memory limit that nothing else takes. Empty without a limit. */}}
+{{- define "athanor.heap" -}}
+{{- $limit := (.Values.resources.limits | default dict).memory -}}
+{{- if $limit -}}
+{{- $gpu := eq .Values.mode "gpu" -}}
+{{- $devices := $gpu | ternary .Values.gpu.count 1 | int64 -}}
+{{- $memory := .Values.memory -}}
+{{- $others := include "athanor.mebibytes" $memory.staging | int64 | mul 2 $devices -}}
+{{- range list $memory.requests $memory.spill $memory.buffers $memory.native -}}
+{{- $others = include "athanor.mebibytes" . | int64 | add $others -}}
+{{- end -}}
+{{- $shares := $gpu | ternary 1 3 | int64 -}}
+{{- $least := 512 | int64 -}}
+{{- $heap := div (sub (include "athanor.mebibytes" $limit | int64) $others) $shares -}}
+{{- if lt $heap $least -}}
+{{- $emulator := $gpu | ternary "" " and the emulator's memory, which is twice the heap" -}}
+{{- fail (printf "resources.limits.memory is %v: it must be at least %dMi, for a Java heap of %dMi%s, memory.requests %v, twice memory.staging %v for each of %d devices, memory.spill %v, memory.buffers %v and memory.native %v." $limit (add $others (mul $shares $least)) $least $emulator $memory.requests $memory.staging $devices $memory.spill $memory.buffers $memory.native) -}}
+{{- end -}}
+{{- $heap -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The limits on host memory, as the JVM and Spring Boot read them from the environment. */}}
+{{- define "athanor.memoryEnv" -}}
+{{- $memory := .Values.memory -}}
+{{- $options := list -}}
+{{- with include "athanor.heap" . -}}
+{{- $options = append $options (printf "-Xmx%sm" .) -}}
+{{- end -}}
+{{- $options = append $options (printf "-XX:MaxDirectMemorySize=%sm" (include "athanor.mebibytes" $memory.buffers)) -}}
+{{- with .Values.jvmOptions -}}
+{{- with regexFind "-Xmx|-XX:(Max|Initial|Min)RAM[A-Za-z]*|-XX:Max(Heap|DirectMemory)Size" . -}}
+{{- fail (printf "jvmOptions has %s: set resources.limits.memory and memory instead, from which heap and direct memory follow." .) -}}
+{{- end -}}
+{{- $options = append $options . -}}
+{{- end -}}
+- name: JDK_JAVA_OPTIONS
+  value: {{ join " " $options | quote }}
+- name: ATHANOR_RUN_INLINEBYTES
+  value: {{ include "athanor.mebibytes" $memory.requests }}MB
+- name: ATHANOR_RUN_STAGINGBYTES
+  value: {{ include "athanor.mebibytes" $memory.staging }}MB
+- name: ATHANOR_TENSORS_SPILLBYTES
+  value: {{ include "athanor.mebibytes" $memory.spill | int64 | mul 1048576 | quote }}
+{{- end -}}

@@ -4,6 +4,9 @@ let key = ''; // in memory alone: gone with the page
 
 const denied = new EventTarget();
 
+/** Milliseconds until a poll counts as unanswered; runs and previews may take longer. */
+const POLL_TIMEOUT = 5000;
+
 /** An answer that is no success, in the service's own words. */
 export class Problem extends Error {
   constructor(status, body) {
@@ -11,6 +14,13 @@ export class Problem extends Error {
     this.status = status;
     /** The path of what is at fault, such as inputs.a.data[3]; undefined where there is none. */
     this.field = body.field;
+  }
+}
+
+/** No answer from the service: the connection failed, or only a proxy answered. The page says so once for all views. */
+export class Unreachable extends Problem {
+  constructor() {
+    super(0, {detail: 'The service does not answer.'});
   }
 }
 
@@ -22,7 +32,7 @@ export function useKey(text) {
 /** Calls back whenever the service asks for a key. */
 export const onDenied = (action) => denied.addEventListener('denied', action);
 
-async function send(method, path, {body, type = 'application/json', accept} = {}) {
+async function send(method, path, {body, type = 'application/json', accept, timeout} = {}) {
   const headers = {};
   if (accept) headers.Accept = accept;
   if (body !== undefined) headers['Content-Type'] = type;
@@ -30,9 +40,10 @@ async function send(method, path, {body, type = 'application/json', accept} = {}
   let answer;
   try {
     // relative, so that a prefix of a proxy's stays
-    answer = await fetch(`..${path}`, {method, headers, body, cache: 'no-store', credentials: 'omit'});
+    const signal = timeout ? AbortSignal.timeout(timeout) : undefined;
+    answer = await fetch(`..${path}`, {method, headers, body, signal, cache: 'no-store', credentials: 'omit'});
   } catch {
-    throw new Problem(0, {detail: 'The service does not answer.'});
+    throw new Unreachable();
   }
   if (answer.ok) return answer;
   if (answer.status === 401) denied.dispatchEvent(new Event('denied'));
@@ -40,19 +51,31 @@ async function send(method, path, {body, type = 'application/json', accept} = {}
   try {
     problem = await answer.json();
   } catch {
-    // a proxy's page; the status has to do
+    // a proxy's page
+    if ([502, 503, 504].includes(answer.status)) throw new Unreachable();
   }
   throw new Problem(answer.status, problem);
 }
 
 const json = async (...request) => (await send(...request)).json();
 
-export const ops = async () => (await json('GET', '/ops')).ops;
+export const ops = async () => (await json('GET', '/ops', {timeout: POLL_TIMEOUT})).ops;
 
-export const devices = async () => (await json('GET', '/devices')).devices;
+export const devices = async () => (await json('GET', '/devices', {timeout: POLL_TIMEOUT})).devices;
+
+/** Whether the service takes work; needs no key. */
+export async function ready() {
+  try {
+    await send('GET', '/readyz', {timeout: POLL_TIMEOUT});
+    return true;
+  } catch (failure) {
+    if (failure instanceof Unreachable) throw failure;
+    return false;
+  }
+}
 
 /** The metrics in Prometheus' text form. */
-export const metrics = async () => (await send('GET', '/actuator/prometheus', {accept: 'text/plain'})).text();
+export const metrics = async () => (await send('GET', '/metrics', {accept: 'text/plain', timeout: POLL_TIMEOUT})).text();
 
 /** Runs an op; the body is text, so that numbers arrive as they were typed. */
 export const run = (op, body) => json('POST', `/ops/${encodeURIComponent(op)}`, {body});
@@ -65,7 +88,7 @@ export async function tensors(pages = 1) {
   const all = [];
   let next = '';
   for (let page = 0; page < pages && next !== null; page++) {
-    const answer = await json('GET', `/tensors?limit=100${next && `&after=${encodeURIComponent(next)}`}`);
+    const answer = await json('GET', `/tensors?limit=100${next && `&after=${encodeURIComponent(next)}`}`, {timeout: POLL_TIMEOUT});
     all.push(...answer.tensors);
     next = answer.next;
   }

@@ -28,6 +28,26 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const refusals = new WeakMap();
+
+/** Marks a field as wrong and puts the sentence after it. */
+export function refuse(field, failure, place = field.closest('.field')) {
+  const line = errorLine(failure);
+  line.id = newId();
+  field.setAttribute('aria-invalid', 'true');
+  field.setAttribute('aria-errormessage', line.id);
+  refusals.set(field, line);
+  place.after(line);
+  return line;
+}
+
+/** Removes the sentence that {@link refuse} put after a field. */
+export function accept(field) {
+  refusals.get(field)?.remove();
+  field.removeAttribute('aria-invalid');
+  field.removeAttribute('aria-errormessage');
+}
+
 /** A sentence about what went wrong. */
 export const errorLine = (failure) => h('p', {class: 'error', role: 'alert'}, failure.message);
 

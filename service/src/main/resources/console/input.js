@@ -1,8 +1,8 @@
 /** The fields of one input: its type, and where its elements come from. */
 
-import {h, newId} from './dom.js';
-import {extents} from './shapes.js';
-import {Mistake, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
+import {accept, h, newId, refuse} from './dom.js';
+import {extents, usualDtype, wrongRank} from './shapes.js';
+import {Mistake, elements, isBlock, isInteger, random, readShape, typed, zeros} from './values.js';
 
 const SOURCES = [
   ['random', 'random'],
@@ -42,11 +42,13 @@ export class InputFields {
     const high = h('input', {type: 'number', value: 1, step: 'any'});
     this.#fields = {low, high};
     this.#dtype.append(...input.dtypes.map((dtype) => h('option', {}, dtype)));
-    this.#dtype.value = input.dtypes.includes('f32') ? 'f32' : input.dtypes[0];
+    this.#dtype.value = usualDtype(input);
     this.#given.checked = !input.optional;
     this.#shape.addEventListener('input', () => {
       this.#shapeWasTyped = true;
+      this.#check();
     });
+    this.#numbers.addEventListener('change', () => this.#check());
     this.#parts = {
       type: h('span', {class: 'fields'}, labelled('dtype', this.#dtype), labelled('shape', this.#shape)),
       random: h('span', {class: 'fields'}, h('span', {class: 'break'}), labelled('seed', this.#seed), labelled('from', low), labelled('to', high)),
@@ -83,11 +85,34 @@ export class InputFields {
     this.body.hidden = !this.isGiven;
     this.#parts.type.hidden = source === 'resident';
     for (const part of ['random', 'typed', 'resident']) this.#parts[part].hidden = source !== part;
+    this.#check();
+  }
+
+  /** Says at the field what is wrong with a shape or with typed numbers, or takes the sentence away. */
+  #check() {
+    for (const field of [this.#shape, this.#numbers]) accept(field);
+    if (!this.isGiven || this.#source.value === 'resident') return;
+    try {
+      const shape = this.#extents;
+      if (this.#source.value !== 'typed') elements(shape, this.#path);
+      else if (this.#numbers.value.trim()) typed(this.#numbers.value, shape, this.#path);
+    } catch (mistake) {
+      this.refuse(mistake);
+    }
+  }
+
+  /** Puts a sentence at the field that it concerns. */
+  refuse(mistake) {
+    const field = mistake.role === 'numbers' ? this.#numbers : this.#shape;
+    accept(field);
+    return refuse(field, mistake);
   }
 
   /** Extents that follow the sizes of the form, until somebody types others. */
   resize(sizes) {
-    if (!this.#shapeWasTyped) this.#shape.value = extents(this.#input.shape, sizes);
+    if (this.#shapeWasTyped) return;
+    this.#shape.value = extents(this.#input.shape, sizes);
+    this.#check();
   }
 
   /** The resident tensors that can be chosen. */
@@ -114,7 +139,10 @@ export class InputFields {
   }
 
   get #extents() {
-    return readShape(this.#shape.value, this.#path);
+    const shape = readShape(this.#shape.value, this.#path);
+    const wrong = wrongRank(this.#input.shape, shape);
+    if (wrong) throw new Mistake(this.#path, wrong, 'shape');
+    return shape;
   }
 
   /** The term of a problem's text: a=f32[8,8]. */
@@ -136,7 +164,7 @@ export class InputFields {
       case 'zeros':
         return zeros(dtype, shape, this.#path);
       case 'typed':
-        return typed(this.#numbers.value, this.#path);
+        return typed(this.#numbers.value, shape, this.#path);
       default: {
         const [seed, low, high] = [this.#seed, this.#fields.low, this.#fields.high].map((field) => field.valueAsNumber);
         return random(dtype, shape, {seed, low, high}, this.#path);

@@ -2,7 +2,7 @@
 
 import * as api from './api.js';
 import {setText} from './dom.js';
-import {History, parse} from './metrics.js';
+import {History, hasRequests, parse} from './metrics.js';
 import {Overview} from './overview.js';
 import {PtxView} from './ptx.js';
 import {RunView} from './run.js';
@@ -20,6 +20,7 @@ const tensors = new TensorsView(section('tensors'));
 const views = {overview, run, tensors, ptx};
 
 let catalogue = [];
+let lacksMetrics = false;
 let timer;
 
 function showPtx(op, problem) {
@@ -56,34 +57,89 @@ function state(text, health) {
   setText(line, text);
 }
 
-/** Metrics may be out of reach while the rest is not: another port, or another scope of the key. */
+/** Metrics may be out of reach while the rest is not, such as behind a proxy that keeps them to itself. */
 async function readMetrics(devices) {
   try {
-    const histograms = parse(await api.metrics());
-    history.add({time: Date.now(), histograms, devices});
+    const text = await api.metrics();
+    history.add({time: Date.now(), histograms: parse(text), hasRequests: hasRequests(text), devices});
     return null;
   } catch (failure) {
+    if (failure instanceof api.Unreachable) throw failure;
     return failure;
   }
+}
+
+/** Reads the ops, and anew when the service comes back: another version may have others. */
+async function readOps() {
+  const ops = await api.ops();
+  if (JSON.stringify(ops) !== JSON.stringify(catalogue)) {
+    catalogue = ops;
+    run.describe(catalogue);
+    ptx.describe(catalogue);
+  }
+}
+
+/** What a key without the scope metrics sees instead of devices and latencies. */
+async function showReadiness() {
+  const ready = await api.ready();
+  state(ready ? 'ready' : 'not ready', ready ? 'ready' : 'not-ready');
+  overview.refuse('This key lacks the scope metrics, so devices and latencies are not shown. Use a key with that scope to see them; the other views work without it.');
+}
+
+async function showDevices() {
+  const devices = await api.devices();
+  const failure = await readMetrics(devices);
+  state(devices.map((each) => `${each.id} ${each.health}`).join(', '), devices.every((each) => each.health === 'ready') ? 'ready' : 'not-ready');
+  overview.update(devices, history.polls, failure);
 }
 
 async function poll() {
   clearTimeout(timer);
   try {
-    if (!catalogue.length) {
-      catalogue = await api.ops();
-      run.describe(catalogue);
-      ptx.describe(catalogue);
+    if (!catalogue.length || isLost()) await readOps();
+    try {
+      await (lacksMetrics ? showReadiness() : showDevices());
+    } catch (failure) {
+      if (failure.status !== 403) throw failure;
+      lacksMetrics = true;
+      await showReadiness();
     }
-    const devices = await api.devices();
-    const failure = await readMetrics(devices);
-    state(devices.map((each) => `${each.id} ${each.health}`).join(', '), devices.every((each) => each.health === 'ready') ? 'ready' : 'not-ready');
-    overview.update(devices, history.polls, failure);
+    if (current() === 'tensors') await tensors.refresh();
+    if (isLost()) found();
   } catch (failure) {
-    state(failure.message, 'lost');
+    if (failure instanceof api.Unreachable) {
+      lose();
+    } else {
+      if (isLost()) found();
+      state(failure.message, 'lost');
+    }
   }
-  if (current() === 'tensors') await tensors.refresh();
+  clearTimeout(timer); // another poll may have ended meanwhile
   if (!document.hidden) timer = setTimeout(poll, POLL_MILLIS);
+}
+
+// -- a service that does not answer
+
+const lost = section('lost');
+let focused = null;
+
+const isLost = () => !lost.hidden;
+
+/** Everything turns grey and stays as it was, with one sentence for all views. */
+function lose() {
+  if (isLost()) return;
+  focused = document.activeElement;
+  section('main').inert = true;
+  lost.hidden = false;
+  setText(lost, 'The service does not answer; this page keeps its last state and tries again every second.');
+  state('not connected', 'unknown');
+}
+
+function found() {
+  section('main').inert = false;
+  lost.hidden = true;
+  focused?.focus({preventScroll: true});
+  views[current()].shown?.();
 }
 
 document.addEventListener('visibilitychange', () => {
@@ -103,6 +159,7 @@ access.addEventListener('submit', (event) => {
   event.preventDefault();
   api.useKey(section('key').value);
   access.hidden = true;
+  lacksMetrics = false;
   poll();
 });
 

@@ -33,6 +33,9 @@ export function parse(text) {
   return histograms;
 }
 
+/** Whether anybody has run an op; times are also of the self-test. */
+export const hasRequests = (text) => /^athanor_op_requests_total\{.*\} (?!0(\.0)?$)/m.test(text);
+
 /** What came after `older`, of one op or of all where `op` is empty. */
 export function since(newer, older, op, phase) {
   const result = {count: 0, sum: 0, buckets: new Map()};

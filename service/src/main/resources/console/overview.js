@@ -50,7 +50,9 @@ export class Overview {
   #devices = h('div', {class: 'cards'});
   #op = h('select', {id: 'latency-op'}, h('option', {value: ''}, 'all ops'));
   #span = h('select', {id: 'latency-span'});
-  #failure = h('div');
+  #notice = h('div', {id: 'notice'});
+  #about = h('div', {class: 'stack'}, h('h2', {}, 'Devices'), this.#devices);
+  #latency = h('div', {class: 'stack', hidden: true});
   #charts = {};
   #rows = h('tbody');
   #polls = [];
@@ -65,8 +67,11 @@ export class Overview {
     };
     const key = (series, words) => h('span', {class: `key ${series}`}, words);
     section.append(
-      h('h2', {}, 'Devices'),
-      this.#devices,
+      this.#about,
+      this.#notice,
+      this.#latency,
+    );
+    this.#latency.append(
       h(
         'div',
         {class: 'row'},
@@ -74,7 +79,6 @@ export class Overview {
         h('span', {class: 'field'}, h('label', {for: 'latency-op'}, 'of'), this.#op),
         h('span', {class: 'field'}, h('label', {for: 'latency-span'}, 'over'), this.#span),
       ),
-      this.#failure,
       h(
         'div',
         {class: 'charts'},
@@ -98,6 +102,7 @@ export class Overview {
   }
 
   update(devices, polls, failure) {
+    this.#about.hidden = false;
     for (const device of devices) {
       if (!this.#cards.has(device.id)) {
         const {card, parts} = deviceCard();
@@ -106,9 +111,28 @@ export class Overview {
       }
       updateCard(this.#cards.get(device.id), device);
     }
-    this.#failure.replaceChildren(...(failure ? [errorLine({message: `The metrics cannot be read: ${failure.message}`})] : []));
     this.#polls = polls;
+    const ran = polls.at(-1)?.hasRequests;
+    this.#latency.hidden = !ran;
+    if (failure) this.#say('metrics', errorLine({message: `The metrics cannot be read: ${failure.message} Try GET /metrics with the same key.`}));
+    else if (!ran) this.#say('empty', h('p', {class: 'panel empty'}, 'No op has run yet. ', h('a', {href: '#run'}, 'Run one'), ' or POST to /ops/{op}; its latencies appear here within a second.'));
+    else this.#say('');
     this.#draw();
+  }
+
+  /** Nothing can be shown to this caller. */
+  refuse(sentence) {
+    this.#about.hidden = true;
+    this.#latency.hidden = true;
+    this.#say('refused', h('p', {class: 'panel empty', role: 'status'}, sentence));
+  }
+
+  /** Replaces the notice only where it differs, so that focus and screen readers are left alone. */
+  #say(kind, ...notice) {
+    const text = notice.map((each) => each.textContent).join();
+    if (this.#notice.dataset.kind === kind && this.#notice.textContent === text) return;
+    this.#notice.dataset.kind = kind;
+    this.#notice.replaceChildren(...notice);
   }
 
   shown() {
@@ -117,7 +141,7 @@ export class Overview {
 
   #draw() {
     const newest = this.#polls.at(-1);
-    if (!newest || !this.#devices.offsetParent) return; // nothing to show, or nobody who looks
+    if (!newest || !this.#latency.offsetParent) return; // nothing to show, or nobody who looks
     const known = opsOf(newest.histograms);
     const listed = new Set([...this.#op.options].map((option) => option.value));
     this.#op.append(...known.filter((op) => !listed.has(op)).map((op) => h('option', {}, op)));
@@ -126,9 +150,6 @@ export class Overview {
     this.#drawPhases(newest, oldest);
     this.#drawTime(newest);
     this.#rows.replaceChildren(...known.map((op) => this.#row(op, newest, oldest, elapsed)));
-    if (!known.length) {
-      this.#rows.replaceChildren(h('tr', {}, h('td', {colspan: 9, class: 'muted'}, 'No op has run yet. The view Run runs one.')));
-    }
   }
 
   #put(name, draw) {

@@ -1,7 +1,9 @@
 /** The PTX that an op would run, with the lines of Java that wrote it. */
 
 import * as api from './api.js';
-import {bytes, errorLine, h} from './dom.js';
+import {accept, bytes, errorLine, h, refuse} from './dom.js';
+import {example, wrongRank} from './shapes.js';
+import {readShape} from './values.js';
 
 /** Directives, labels and braces have no instruction's name. */
 const INSTRUCTION = /^(\s*)(@!?\S+ )?([a-z][\w.:]*)(.*)$/;
@@ -70,9 +72,12 @@ function kernelView(kernel) {
 }
 
 export class PtxView {
+  #section;
   #op = h('select', {id: 'ptx-op'});
   #problem = h('input', {id: 'ptx-problem', size: 40, autocomplete: 'off', spellcheck: 'false', placeholder: 'a=f16[64,64] b=f16[64,64]', required: true});
   #result = h('div', {id: 'listing', 'aria-live': 'polite'});
+  #catalogue = [];
+  #asked = null;
 
   constructor(section) {
     const form = h(
@@ -84,34 +89,79 @@ export class PtxView {
     );
     form.addEventListener('submit', (event) => {
       event.preventDefault();
+      if (this.#check()) this.#show();
+    });
+    this.#problem.addEventListener('input', () => this.#check());
+    this.#op.addEventListener('change', () => {
+      this.#problem.value = this.#example();
+      accept(this.#problem);
       this.#show();
     });
     section.append(h('h2', {}, 'PTX'), form, this.#result);
+    this.#section = section;
   }
 
   describe(catalogue) {
-    const chosen = this.#op.value;
+    this.#catalogue = catalogue;
+    const chosen = this.#op.value || 'matmul';
     this.#op.replaceChildren(...catalogue.map((op) => h('option', {}, op.name)));
-    if (chosen) this.#op.value = chosen;
+    if (catalogue.some((op) => op.name === chosen)) this.#op.value = chosen;
+    if (!this.#section.hidden) this.shown();
+  }
+
+  /** Begins with an example. */
+  shown() {
+    if (!this.#catalogue.length || this.#problem.value) return;
+    this.#problem.value = this.#example();
+    this.#show();
+  }
+
+  get #described() {
+    return this.#catalogue.find((each) => each.name === this.#op.value);
+  }
+
+  #example() {
+    return this.#described ? example(this.#described) : '';
+  }
+
+  /** Whether the shapes can be right; says at the field what is wrong with them. */
+  #check() {
+    accept(this.#problem);
+    try {
+      for (const [, name, text] of this.#problem.value.matchAll(/(\w+)=\w+\[([^\]]*)\]/g)) {
+        const shape = readShape(text, name);
+        const input = this.#described?.inputs.find((each) => each.name === name);
+        const wrong = input && wrongRank(input.shape, shape);
+        if (wrong) throw new Error(`${name}: ${wrong}`);
+      }
+      return true;
+    } catch (mistake) {
+      refuse(this.#problem, mistake);
+      return false;
+    }
   }
 
   /** Shows the kernels of a problem. */
   ask(op, problem) {
     this.#op.value = op;
     this.#problem.value = problem;
+    accept(this.#problem);
     this.#show();
   }
 
   async #show() {
+    const asked = {};
+    this.#asked = asked;
     this.#result.replaceChildren(h('p', {class: 'muted'}, 'Planning …'));
     try {
       const plan = await api.plan(this.#op.value, this.#problem.value);
+      if (this.#asked !== asked) return; // another was asked for since
       this.#result.replaceChildren(
         h('details', {class: 'panel'}, h('summary', {}, 'Why ', h('code', {}, plan.kernel)), h('pre', {class: 'scroll'}, plan.explanation)),
         ...plan.kernels.map(kernelView),
       );
     } catch (failure) {
-      this.#result.replaceChildren(errorLine(failure));
+      if (this.#asked === asked) this.#result.replaceChildren(errorLine(failure));
     }
   }
 }

@@ -1,7 +1,7 @@
 /** A form for any op, made from its description, and what came of it. */
 
 import * as api from './api.js';
-import {errorLine, h, newId} from './dom.js';
+import {accept, errorLine, h, newId, refuse} from './dom.js';
 import {InputFields, labelled} from './input.js';
 import {answer} from './result.js';
 import {letters} from './shapes.js';
@@ -52,7 +52,7 @@ export class RunView {
   #ptx = h('button', {type: 'button'}, 'Show its PTX');
   #failure = h('div');
   #form;
-  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'What comes of a run appears here.'));
+  #result = h('div', {id: 'result', 'aria-live': 'polite'}, h('p', {class: 'muted'}, 'No result yet. Press Run: the inputs are filled in, with random numbers.'));
 
   /** @param showPtx is given an op's name and a problem's text */
   constructor(section, showPtx) {
@@ -130,6 +130,11 @@ export class RunView {
     const fields = [...sizes].map(([name, value]) => {
       const field = h('input', {type: 'number', min: 1, step: 1, value, 'data-size': name});
       field.addEventListener('input', () => {
+        accept(field);
+        if (!field.value || !field.validity.valid) {
+          refuse(field, {message: `${name} must be a positive integer${field.value && `; got ${field.value}`}.`}, field.closest('.fields').lastElementChild);
+          return;
+        }
         sizes.set(name, field.valueAsNumber);
         resize();
       });
@@ -151,12 +156,13 @@ export class RunView {
     );
   }
 
+  /** A key may run ops without the scope to list tensors; then there are none to choose. That the service is gone the page says. */
   async #offer() {
     try {
       const {tensors} = await api.tensors(10);
       this.#inputs.forEach((input) => input.offer(tensors));
     } catch (failure) {
-      this.#explain(failure);
+      if (failure.status !== 403 && !(failure instanceof api.Unreachable)) this.#explain(failure);
     }
   }
 
@@ -189,27 +195,25 @@ export class RunView {
 
   #clear() {
     this.#failure.replaceChildren();
-    for (const old of this.#form.querySelectorAll('[data-field] > .error')) old.remove();
-    for (const field of this.#form.querySelectorAll('[aria-invalid]')) field.removeAttribute('aria-invalid');
+    for (const field of this.#form.querySelectorAll('[aria-invalid]')) accept(field);
   }
 
   /** Puts a sentence at the field that it concerns, or else at the buttons. */
   #explain(failure) {
     const path = failure.field ?? '';
+    if (failure.role) {
+      this.#inputs[this.#op.inputs.findIndex((input) => path === `inputs.${input.name}`)].refuse(failure).scrollIntoView({block: 'nearest'});
+      return;
+    }
     const place = [...this.#form.querySelectorAll('[data-field]')].find(
       (each) => path === each.dataset.field || path.startsWith(`${each.dataset.field}.`),
     );
-    const line = errorLine(failure);
     if (!place) {
-      this.#failure.replaceChildren(line);
+      this.#failure.replaceChildren(errorLine(failure));
       return;
     }
-    line.id = newId();
-    place.append(line);
-    const field = place.querySelector('input:not([type=checkbox]), textarea, select') ?? place.querySelector('input');
-    field?.setAttribute('aria-invalid', 'true');
-    field?.setAttribute('aria-errormessage', line.id);
-    line.scrollIntoView({block: 'nearest'});
+    const field = place.querySelector('[data-role=shape]') ?? place.querySelector('input:not([type=checkbox]), textarea, select') ?? place.querySelector('input');
+    refuse(field, failure, place.lastElementChild).scrollIntoView({block: 'nearest'});
   }
 
   #guard(action) {

@@ -52,5 +52,33 @@ function evaluate(term, values) {
   return result;
 }
 
+/**
+ * Why a shape cannot be what a description asks for; null where it can, or where the description has more than one
+ * shape.
+ */
+export function wrongRank(described, shape) {
+  if (!/^\[[^\]]+\]$/.test(described)) return null;
+  const all = described.slice(1, -1).split(',').map((term) => term.trim());
+  const named = all.filter((term) => term !== '…').length;
+  const open = named < all.length;
+  if (open ? shape.length >= named : shape.length === named) return null;
+  return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${described} needs ${open ? `at least ${named}` : named}.`;
+}
+
+/** The text of a problem that an op takes: its required inputs, with the extents that forms begin with. */
+export function example(op) {
+  const sizes = letters(op);
+  for (const attribute of op.attributes) {
+    if (attribute.type === 'integer') sizes.set(attribute.name, attribute.default);
+  }
+  return op.inputs
+    .filter((input) => !input.optional)
+    .map((input) => `${input.name}=${usualDtype(input)}[${extents(input.shape, sizes).replaceAll(' ', '')}]`)
+    .join(' ');
+}
+
+/** The dtype that forms begin with. */
+export const usualDtype = (input) => (input.dtypes.includes('f32') ? 'f32' : input.dtypes[0]);
+
 /** The text of a shape, "8, 16"; terms that cannot be known yet are left as they are. */
 export const extents = (shape, values) => terms(shape).map((term) => evaluate(term, values) ?? term).join(', ');

@@ -13,8 +13,15 @@ const MOST_PREVIEWED = 1 << 22;
 export class TensorsView {
   #rows = new Map();
   #pages = 1;
+  #cannotList = false;
   #body = h('tbody');
-  #none = h('p', {class: 'muted', hidden: true}, 'No tensor is resident. POST /tensors makes one, and so does a run that keeps an output.');
+  #none = h(
+    'div',
+    {class: 'empty', hidden: true},
+    h('p', {}, 'No tensors yet. ', h('a', {href: '#run'}, 'Run an op'), ' and keep its output on the device, or upload one:'),
+    h('pre', {class: 'scroll'}, `curl ${new URL('..', location).href}tensors -H 'Content-Type: application/json' \\\n  -d '{"dtype": "f32", "shape": [2, 2], "data": [1, 2, 3, 4]}'`),
+  );
+  #table = h('div', {hidden: true});
   #count = h('span', {class: 'muted'});
   #more = h('button', {type: 'button', hidden: true}, 'Show more');
   #lease = h('input', {type: 'number', id: 'lease', min: 0, max: 315360000, step: 1, value: 3600});
@@ -32,12 +39,13 @@ export class TensorsView {
       h(
         'div',
         {class: 'panel scroll', tabindex: '0', role: 'region', 'aria-label': 'Tensors'},
-        h('table', {id: 'resident'}, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => (name ? h('th', {scope: 'col', class: ['size', 'version'].includes(name) ? 'number' : null}, name) : h('td'))))), this.#body),
+        this.#table,
         this.#none,
         this.#more,
       ),
       this.#preview,
     );
+    this.#table.append(h('table', {id: 'resident'}, h('thead', {}, h('tr', {}, ...COLUMNS.map((name) => (name ? h('th', {scope: 'col', class: ['size', 'version'].includes(name) ? 'number' : null}, name) : h('td'))))), this.#body));
   }
 
   shown() {
@@ -58,9 +66,14 @@ export class TensorsView {
       });
       this.#rows = rows;
       this.#none.hidden = tensors.length > 0;
+      this.#table.hidden = tensors.length === 0;
+      if (this.#cannotList) this.#failure.replaceChildren();
+      this.#cannotList = false;
       this.#more.hidden = !more;
       setText(this.#count, `${tensors.length === 1 ? '1 tensor' : `${tensors.length} ${more ? 'newest ' : ''}tensors`}, ${bytes(tensors.reduce((sum, tensor) => sum + tensor.bytes, 0))}`);
     } catch (failure) {
+      if (failure instanceof api.Unreachable) return; // the page says so, once for all views
+      this.#cannotList = true;
       this.#explain(failure);
     }
   }

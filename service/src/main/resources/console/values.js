@@ -9,9 +9,11 @@ const MOST = 1 << 22;
 
 /** A mistake in a field that the service need not be asked about. */
 export class Mistake extends Error {
-  constructor(field, sentence) {
+  /** @param role of the field within its input: its data-role */
+  constructor(field, sentence, role = '') {
     super(sentence);
     this.field = field;
+    this.role = role;
   }
 }
 
@@ -27,20 +29,22 @@ function generator(seed) {
   };
 }
 
-function elements(shape, field) {
+/** The number of elements, where the page generates them. */
+export function elements(shape, field) {
   const count = shape.reduce((product, extent) => product * extent, 1);
   if (count > MOST) {
-    throw new Mistake(field, `${count} elements are more than this page makes up (${MOST}); upload a tensor to /tensors and choose it here`);
+    throw new Mistake(field, `[${shape.join(', ')}] has ${count} elements; this page generates at most ${MOST}. Upload the tensor to /tensors and choose it here.`, 'shape');
   }
   return count;
 }
 
 /** Reads "8, 16"; an empty text is a scalar's. */
 export function readShape(text, field) {
-  const parts = text.replace(/[[\]]/g, '').split(/[\s,×x]+/).filter(Boolean);
+  const inner = text.trim().replace(/^\[(.*)\]$/, '$1').trim();
+  const parts = inner ? inner.split(/\s*[,×x]\s*|\s+/) : [];
   for (const part of parts) {
     if (!/^[1-9]\d{0,15}$/.test(part)) {
-      throw new Mistake(field, `“${part}” is no extent; a shape is positive integers with commas between, such as 8, 16`);
+      throw new Mistake(field, `“${part}” is not an extent. A shape is positive integers separated by commas, such as 8, 16.`, 'shape');
     }
   }
   return parts.map(Number);
@@ -65,14 +69,17 @@ export function random(dtype, shape, {seed, low, high}, field) {
   return `[${Array.from({length: elements(shape, field)}, draw).join(',')}]`;
 }
 
-/** Reads numbers with blanks, commas, semicolons or brackets between them. */
-export function typed(text, field) {
+/** Reads numbers with blanks, commas, semicolons or brackets between them, as many as the shape has elements. */
+export function typed(text, shape, field) {
   const words = text.split(/[\s,;[\]]+/).filter(Boolean);
-  return `[${words
-    .map((word) => {
-      if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word) || word === 'true' || word === 'false') return word;
-      if (['NaN', 'Infinity', '-Infinity'].includes(word)) return `"${word}"`;
-      throw new Mistake(field, `“${word}” is no number; numbers have blanks or commas between them, and NaN and -Infinity are taken too`);
-    })
-    .join(',')}]`;
+  const numbers = words.map((word) => {
+    if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(word) || word === 'true' || word === 'false') return word;
+    if (['NaN', 'Infinity', '-Infinity'].includes(word)) return `"${word}"`;
+    throw new Mistake(field, `“${word}” is no number; numbers have blanks or commas between them, and NaN and -Infinity are taken too`, 'numbers');
+  });
+  const count = shape.reduce((product, extent) => product * extent, 1);
+  if (numbers.length !== count) {
+    throw new Mistake(field, `[${shape.join(', ')}] has ${count} ${count === 1 ? 'element' : 'elements'}; got ${numbers.length} ${numbers.length === 1 ? 'number' : 'numbers'}.`, 'numbers');
+  }
+  return `[${numbers.join(',')}]`;
 }

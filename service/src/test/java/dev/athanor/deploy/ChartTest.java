@@ -6,9 +6,12 @@ import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
 
 import com.marcnuri.helm.Helm;
 import com.marcnuri.helm.LintResult;
+import dev.athanor.service.run.RunSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +21,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
+import org.springframework.boot.convert.DurationStyle;
+import org.springframework.util.unit.DataSize;
 import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
 import org.yaml.snakeyaml.constructor.SafeConstructor;
@@ -28,6 +35,11 @@ class ChartTest {
 
   /** What Chart.yaml asks for; without a cluster Helm would else assume a release of its own. */
   private static final String OLDEST_KUBERNETES = "1.28.0";
+
+  /**
+   * {@code spring.grpc.server.shutdown.grace-period}, and with it the longest that follows a drain.
+   */
+  private static final Duration GRPC_GRACE = Duration.ofSeconds(10);
 
   @TempDir Path folder;
 
@@ -78,7 +90,8 @@ class ChartTest {
   private static Map<Object, Object> env(Map<String, Object> objects) {
     Map<Object, Object> env = new LinkedHashMap<>();
     for (Object variable : (List<?>) at(container(objects), "env")) {
-      env.put(at(variable, "name"), at(variable, "value"));
+      var value = ((Map<?, ?>) variable).get("value");
+      env.put(at(variable, "name"), value == null ? at(variable, "valueFrom") : value);
     }
     return env;
   }
@@ -233,15 +246,110 @@ class ChartTest {
     assertThat(labels.entrySet().containsAll(selector.entrySet())).isTrue();
   }
 
+  /**
+   * What the service is told, and Kubernetes waits for it: with the time that gRPC takes to close.
+   */
   @Test
-  void endingPodsDrainBeforeTheyStop() throws IOException {
-    Map<String, Object> objects = render("{drainSeconds: 7, terminationGracePeriodSeconds: 20}");
+  void terminatingPodsHaveTheTimeToDrain() throws IOException {
+    for (var values : List.of("{}", "{drainSeconds: 7, drainTimeoutSeconds: 600}")) {
+      Map<String, Object> objects = render(values);
 
-    assertThat(at(container(objects), "lifecycle", "preStop", "exec", "command"))
-        .isEqualTo(List.of("sleep", "7"));
-    assertThat(at(pod(objects), "terminationGracePeriodSeconds")).isEqualTo(20);
-    assertThatThrownBy(() -> render("{drainSeconds: 20, terminationGracePeriodSeconds: 20}"))
-        .hasMessageContaining("terminationGracePeriodSeconds is 20 and drainSeconds 20:");
+      Duration grace = duration(objects, "ATHANOR_RUN_DRAINGRACE");
+      Duration timeout = duration(objects, "ATHANOR_RUN_DRAINPATIENCE");
+      Duration phase = duration(objects, "SPRING_LIFECYCLE_TIMEOUTPERSHUTDOWNPHASE");
+      Duration limit = Duration.ofSeconds((int) at(pod(objects), "terminationGracePeriodSeconds"));
+      assertThat(phase).isGreaterThan(grace.plus(timeout));
+      assertThat(limit).isGreaterThan(grace.plus(timeout).plus(GRPC_GRACE));
+      assertThat(container(objects).containsKey("lifecycle")).isFalse();
+    }
+    Map<String, Object> told = render("{drainSeconds: 7, drainTimeoutSeconds: 600}");
+    assertThat(duration(told, "ATHANOR_RUN_DRAINGRACE")).hasSeconds(7);
+    assertThat(duration(told, "ATHANOR_RUN_DRAINPATIENCE")).hasSeconds(600);
+    assertThat(at(pod(told), "terminationGracePeriodSeconds")).isEqualTo(622);
+  }
+
+  private static Duration duration(Map<String, Object> objects, String variable) {
+    return DurationStyle.detectAndParse(String.valueOf(env(objects).get(variable)));
+  }
+
+  @Test
+  void composeWaitsForTheDrainToo() throws IOException {
+    Object compose =
+        new Yaml(new SafeConstructor(new LoaderOptions()))
+            .load(Files.readString(CHART.resolve("../../docker/compose.yaml")));
+    RunSettings settings =
+        new Binder(new MapConfigurationPropertySource(Map.of()))
+            .bindOrCreate("athanor.run", RunSettings.class);
+
+    for (var service : List.of("gpu", "cpu")) {
+      var period = (String) at(compose, "services", service, "stop_grace_period");
+      assertThat(DurationStyle.detectAndParse(period))
+          .isGreaterThan(settings.drainGrace().plus(settings.drainPatience()).plus(GRPC_GRACE));
+    }
+  }
+
+  /** Heap, direct memory and the rest, in MiB; the emulator's memory is twice the heap. */
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "{} | 2176 | 4096",
+        "mode: cpu | 725 | 4096",
+        "gpu: {count: 8} | 1280 | 4096",
+        "resources: {limits: {memory: 16G}} | 13338 | 15258",
+        "resources: {limits: {memory: 8589934592}} | 6272 | 8192",
+        "{resources: {limits: {memory: 1.5Gi}}, memory: {requests: 64Mi, staging: 16Mi, buffers: 64Mi}} | 608 | 1536",
+        "memory: {spill: 1Gi} | 1152 | 4096",
+      })
+  void whatThePodsMayTakeFitsTheirLimit(String values, int heap, int limit) throws IOException {
+    Map<String, Object> objects = render(values);
+
+    var options = String.valueOf(env(objects).get("JDK_JAVA_OPTIONS"));
+    assertThat(options).startsWith("-Xmx" + heap + "m -XX:MaxDirectMemorySize=");
+    boolean emulated = values.equals("mode: cpu");
+    int devices = values.contains("count: 8") ? 8 : 1;
+    long direct = mebibytes(options.replaceFirst(".*MaxDirectMemorySize=(\\d+)m.*", "$1MB"));
+    long sum =
+        (emulated ? 3L : 1L) * heap
+            + direct
+            + mebibytes(env(objects).get("ATHANOR_RUN_INLINEBYTES"))
+            + 2 * devices * mebibytes(env(objects).get("ATHANOR_RUN_STAGINGBYTES"))
+            + mebibytes(env(objects).get("ATHANOR_TENSORS_SPILLBYTES"))
+            + 768;
+    assertThat(sum).isBetween(limit - 2L, (long) limit);
+  }
+
+  private static long mebibytes(Object size) {
+    return DataSize.parse(String.valueOf(size)).toMegabytes();
+  }
+
+  @Test
+  void withoutALimitTheJvmChoosesItsHeap() throws IOException {
+    Map<String, Object> objects = render("resources: {limits: {memory: null}}");
+
+    assertThat(String.valueOf(env(objects).get("JDK_JAVA_OPTIONS")))
+        .startsWith("-XX:MaxDirectMemorySize=512m ");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "resources: {limits: {memory: 2Gi}} | resources.limits.memory is 2Gi: it must be at least 2432Mi, for a Java heap of 512Mi, memory.requests 512Mi, twice memory.staging 64Mi for each of 1 devices, memory.spill 0, memory.buffers 512Mi and memory.native 768Mi.",
+        "{mode: cpu, resources: {limits: {memory: 3Gi}}} | it must be at least 3456Mi, for a Java heap of 512Mi and the emulator's memory, which is twice the heap,",
+        "memory: {requests: 3Gi} | resources.limits.memory is 4Gi: it must be at least 4992Mi",
+        "jvmOptions: -Xmx3g | jvmOptions has -Xmx: set resources.limits.memory and memory instead",
+        "jvmOptions: -XX:MaxRAMPercentage=50 | jvmOptions has -XX:MaxRAMPercentage: set",
+      })
+  void memoryThatDoesNotFitIsRefused(String values, String reason) {
+    assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
+  }
+
+  /** Marks the handles, so that another replica can name the owner: contract and README say so. */
+  @Test
+  void everyPodIsAReplicaUnderItsName() throws IOException {
+    assertThat(env(render("replicas: 3")))
+        .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
   }
 
   @Test
@@ -341,8 +449,7 @@ class ChartTest {
         .containsEntry("MANAGEMENT_SERVER_PORT", "9000")
         .doesNotContainKey(boot + "JWKSETURI");
     assertThat(jwt).doesNotContainKey("Secret");
-    assertThat(at(jwt, "NetworkPolicy", "spec", "egress", "0", "ports", "2", "port"))
-        .isEqualTo(443);
+    assertThat(egress(jwt)).containsExactly(53, 53, 443);
 
     Map<String, Object> mtls = render("security: {mode: mtls, tls: {existingSecret: pki}}");
 
@@ -360,6 +467,38 @@ class ChartTest {
     assertThat(at(mtls, "Service", "spec", "ports", "1"))
         .asInstanceOf(InstanceOfAssertFactories.MAP)
         .doesNotContainKey("appProtocol");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "issuerUri: http://keycloak:8080/realms/lab | 8080",
+        "issuerUri: http://dex/realms/lab | 80",
+        "issuerUri: https://issuer.example:8443 | 8443",
+        "{issuerUri: https://issuer.example, jwkSetUri: https://keys.example:9443/jwks} | 443 9443",
+        "jwkSetUri: https://[2001:db8::1]/jwks | 443",
+        "jwkSetUri: https://[2001:db8::1]:444/jwks | 444",
+      })
+  void thePodsReachTheIssuerAtItsPort(String jwt, String ports) throws IOException {
+    String values =
+        "{security: {mode: jwt, jwt: {audiences: [lab], %s}}, networkPolicy: {egressPorts: [3128]}}"
+            .formatted(jwt.replaceAll("[{}]", "").replaceAll("(\\w+): ([^,]+)", "$1: \"$2\""));
+
+    List<Object> expected = new ArrayList<>(List.of(53, 53));
+    for (String port : ports.split(" ")) {
+      expected.add(Integer.valueOf(port));
+    }
+    expected.add(3128);
+    assertThat(egress(render(values))).isEqualTo(expected);
+  }
+
+  private static List<Object> egress(Map<String, Object> objects) {
+    List<Object> ports = new ArrayList<>();
+    for (Object port : (List<?>) at(objects, "NetworkPolicy", "spec", "egress", "0", "ports")) {
+      ports.add(at(port, "port"));
+    }
+    return ports;
   }
 
   @ParameterizedTest

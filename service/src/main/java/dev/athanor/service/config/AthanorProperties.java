@@ -19,14 +19,18 @@ import org.springframework.validation.annotation.Validated;
  * @param device auto, all, or one or more of emulator, emulator:N, cuda and cuda:N, separated by
  *     commas
  * @param plugins a folder whose jars bring further ops; none when empty
- * @param replica marks the handles of this process among several; random when empty
+ * @param replica this process's name among several, such as its pod's; what follows the last hyphen
+ *     marks its handles. When empty, the mark is random and foreign handles are unknown
  */
 @Validated
 @ConfigurationProperties("athanor")
 public record AthanorProperties(
     @Pattern(regexp = DEVICES, message = "must be " + DEVICES_IN_WORDS) @DefaultValue("auto")
         String device,
-    @Pattern(regexp = "[a-z0-9]{0,16}", message = "must be up to 16 lower-case letters and digits")
+    @Pattern(
+            regexp = "(([a-z0-9.-]*-)?[a-z0-9]{1,16})?",
+            message =
+                "must be lower-case letters, digits, periods and hyphens, with 1 to 16 letters and digits after the last hyphen")
         @DefaultValue("")
         String replica,
     @DefaultValue("") String plugins,

@@ -18,12 +18,13 @@ public final class Handles {
   private final boolean several;
 
   /**
-   * @param replica 1 to 16 lower-case letters and digits; empty for four random digits, where there
-   *     is but one
+   * @param replica the replica's name, such as that of its pod; what follows the last hyphen is the
+   *     mark: 1 to 16 lower-case letters and digits. Empty for four random digits, where there is
+   *     but one replica
    */
   public Handles(String replica) {
     several = !replica.isEmpty();
-    this.replica = replica.isEmpty() ? hex(2) : replica;
+    this.replica = replica.isEmpty() ? hex(2) : replica.substring(replica.lastIndexOf('-') + 1);
   }
 
   String next() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
+import static org.hamcrest.Matchers.startsWith;
 
 import dev.athanor.api.v1.DescribeRequest;
 import dev.athanor.api.v1.TensorsGrpc;
@@ -361,6 +362,29 @@ class ApiKeyTest extends RestTest {
       assertThat(status(managementPort, path)).as(path).isEqualTo(401);
       assertThat(status(managementPort, path, ADMIN)).as(path).isEqualTo(404);
     }
+  }
+
+  /** For the console, which has one origin. */
+  @Test
+  void metricsAreOnThePortOfTheApiToo() {
+    given().get("/metrics").then().statusCode(401);
+    as(ALICE).get("/metrics").then().statusCode(403);
+    as(ALICE, "{\"inputs\": {\"x\": " + X + "}}").post("/ops/identity").then().statusCode(200);
+    var page =
+        as(SCRAPER)
+            .get("/metrics")
+            .then()
+            .statusCode(200)
+            .header("Content-Type", startsWith("text/plain;version=0.0.4"))
+            .extract()
+            .asString();
+    assertThat(page).contains("athanor_op_seconds_bucket{").contains("jvm_memory_used_bytes{");
+    problem(
+        as(SCRAPER).get("/metrics?name=x"),
+        400,
+        "unknown-field",
+        "name",
+        "there is no query parameter \"name\" here; none are known");
   }
 
   @Test

@@ -3,184 +3,20 @@ package dev.athanor.service.rest;
 import static com.microsoft.playwright.assertions.PlaywrightAssertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.hamcrest.Matchers.containsString;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.microsoft.playwright.Browser;
-import com.microsoft.playwright.BrowserType;
 import com.microsoft.playwright.Locator;
-import com.microsoft.playwright.Page;
-import com.microsoft.playwright.Playwright;
 import com.microsoft.playwright.Route;
-import com.microsoft.playwright.options.AriaRole;
 import com.microsoft.playwright.options.ColorScheme;
-import dev.athanor.service.TestService;
 import io.restassured.RestAssured;
-import java.net.URI;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import org.springframework.boot.test.context.SpringBootTest;
-import org.springframework.boot.test.web.server.LocalServerPort;
 
-/**
- * The console in a browser, on the service as it ships. Needs Chromium; {@code
- * -Dathanor.screenshots=true} renews the pictures in docs/console.
- */
-@SpringBootTest(
-    classes = TestService.class,
-    properties = "athanor.device=emulator",
-    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
-class ConsoleTest {
-
-  private static final Logger LOG = LoggerFactory.getLogger(ConsoleTest.class);
-  private static final Path PICTURES = Path.of("../docs/console");
-  private static final boolean SCREENSHOTS = Boolean.getBoolean("athanor.screenshots");
-
-  private static @Nullable Playwright playwright;
-  private static @Nullable Browser browser;
-
-  @LocalServerPort int port;
-
-  @SuppressWarnings("NullAway.Init") // before each test
-  Page page;
-
-  /** What no test may leave behind: errors of the page, and requests to other hosts. */
-  final List<String> faults = new CopyOnWriteArrayList<>();
-
-  @BeforeAll
-  static void start() {
-    var chromium = chromium();
-    if (chromium.isEmpty()) {
-      LOG.warn("THE CONSOLE IS NOT TESTED: there is no Chromium; apt-get install chromium");
-    }
-    assumeTrue(chromium.isPresent(), "there is no Chromium; apt-get install chromium");
-    playwright =
-        Playwright.create(
-            new Playwright.CreateOptions().setEnv(Map.of("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1")));
-    browser =
-        playwright
-            .chromium()
-            .launch(
-                new BrowserType.LaunchOptions()
-                    .setExecutablePath(chromium.get())
-                    .setArgs(
-                        List.of(
-                            "--no-sandbox",
-                            "--disable-gpu",
-                            "--disable-quic",
-                            "--no-first-run",
-                            "--disable-background-networking",
-                            "--disable-component-update",
-                            "--disable-sync")));
-  }
-
-  private static Optional<Path> chromium() {
-    return Stream.of("chromium", "chromium-browser", "google-chrome")
-        .map(name -> Path.of("/usr/bin", name))
-        .filter(Files::isExecutable)
-        .findFirst();
-  }
-
-  @AfterAll
-  static void stop() {
-    if (playwright != null) {
-      playwright.close();
-    }
-  }
-
-  /** Of tensors that other tests of this service have left the form would offer the first. */
-  @BeforeEach
-  void open() {
-    var tensors = "http://127.0.0.1:%d/tensors".formatted(port);
-    RestAssured.get(tensors + "?limit=1000")
-        .<List<String>>path("tensors.handle")
-        .forEach(handle -> RestAssured.delete(tensors + "/" + handle).then().statusCode(204));
-    open(1280, 900, ColorScheme.LIGHT);
-  }
-
-  private void open(int width, int height, ColorScheme colours) {
-    page =
-        Objects.requireNonNull(browser)
-            .newPage(
-                new Browser.NewPageOptions()
-                    .setViewportSize(width, height)
-                    .setColorScheme(colours));
-    page.onConsoleMessage(message -> {
-      if (List.of("error", "warning").contains(message.type())) {
-        faults.add(message.text());
-      }
-    });
-    page.onPageError(faults::add);
-    page.onRequest(request -> {
-      var to = URI.create(request.url());
-      if (to.getPort() != port || !to.getHost().equals("127.0.0.1")) {
-        faults.add("a request to " + to);
-      }
-    });
-    page.navigate(url("/console/"));
-    assertThat(page.locator("#state")).hasText("emulator:0 ready");
-  }
-
-  @AfterEach
-  void close() {
-    page.close();
-    assertThat(faults).isEmpty();
-  }
-
-  private String url(String path) {
-    return "http://127.0.0.1:" + port + path;
-  }
-
-  private void view(String name) {
-    page.getByRole(AriaRole.NAVIGATION)
-        .getByRole(AriaRole.LINK, new Locator.GetByRoleOptions().setName(name))
-        .click();
-  }
-
-  private Locator button(String name) {
-    return page.getByRole(
-        AriaRole.BUTTON, new Page.GetByRoleOptions().setName(name).setExact(true));
-  }
-
-  private Locator input(String name) {
-    return page.locator("[data-field='inputs.%s']".formatted(name));
-  }
-
-  private void type(String input, String shape, String numbers) {
-    var fields = input(input);
-    fields.locator("[data-role=source]").selectOption("typed");
-    fields.locator("[data-role=shape]").fill(shape);
-    fields.locator("[data-role=numbers]").fill(numbers);
-  }
-
-  private void choose(String op) {
-    view("Run");
-    page.locator("#op").selectOption(op);
-  }
-
-  private void picture(String name) {
-    if (SCREENSHOTS) {
-      page.evaluate("() => scrollTo(0, 0)");
-      page.screenshot(new Page.ScreenshotOptions().setPath(PICTURES.resolve(name + ".png")));
-    }
-  }
+/** The views of the console. */
+class ConsoleTest extends BrowserTest {
 
   @Test
   void allViewsOpenUnderAStrictPolicy() {

@@ -1,0 +1,35 @@
+package dev.athanor.service.rest;
+
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import jakarta.servlet.http.HttpServletRequest;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import org.springframework.http.MediaType;
+import org.springframework.http.ResponseEntity;
+import org.springframework.web.bind.annotation.GetMapping;
+import org.springframework.web.bind.annotation.RestController;
+
+/**
+ * Serves the metrics on the port of the API: for the console and for clients that cannot reach the
+ * management port. Unlike there, a caller always needs the scope {@code metrics}.
+ */
+@RestController
+class MetricsController {
+
+  private static final MediaType TEXT =
+      MediaType.parseMediaType("text/plain;version=0.0.4;charset=utf-8");
+
+  private final PrometheusMeterRegistry registry;
+
+  MetricsController(PrometheusMeterRegistry registry) {
+    this.registry = registry;
+  }
+
+  @GetMapping("/metrics")
+  ResponseEntity<byte[]> metrics(HttpServletRequest request) {
+    Requests.checkQuery(request, List.of());
+    return ResponseEntity.ok()
+        .contentType(TEXT)
+        .body(registry.scrape(TEXT.toString()).getBytes(StandardCharsets.UTF_8));
+  }
+}

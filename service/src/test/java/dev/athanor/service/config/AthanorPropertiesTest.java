@@ -1,0 +1,40 @@
+package dev.athanor.service.config;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Configuration;
+
+class AthanorPropertiesTest {
+
+  private static final ApplicationContextRunner RUNNER =
+      new ApplicationContextRunner().withUserConfiguration(Properties.class);
+
+  @Configuration(proxyBeanMethods = false)
+  @EnableConfigurationProperties(AthanorProperties.class)
+  static class Properties {}
+
+  /** Such as Kubernetes gives to pods. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "wire", "kiln-athanor-6d5f8b7c9-x2x4z", "lab.kiln-athanor-0"})
+  void replicasMayHaveTheNamesOfPods(String name) {
+    RUNNER
+        .withPropertyValues("athanor.replica=" + name)
+        .run(context ->
+            assertThat(context.getBean(AthanorProperties.class).replica()).isEqualTo(name));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"Kiln", "kiln-", "kiln_0", "athanor-0123456789abcdef0"})
+  void otherNamesAreRefused(String name) {
+    RUNNER
+        .withPropertyValues("athanor.replica=" + name)
+        .run(context ->
+            assertThat(context.getStartupFailure())
+                .hasStackTraceContaining(
+                    "must be lower-case letters, digits, periods and hyphens, with 1 to 16 letters and digits after the last hyphen"));
+  }
+}
