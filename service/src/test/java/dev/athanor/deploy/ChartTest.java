@@ -312,15 +312,19 @@ class ChartTest {
     long sum =
         (emulated ? 3L : 1L) * heap
             + direct
-            + mebibytes(env(objects).get("ATHANOR_RUN_INLINEBYTES"))
-            + 2 * devices * mebibytes(env(objects).get("ATHANOR_RUN_STAGINGBYTES"))
-            + mebibytes(env(objects).get("ATHANOR_TENSORS_SPILLBYTES"))
+            + mebibytes(objects, "ATHANOR_RUN_INLINEBYTES")
+            + 2L * devices * mebibytes(objects, "ATHANOR_RUN_STAGINGBYTES")
+            + mebibytes(objects, "ATHANOR_TENSORS_SPILLBYTES")
             + 768;
     assertThat(sum).isBetween(limit - 2L, (long) limit);
   }
 
-  private static long mebibytes(Object size) {
-    return DataSize.parse(String.valueOf(size)).toMegabytes();
+  private static long mebibytes(Map<String, Object> objects, String variable) {
+    return mebibytes(String.valueOf(env(objects).get(variable)));
+  }
+
+  private static long mebibytes(String size) {
+    return DataSize.parse(size).toMegabytes();
   }
 
   @Test
@@ -486,7 +490,7 @@ class ChartTest {
             .formatted(jwt.replaceAll("[{}]", "").replaceAll("(\\w+): ([^,]+)", "$1: \"$2\""));
 
     List<Object> expected = new ArrayList<>(List.of(53, 53));
-    for (String port : ports.split(" ")) {
+    for (String port : ports.split(" ", -1)) {
       expected.add(Integer.valueOf(port));
     }
     expected.add(3128);

@@ -8,6 +8,7 @@ import java.util.Collection;
 import java.util.EnumSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -24,8 +25,12 @@ public final class JwtCallers implements Callers {
   private static final Logger LOG = LoggerFactory.getLogger(JwtCallers.class);
   private static final Duration RETRY = Duration.ofSeconds(5);
 
+  /** How often the log tells that the identity provider does not answer, whoever asks. */
+  private static final Duration BETWEEN_WARNINGS = Duration.ofMinutes(1);
+
   private final JwtDecoder decoder;
   private final SecuritySettings.Jwt settings;
+  private final AtomicLong nextWarning = new AtomicLong(System.nanoTime());
 
   /**
    * @param decoder checks signature, algorithm, issuer, audience and times
@@ -63,12 +68,22 @@ public final class JwtCallers implements Callers {
       throw Callers.unauthenticated(
           "the token is not accepted; it must be signed by the issuer, for this audience, and be in time");
     } catch (JwtException | JwtDecoderInitializationException e) {
-      LOG.warn("Tokens cannot be checked: {}", e.getMessage());
+      warn(e);
       throw new Failure.Busy(
           Code.IDENTITY_PROVIDER_UNAVAILABLE,
           "The token cannot be checked: the identity provider does not answer. Retry after %d s."
               .formatted(RETRY.toSeconds()),
           RETRY);
+    }
+  }
+
+  private void warn(RuntimeException cause) {
+    long now = System.nanoTime();
+    long next = nextWarning.get();
+    if (now - next >= 0 && nextWarning.compareAndSet(next, now + BETWEEN_WARNINGS.toNanos())) {
+      LOG.warn("Tokens cannot be checked: {}", cause.getMessage());
+    } else {
+      LOG.debug("Tokens cannot be checked", cause);
     }
   }
 

@@ -498,6 +498,7 @@ class HostileTest extends RestTest {
     assertThat(raw(chunked.replace("identity", "nothing") + "zz\r\n{}"))
         .startsWith("HTTP/1.1 404 ");
     assertThat(raw("GET / HTTP/1.1\r\nno header\r\n\r\n")).startsWith("HTTP/1.1 400 ");
+    assertThat(raw(head("GET /nowhere HTTP/1.1", "X: x"))).startsWith("HTTP/1.1 404 ");
     var bytes = "Content-Type: application/octet-stream";
     assertThat(
             raw(
