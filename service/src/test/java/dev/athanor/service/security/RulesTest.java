@@ -125,6 +125,7 @@ class RulesTest {
     assertThatThrownBy(
             () -> callers.identify(new Credentials(List.of("Bearer x"), List.of(), List.of())))
         .isInstanceOf(Failure.Busy.class)
-        .hasMessage("the token cannot be checked now; try again");
+        .hasMessage(
+            "The token cannot be checked: the identity provider does not answer. Retry after 5 s.");
   }
 }
