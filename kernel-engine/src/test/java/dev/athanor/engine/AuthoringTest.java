@@ -11,7 +11,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.engine.ptx.Verifier;
+import dev.athanor.engine.ptx.check.Verifier;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

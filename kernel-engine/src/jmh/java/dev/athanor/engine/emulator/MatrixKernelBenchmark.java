@@ -4,7 +4,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Arithmetic;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;

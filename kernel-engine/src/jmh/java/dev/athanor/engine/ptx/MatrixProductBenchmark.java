@@ -1,5 +1,7 @@
 package dev.athanor.engine.ptx;
 
+import dev.athanor.engine.ptx.meaning.MatrixProduct;
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
@@ -46,7 +48,7 @@ public class MatrixProductBenchmark {
   public void fill() {
     var words = Arrays.stream(("sync.aligned." + spelling).split("\\.")).map(Modifier::of).toList();
     var modifiers =
-        Opcodes.all().stream()
+        InstructionTable.all().stream()
             .filter(row -> row.mnemonic().equals("mma"))
             .flatMap(row -> row.fit(words).stream())
             .findFirst()

@@ -1,10 +1,10 @@
 package dev.athanor.engine.analysis;
 
-import dev.athanor.engine.ptx.ControlFlow;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.check.ControlFlow;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;

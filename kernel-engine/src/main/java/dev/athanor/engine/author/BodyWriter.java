@@ -1,6 +1,5 @@
 package dev.athanor.engine.author;
 
-import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
@@ -8,6 +7,7 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -53,7 +53,8 @@ abstract sealed class BodyWriter permits KernelBuilder {
   /** A branch, where the guard allows it, or always where there is none. */
   void branch(@Nullable Guard guard, Statement.Label target) {
     scope.statements.add(
-        Opcodes.instruction("bra", List.of(new Operand.Symbol(target.name())), guard, here()));
+        InstructionTable.instruction(
+            "bra", List.of(new Operand.Symbol(target.name())), guard, here()));
   }
 
   /** Says in which scope a register has its value. */
@@ -102,7 +103,8 @@ abstract sealed class BodyWriter permits KernelBuilder {
       at--;
     }
     var opcode = "mov." + variable.registerClass().word();
-    home.statements.add(at, Opcodes.instruction(opcode, List.of(copy, variable), null, source));
+    home.statements.add(
+        at, InstructionTable.instruction(opcode, List.of(copy, variable), null, source));
     return copy;
   }
 
@@ -197,7 +199,7 @@ abstract sealed class BodyWriter permits KernelBuilder {
       String opcode, List<Operand> operands, @Nullable Guard guard) {
     var here = here();
     try {
-      return Opcodes.instruction(opcode, operands, guard, here);
+      return InstructionTable.instruction(opcode, operands, guard, here);
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(here + ": " + e.getMessage(), e);
     }

@@ -25,7 +25,7 @@ final class Snapshot implements Supplier<Register> {
    *
    * @param version how often the variable has been written so far
    */
-  Snapshot(BodyWriter writer, Register variable, int version) {
+  public Snapshot(BodyWriter writer, Register variable, int version) {
     this.writer = writer;
     this.variable = variable;
     this.version = version;

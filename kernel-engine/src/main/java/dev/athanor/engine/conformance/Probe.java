@@ -1,10 +1,9 @@
 package dev.athanor.engine.conformance;
 
-import dev.athanor.engine.ptx.Form;
+import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Module;
-import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
@@ -16,6 +15,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -63,7 +63,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** A probe of every spelling of the table's rows that compute from registers to registers. */
   public static List<Probe> all(Target target) {
     var all = new ArrayList<Probe>();
-    for (var form : Opcodes.all()) {
+    for (var form : InstructionTable.all()) {
       boolean product = multipliesSharedMatrices(form);
       if (!computes(form) && !product) {
         continue;
@@ -83,7 +83,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return all;
   }
 
-  private static boolean computes(Form form) {
+  private static boolean computes(InstructionForm form) {
     boolean ofRegisters =
         form.semantics() instanceof Semantics.Pure
             || form.semantics() instanceof Semantics.Warp
@@ -100,7 +100,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   }
 
   /** Whether four warps multiply two matrices, both from shared memory. */
-  private static boolean multipliesSharedMatrices(Form form) {
+  private static boolean multipliesSharedMatrices(InstructionForm form) {
     return form.semantics() instanceof Semantics.Wgmma
         && form.operands().stream()
             .anyMatch(slot -> slot.name().equals("a") && slot.length() == OperandSlot.SCALAR);
@@ -110,7 +110,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
    * Of a product of four warps the sources are two words of each factor a thread, and the sums to
    * which it is added.
    */
-  private static Probe ofWarpgroup(Form form, Modifiers modifiers) {
+  private static Probe ofWarpgroup(InstructionForm form, Modifiers modifiers) {
     var sums = values(form.operands().getFirst(), modifiers);
     var sources = new ArrayList<Value>();
     for (var factor : List.of("a", "b")) {
@@ -130,7 +130,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
           });
     }
     return new Probe(
-        Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN),
+        InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN),
         sources,
         sums);
   }
@@ -141,14 +141,14 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   }
 
   /** One probe for each of some of the literals that the row may have. */
-  private static void addTo(List<Probe> all, Form form, Modifiers modifiers) {
+  private static void addTo(List<Probe> all, InstructionForm form, Modifiers modifiers) {
     int choices = form.operands().stream().mapToInt(slot -> literals(slot).size()).max().orElse(1);
     for (int choice = 0; choice < choices; choice++) {
       all.add(of(form, modifiers, choice));
     }
   }
 
-  private static Probe of(Form form, Modifiers modifiers, int choice) {
+  private static Probe of(InstructionForm form, Modifiers modifiers, int choice) {
     var operands = new ArrayList<Operand>();
     var sources = new ArrayList<Value>();
     var results = new ArrayList<Value>();
@@ -174,7 +174,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     form.implied(false).forEach(_ -> sources.add(new Value("carry", Type.PRED, CARRY_WORD)));
     form.implied(true).forEach(_ -> results.add(new Value("carry", Type.PRED, CARRY_WORD)));
     var instruction =
-        Opcodes.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
+        InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
     return new Probe(instruction, sources, results);
   }
 

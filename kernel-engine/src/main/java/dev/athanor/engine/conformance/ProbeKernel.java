@@ -2,7 +2,6 @@ package dev.athanor.engine.conformance;
 
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Opcodes;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Immediate;
@@ -13,6 +12,7 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -106,7 +106,7 @@ final class ProbeKernel {
   }
 
   private void add(String opcode, Operand... operands) {
-    statements.add(Opcodes.instruction(opcode, List.of(operands), null, Source.UNKNOWN));
+    statements.add(InstructionTable.instruction(opcode, List.of(operands), null, Source.UNKNOWN));
   }
 
   private void pointer(Register register, Register thread, int words) {

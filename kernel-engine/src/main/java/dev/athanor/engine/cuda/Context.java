@@ -33,7 +33,7 @@ final class Context {
   private final CUcontext handle = new CUcontext();
   private final Set<CudaStream> streams = ConcurrentHashMap.newKeySet();
   private final Set<CudaGraph> graphs = ConcurrentHashMap.newKeySet();
-  private final Afterwards afterwards = new Afterwards(this);
+  private final DeferredFrees afterwards = new DeferredFrees(this);
   private volatile boolean closed;
   private volatile @Nullable String lost;
 
@@ -61,12 +61,12 @@ final class Context {
     return graphs;
   }
 
-  Afterwards afterwards() {
+  DeferredFrees afterwards() {
     return afterwards;
   }
 
   /** What passes once all work is done that the streams hold now; none where they are idle. */
-  List<Fence> fences() {
+  List<StreamFence> fences() {
     return streams.stream().map(CudaStream::fence).flatMap(Optional::stream).toList();
   }
 

@@ -70,11 +70,11 @@ final class CudaStream implements Stream {
   private final Object closing = new Object();
 
   // Guarded by this, for buffers are closed on any thread.
-  private @Nullable Fence fence;
+  private @Nullable StreamFence fence;
   private long fenced = -1;
   private boolean closed;
 
-  private record Held(Fence until, List<MemorySegment> memory) {}
+  private record Held(StreamFence until, List<MemorySegment> memory) {}
 
   /** A stream that {@link Context#streams} does not have yet, so that nobody waits for its work. */
   CudaStream(Context context, Capability capability) {
@@ -118,7 +118,8 @@ final class CudaStream implements Stream {
     }
     if (source.isNative()) {
       done(
-          cuMemcpyHtoDAsync(new DeviceAddress(to), Address.of(source), source.byteSize(), handle),
+          cuMemcpyHtoDAsync(
+              new DevicePointer(to), HostPointer.of(source), source.byteSize(), handle),
           "cuMemcpyHtoDAsync");
       hold(source);
     } else {
@@ -140,7 +141,8 @@ final class CudaStream implements Stream {
     }
     if (target.isNative()) {
       done(
-          cuMemcpyDtoHAsync(Address.of(target), new DeviceAddress(from), target.byteSize(), handle),
+          cuMemcpyDtoHAsync(
+              HostPointer.of(target), new DevicePointer(from), target.byteSize(), handle),
           "cuMemcpyDtoHAsync");
       hold(target);
     } else {
@@ -160,7 +162,7 @@ final class CudaStream implements Stream {
     }
     if (bytes > 0) {
       done(
-          cuMemcpyDtoDAsync(new DeviceAddress(to), new DeviceAddress(from), bytes, handle),
+          cuMemcpyDtoDAsync(new DevicePointer(to), new DevicePointer(from), bytes, handle),
           "cuMemcpyDtoDAsync");
     }
   }
@@ -170,7 +172,7 @@ final class CudaStream implements Stream {
     enter();
     long to = CudaBuffer.range(context, target, offset, bytes);
     if (bytes > 0) {
-      done(cuMemsetD8Async(new DeviceAddress(to), value, bytes, handle), "cuMemsetD8Async");
+      done(cuMemsetD8Async(new DevicePointer(to), value, bytes, handle), "cuMemsetD8Async");
     }
   }
 
@@ -211,11 +213,11 @@ final class CudaStream implements Stream {
   }
 
   /** A kernel that says its cluster itself is launched like any other. */
-  private int enqueue(Launch launch, CudaKernel kernel, Address values) {
+  private int enqueue(Launch launch, CudaKernel kernel, HostPointer values) {
     var grid = launch.grid();
     var block = launch.block();
     if (launch.cluster().count() > 1 && kernel.kernel().limits().cluster().isEmpty()) {
-      return LaterDriver.launch(launch, kernel, handle, values);
+      return DriverCallsSince118.launch(launch, kernel, handle, values);
     }
     if (launch.cooperative()) {
       return cuLaunchCooperativeKernel(
@@ -320,14 +322,14 @@ final class CudaStream implements Stream {
    * A fence behind all that was enqueued until now, or nothing where that is done. Any thread may
    * ask.
    */
-  synchronized Optional<Fence> fence() {
+  synchronized Optional<StreamFence> fence() {
     long now = enqueued.get();
     if (closed || now == waited) {
       return Optional.empty();
     }
     var shared = fence;
     if (shared == null || fenced != now) {
-      shared = new Fence(context, handle);
+      shared = new StreamFence(context, handle);
       fence = shared;
       fenced = now;
     }
@@ -376,7 +378,7 @@ final class CudaStream implements Stream {
   private void hold(MemorySegment memory) {
     held.add(memory);
     if (held.size() == HELD) {
-      heldBefore.add(new Held(new Fence(context, handle), held));
+      heldBefore.add(new Held(new StreamFence(context, handle), held));
       held = new ArrayList<>();
       while (!heldBefore.isEmpty() && heldBefore.element().until.passed()) {
         heldBefore.remove();

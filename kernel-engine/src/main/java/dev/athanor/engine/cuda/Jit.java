@@ -130,10 +130,10 @@ final class Jit {
       check(
           cuModuleLoadDataEx(
               module,
-              Address.of(bytes),
+              HostPointer.of(bytes),
               logs.count(),
               logs.options.toArray(JAVA_INT),
-              Address.of(logs.values)),
+              HostPointer.of(logs.values)),
           kernel,
           logs);
       return new Loaded(module, logs.text());

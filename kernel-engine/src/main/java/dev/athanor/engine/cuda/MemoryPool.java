@@ -20,8 +20,9 @@ import java.util.Set;
  *
  * <p>Blocks come in size classes, four to an octave, and go back to their class when their buffer
  * is closed. Work enqueued before may still use such a block, on whichever stream: so it waits
- * behind a {@link Fence} of every stream that has work, and is handed out once all have passed. A
- * stream with nothing new since its last fence shares that one, and an idle stream needs none.
+ * behind a {@link StreamFence} of every stream that has work, and is handed out once all have
+ * passed. A stream with nothing new since its last fence shares that one, and an idle stream needs
+ * none.
  *
  * <p>When the driver has no memory left, the pool first waits for a closed block of the class, then
  * gives all closed blocks back to the driver and asks once more.
@@ -50,13 +51,13 @@ final class MemoryPool {
   record Block(long address, long bytes) {}
 
   /** A block of a closed buffer, free once the fences have passed. */
-  private record Parked(Block block, List<Fence> fences) {
+  private record Parked(Block block, List<StreamFence> fences) {
     boolean ready() {
-      return fences.stream().allMatch(Fence::passed);
+      return fences.stream().allMatch(StreamFence::passed);
     }
 
     void await() {
-      fences.forEach(Fence::await);
+      fences.forEach(StreamFence::await);
     }
   }
 
@@ -107,7 +108,7 @@ final class MemoryPool {
   }
 
   private Optional<Block> ask(long size) {
-    var address = new DeviceAddress();
+    var address = new DevicePointer();
     context.enter();
     int result = cuMemAlloc(address, size);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -131,7 +132,7 @@ final class MemoryPool {
 
   private void free(Block block) {
     context.enter();
-    context.check(cuMemFree(new DeviceAddress(block.address)), "cuMemFree");
+    context.check(cuMemFree(new DevicePointer(block.address)), "cuMemFree");
   }
 
   /** Takes the block of a buffer that was just closed. */

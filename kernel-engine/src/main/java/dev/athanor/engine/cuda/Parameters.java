@@ -27,7 +27,7 @@ final class Parameters {
   private MemorySegment memory = MemorySegment.NULL;
 
   /** Writes the values down, and answers where the array of pointers is. */
-  Address pack(Context context, List<Argument> arguments) {
+  HostPointer pack(Context context, List<Argument> arguments) {
     long slots = 0;
     for (var argument : arguments) {
       slots += slots(argument);
@@ -48,7 +48,7 @@ final class Parameters {
         case Argument.Bytes b ->
             MemorySegment.copy(b.segment(), 0, memory, at * SLOT, b.segment().byteSize());
         case Argument.Tensor t ->
-            LaterDriver.encode(
+            DriverCallsSince118.encode(
                 t.map(),
                 CudaBuffer.range(context, t.buffer(), t.offset(), t.map().bytes()),
                 memory.asSlice(at * SLOT, TensorMap.BYTES));
@@ -57,7 +57,7 @@ final class Parameters {
       at += slots(argument);
       pointer++;
     }
-    return new Address(memory.address() + slots * SLOT);
+    return new HostPointer(memory.address() + slots * SLOT);
   }
 
   private static long slots(Argument argument) {

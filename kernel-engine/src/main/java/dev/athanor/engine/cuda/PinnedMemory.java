@@ -30,7 +30,7 @@ final class PinnedMemory {
     HostMemory.check(bytes);
     context.requireUsable();
     context.afterwards().sweep();
-    var address = new Address();
+    var address = new HostPointer();
     int result = ask(address, bytes);
     if (result != CUDA_SUCCESS && context.afterwards().finish()) {
       result = ask(address, bytes);
@@ -50,7 +50,7 @@ final class PinnedMemory {
   }
 
   /** Answers why it got none, if it did not; throws when the context is lost. */
-  private int ask(Address address, long bytes) {
+  private int ask(HostPointer address, long bytes) {
     context.enter();
     int result = cuMemHostAlloc(address, bytes, 0);
     if (CudaError.fatal(result)) {
@@ -59,7 +59,7 @@ final class PinnedMemory {
     return result;
   }
 
-  private void release(HostMemory closed, Address address) {
+  private void release(HostMemory closed, HostPointer address) {
     open.remove(closed);
     if (!context.gone()) {
       context

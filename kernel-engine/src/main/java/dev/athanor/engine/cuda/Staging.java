@@ -20,14 +20,14 @@ final class Staging {
   private final Context context;
   private final CudaStream stream;
   private final MemorySegment memory;
-  private final @Nullable Fence[] busy = new @Nullable Fence[SLOTS];
+  private final @Nullable StreamFence[] busy = new @Nullable StreamFence[SLOTS];
   private int next;
 
   @SuppressWarnings("restricted") // the driver says how much memory lies at the address
   Staging(Context context, CudaStream stream) {
     this.context = context;
     this.stream = stream;
-    var address = new Address();
+    var address = new HostPointer();
     context.enter();
     context.check(cuMemHostAlloc(address, SLOTS * SLOT_BYTES, 0), "cuMemHostAlloc");
     memory = MemorySegment.ofAddress(address.value()).reinterpret(SLOTS * SLOT_BYTES);
@@ -42,7 +42,7 @@ final class Staging {
       context.enter();
       context.check(
           cuMemcpyHtoDAsync(
-              new DeviceAddress(target + at), Address.of(slot), bytes, stream.handle()),
+              new DevicePointer(target + at), HostPointer.of(slot), bytes, stream.handle()),
           "cuMemcpyHtoDAsync",
           stream);
       give();
@@ -60,7 +60,7 @@ final class Staging {
         context.enter();
         context.check(
             cuMemcpyDtoHAsync(
-                Address.of(slot), new DeviceAddress(source + enqueued), bytes, stream.handle()),
+                HostPointer.of(slot), new DevicePointer(source + enqueued), bytes, stream.handle()),
             "cuMemcpyDtoHAsync",
             stream);
         give();
@@ -88,7 +88,7 @@ final class Staging {
 
   /** Marks the slot that was taken as busy until the stream gets here. */
   private void give() {
-    busy[next] = new Fence(context, stream.handle());
+    busy[next] = new StreamFence(context, stream.handle());
     next = (next + 1) % SLOTS;
   }
 
@@ -100,6 +100,6 @@ final class Staging {
       }
     }
     context.enter();
-    context.check(cuMemFreeHost(Address.of(memory)), "cuMemFreeHost");
+    context.check(cuMemFreeHost(HostPointer.of(memory)), "cuMemFreeHost");
   }
 }

@@ -13,14 +13,23 @@ import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
-import dev.athanor.engine.ptx.Inliner;
+import dev.athanor.engine.emulator.memory.Allocation;
+import dev.athanor.engine.emulator.memory.EncodedTensorMap;
+import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.memory.LaneAccess;
+import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.memory.ModuleVariables;
+import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.run.WorkerPool;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.Verifier;
+import dev.athanor.engine.ptx.check.Inliner;
+import dev.athanor.engine.ptx.check.Verifier;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
@@ -60,7 +69,7 @@ public final class EmulatedDevice implements Device {
   private final EmulatorOptions options;
   private final Capability capability;
   private final GlobalMemory memory;
-  private final Workers workers;
+  private final WorkerPool workers;
 
   /** A module that has variables stays, since they keep what kernels wrote to them. */
   private final LruCache<Module, Programs> programs =
@@ -82,7 +91,7 @@ public final class EmulatedDevice implements Device {
   public EmulatedDevice(int number, EmulatorOptions options) {
     this.options = options;
     this.memory = new GlobalMemory(options.memoryBytes(), options.sanitize() != Sanitize.OFF);
-    this.workers = new Workers(options.workers());
+    this.workers = new WorkerPool(options.workers());
     this.capability =
         new Capability(
             "emulator:" + number,
@@ -157,7 +166,7 @@ public final class EmulatedDevice implements Device {
   private static final class Programs {
     private final Module module;
     private final Map<String, Program> byKernel = new HashMap<>();
-    private @Nullable Variables variables;
+    private @Nullable ModuleVariables variables;
 
     Programs(Module module) {
       Verifier.verify(module);
@@ -176,7 +185,7 @@ public final class EmulatedDevice implements Device {
       }
       var ofModule = variables;
       if (ofModule == null) {
-        ofModule = new Variables(inliner.variables(), device.memory);
+        ofModule = new ModuleVariables(inliner.variables(), device.memory);
         variables = ofModule;
       }
       var program = new Program(inlined, ofModule);
@@ -199,7 +208,7 @@ public final class EmulatedDevice implements Device {
   }
 
   /** What is executed for a kernel of an emulator. */
-  static Program program(LoadedKernel kernel) {
+  public static Program program(LoadedKernel kernel) {
     return ((Loaded) kernel).program;
   }
 
@@ -287,7 +296,7 @@ public final class EmulatedDevice implements Device {
         if (workspace == null) {
           workers.run(launched);
         } else {
-          Workers.runCooperatively(launched);
+          WorkerPool.runCooperatively(launched);
         }
       } finally {
         launched.printed().deliver(options.output());
@@ -338,7 +347,7 @@ public final class EmulatedDevice implements Device {
       switch (launch.arguments().get(i)) {
         // the address is that of a byte of the buffer, so one byte at least is there
         case Argument.Pointer pointer ->
-            place.set(Cells.LONG, 0, address(pointer.buffer(), pointer.offset(), 1));
+            place.set(LaneAccess.LONG, 0, address(pointer.buffer(), pointer.offset(), 1));
         case Argument.Scalar scalar -> {
           for (int at = 0; at < parameter.bytes(); at++) {
             place.set(ValueLayout.JAVA_BYTE, at, (byte) (scalar.bits() >>> (8 * at)));

@@ -14,10 +14,10 @@ import java.util.function.Supplier;
 final class EmulatedGraph implements Graph {
 
   private final EmulatedDevice device;
-  private final List<Work> work;
+  private final List<StreamTask> work;
   private volatile boolean closed;
 
-  private EmulatedGraph(EmulatedDevice device, List<Work> work) {
+  private EmulatedGraph(EmulatedDevice device, List<StreamTask> work) {
     this.device = device;
     this.work = List.copyOf(work);
   }
@@ -56,7 +56,7 @@ final class EmulatedGraph implements Graph {
 
   private static final class Capture extends CaptureStream {
     private final EmulatedDevice device;
-    private final List<Work> work = new ArrayList<>();
+    private final List<StreamTask> work = new ArrayList<>();
 
     Capture(EmulatedDevice device) {
       this.device = device;
@@ -65,20 +65,20 @@ final class EmulatedGraph implements Graph {
     @Override
     public void copy(
         Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
-      keep(() -> Work.copy(device, source, sourceOffset, target, targetOffset, bytes));
+      keep(() -> StreamTask.copy(device, source, sourceOffset, target, targetOffset, bytes));
     }
 
     @Override
     public void fill(Buffer target, long offset, long bytes, byte value) {
-      keep(() -> Work.fill(device, target, offset, bytes, value));
+      keep(() -> StreamTask.fill(device, target, offset, bytes, value));
     }
 
     @Override
     public void launch(Launch launch) {
-      keep(() -> Work.launch(device, launch));
+      keep(() -> StreamTask.launch(device, launch));
     }
 
-    private void keep(Supplier<Work> next) {
+    private void keep(Supplier<StreamTask> next) {
       requireOpen();
       device.use(() -> work.add(next.get()));
     }

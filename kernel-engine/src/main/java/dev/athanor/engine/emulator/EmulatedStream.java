@@ -19,29 +19,30 @@ final class EmulatedStream implements Stream {
   @Override
   public void upload(MemorySegment source, Buffer target, long offset) {
     use(() -> {
-      Work.range(device, target, offset, source.byteSize()).copyFrom(source);
+      StreamTask.range(device, target, offset, source.byteSize()).copyFrom(source);
       device.own(target).define(offset, source.byteSize());
     });
   }
 
   @Override
   public void download(Buffer source, long offset, MemorySegment target) {
-    use(() -> target.copyFrom(Work.range(device, source, offset, target.byteSize())));
+    use(() -> target.copyFrom(StreamTask.range(device, source, offset, target.byteSize())));
   }
 
   @Override
   public void copy(Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes) {
-    use(() -> Work.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
+    use(() ->
+        StreamTask.copy(device, source, sourceOffset, target, targetOffset, bytes).task().run());
   }
 
   @Override
   public void fill(Buffer target, long offset, long bytes, byte value) {
-    use(() -> Work.fill(device, target, offset, bytes, value).task().run());
+    use(() -> StreamTask.fill(device, target, offset, bytes, value).task().run());
   }
 
   @Override
   public void launch(Launch launch) {
-    use(() -> Work.launch(device, launch).task().run());
+    use(() -> StreamTask.launch(device, launch).task().run());
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator;
 
 import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.time.Duration;

@@ -1,7 +1,7 @@
 package dev.athanor.engine.profile;
 
-import dev.athanor.engine.emulator.Observer;
-import dev.athanor.engine.emulator.Touch;
+import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.profile.Banks.Wavefronts;
 import dev.athanor.engine.profile.Sectors.Touched;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -107,7 +107,7 @@ final class Counters implements Observer {
   }
 
   @Override
-  public void touch(Touch touch) {
+  public void touch(MemoryRequest touch) {
     warp = touch.warp();
     int inShared = 0;
     int inGlobal = 0;
@@ -125,7 +125,7 @@ final class Counters implements Observer {
       }
     }
     if (inShared != 0) {
-      shared(touch.bytes(), inShared, touch.kind() == Touch.Kind.ATOMIC);
+      shared(touch.bytes(), inShared, touch.kind() == MemoryRequest.Kind.ATOMIC);
     }
     if (inGlobal != 0) {
       global(touch.bytes(), inGlobal);

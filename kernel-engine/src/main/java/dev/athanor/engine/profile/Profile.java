@@ -1,7 +1,7 @@
 package dev.athanor.engine.profile;
 
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.Observer.Observed;
+import dev.athanor.engine.emulator.watch.Observer.Observed;
 import dev.athanor.engine.profile.Cost.Unit;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics;

@@ -1,6 +1,6 @@
 package dev.athanor.engine.profile;
 
-import dev.athanor.engine.emulator.Observer;
+import dev.athanor.engine.emulator.watch.Observer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NavigableMap;

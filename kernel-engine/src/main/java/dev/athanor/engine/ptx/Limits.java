@@ -43,40 +43,40 @@ public record Limits(
   }
 
   /** A product, the greatest {@code int} where it is greater. */
-  static long times(long a, long b) {
+  public static long times(long a, long b) {
     return Math.min(Integer.MAX_VALUE, a * b);
   }
 
-  Limits withMostThreads(List<Integer> value) {
+  public Limits withMostThreads(List<Integer> value) {
     return new Limits(
         value, threads, minBlocks, maxRegisters, cluster, explicitCluster, maxClusterRank);
   }
 
-  Limits withThreads(List<Integer> value) {
+  public Limits withThreads(List<Integer> value) {
     return new Limits(
         mostThreads, value, minBlocks, maxRegisters, cluster, explicitCluster, maxClusterRank);
   }
 
-  Limits withMinBlocks(int value) {
+  public Limits withMinBlocks(int value) {
     return new Limits(
         mostThreads, threads, value, maxRegisters, cluster, explicitCluster, maxClusterRank);
   }
 
-  Limits withMaxRegisters(int value) {
+  public Limits withMaxRegisters(int value) {
     return new Limits(
         mostThreads, threads, minBlocks, value, cluster, explicitCluster, maxClusterRank);
   }
 
-  Limits withCluster(List<Integer> value) {
+  public Limits withCluster(List<Integer> value) {
     return new Limits(
         mostThreads, threads, minBlocks, maxRegisters, value, explicitCluster, maxClusterRank);
   }
 
-  Limits withExplicitCluster() {
+  public Limits withExplicitCluster() {
     return new Limits(mostThreads, threads, minBlocks, maxRegisters, cluster, true, maxClusterRank);
   }
 
-  Limits withMaxClusterRank(int value) {
+  public Limits withMaxClusterRank(int value) {
     return new Limits(
         mostThreads, threads, minBlocks, maxRegisters, cluster, explicitCluster, value);
   }

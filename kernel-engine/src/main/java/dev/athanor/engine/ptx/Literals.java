@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.ptx.Operand.Immediate;
 
 /** Literals: how they are written (PTX ISA 4.5) and which operands they suit. */
-final class Literals {
+public final class Literals {
 
   private Literals() {}
 
@@ -13,7 +13,7 @@ final class Literals {
    *
    * @throws NumberFormatException when it needs more than 64 bits
    */
-  static Immediate parse(String text) {
+  public static Immediate parse(String text) {
     if (text.endsWith("U")) {
       return new Immediate(Type.U64, parse(text.substring(0, text.length() - 1)).bits());
     }
@@ -53,7 +53,7 @@ final class Literals {
     return new Immediate(bits < 0 ? Type.U64 : Type.S64, bits);
   }
 
-  static Immediate negate(Immediate value) {
+  public static Immediate negate(Immediate value) {
     return switch (value.type()) {
       case F32 -> new Immediate(Type.F32, value.bits() ^ 0x8000_0000L);
       case F64 -> new Immediate(Type.F64, value.bits() ^ Long.MIN_VALUE);
@@ -68,7 +68,7 @@ final class Literals {
    *
    * @throws IllegalArgumentException when it does not suit
    */
-  static Immediate as(Type type, Immediate given) {
+  public static Immediate as(Type type, Immediate given) {
     if (given.type() == type) {
       return given;
     }

@@ -145,7 +145,7 @@ public sealed interface Modifier
    */
   record Part(String operand, String part) implements Modifier {
 
-    static final String NEGATED = "negated";
+    public static final String NEGATED = "negated";
 
     /** The bytes and halves of a register. */
     static final List<String> ELEMENTS = List.of("b0", "b1", "b2", "b3", "h0", "h1");

@@ -31,7 +31,7 @@ public record Modifiers(List<Modifier> list) {
   }
 
   /** The parts of an operand that are read or written, and whether it is negated. */
-  List<Modifier.Part> parts(String operand) {
+  public List<Modifier.Part> parts(String operand) {
     return list.stream()
         .filter(Modifier.Part.class::isInstance)
         .map(Modifier.Part.class::cast)

@@ -150,14 +150,14 @@ public record OperandSlot(
         m.group(7) == null ? null : of(m.group(7)));
   }
 
-  boolean isResult() {
+  public boolean isResult() {
     return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && RESULTS.contains(name));
   }
 
   /**
    * Whether its type is one of several that the instruction names, as those of a conversion are.
    */
-  boolean isConverted() {
+  public boolean isConverted() {
     return typeRule.equals("0") || typeRule.equals("1");
   }
 
@@ -170,7 +170,7 @@ public record OperandSlot(
    * Whether braces stand around one element of what may be a vector, but is none with these
    * modifiers: ptxas takes {@code ld.global.b32 {%r1}, [%rd1]}, and Triton writes it.
    */
-  boolean isLoneElement(Operand given, Modifiers modifiers) {
+  public boolean isLoneElement(Operand given, Modifiers modifiers) {
     return length == BY_MODIFIER
         && !isVector(modifiers)
         && given instanceof Operand.Vector vector
@@ -236,7 +236,7 @@ public record OperandSlot(
   }
 
   /** What may stand here, in words for an error. */
-  String describe(Modifiers modifiers) {
+  public String describe(Modifiers modifiers) {
     var type = "." + type(modifiers).word();
     return switch (kind) {
       case RESULT, SOURCE -> {
@@ -276,7 +276,7 @@ public record OperandSlot(
    *
    * @throws IllegalArgumentException when it may not
    */
-  Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
+  public Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
     if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
         || (kind != Kind.LITERAL && !takesLiteral(modifiers))) {
       throw new IllegalArgumentException(
@@ -285,7 +285,7 @@ public record OperandSlot(
     return Literals.as(type(modifiers), given);
   }
 
-  boolean takesLiteral(Modifiers modifiers) {
+  public boolean takesLiteral(Modifiers modifiers) {
     if (typeRule.equals("word") || !modifiers.parts(name).isEmpty()) {
       return false;
     }

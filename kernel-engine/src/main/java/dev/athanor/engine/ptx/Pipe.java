@@ -30,7 +30,7 @@ public enum Pipe {
   NONE;
 
   /** The pipe of an instruction of a row with these modifiers. */
-  static Pipe of(Form form, Modifiers chosen) {
+  static Pipe of(InstructionForm form, Modifiers chosen) {
     return switch (form.semantics()) {
       case Pure _ -> lanes(form, chosen);
       case Semantics.Load _ ->
@@ -68,7 +68,7 @@ public enum Pipe {
     };
   }
 
-  private static Pipe lanes(Form form, Modifiers chosen) {
+  private static Pipe lanes(InstructionForm form, Modifiers chosen) {
     return switch (form.mnemonic()) {
       case "cvt" -> chosen.types().size() > 1 && isSame(chosen) ? ALU : CONVERSION;
       case "cvta", "createpolicy" -> NONE;

@@ -1,5 +1,7 @@
 package dev.athanor.engine.ptx;
 
+import dev.athanor.engine.ptx.meaning.DotProducts;
+
 /**
  * Adds products of f32 matrices, {@link Arithmetic#FAST fast}: each sum takes its products in the
  * order of k, rounded to nearest after each. How many sums are computed side by side is free, and

@@ -2,6 +2,7 @@ package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.table.Row;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,7 +32,7 @@ public enum RuntimeFunction {
   private final String symbol;
   private final int resultBytes;
   private final List<Integer> argumentBytes;
-  private final Form form;
+  private final InstructionForm form;
 
   RuntimeFunction(String symbol, int resultBytes, Integer... argumentBytes) {
     this.symbol = symbol;
@@ -68,17 +69,17 @@ public enum RuntimeFunction {
     return argumentBytes;
   }
 
-  static Optional<RuntimeFunction> of(String symbol) {
+  public static Optional<RuntimeFunction> of(String symbol) {
     return Arrays.stream(values()).filter(f -> f.symbol.equals(symbol)).findFirst();
   }
 
   /** The names of all, for error messages. */
-  static String symbols() {
+  public static String symbols() {
     return Arrays.stream(values()).map(RuntimeFunction::symbol).collect(Collectors.joining(", "));
   }
 
   /** Whether a module declares the function as it is. */
-  boolean fits(Function declared) {
+  public boolean fits(Function declared) {
     return bytes(declared.results()).equals(resultBytes == 0 ? List.of() : List.of(resultBytes))
         && bytes(declared.code().parameters()).equals(argumentBytes);
   }
@@ -88,7 +89,7 @@ public enum RuntimeFunction {
   }
 
   /** The declaration's sizes, for error messages. */
-  String signature() {
+  public String signature() {
     return "%s takes arguments of %s bytes and returns %s"
         .formatted(
             symbol,
@@ -102,7 +103,7 @@ public enum RuntimeFunction {
    * @param results the local variables that take the results
    * @param arguments the local variables that hold the arguments
    */
-  Instruction call(Instruction written, List<Operand> results, List<Operand> arguments) {
+  public Instruction call(Instruction written, List<Operand> results, List<Operand> arguments) {
     List<Operand> operands =
         Stream.concat(results.stream(), arguments.stream())
             .<Operand>map(variable -> new Operand.Address(variable, 0))

@@ -1,6 +1,9 @@
 package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.ptx.check.Inliner;
+import dev.athanor.engine.ptx.meaning.LaneFunctions;
+import dev.athanor.engine.ptx.meaning.RegisterTile;
 import java.util.List;
 
 /**

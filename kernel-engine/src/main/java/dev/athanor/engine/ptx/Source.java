@@ -15,7 +15,7 @@ public record Source(String file, int line, int column, @Nullable Source origin)
   }
 
   /** The same place, made from another. */
-  Source from(@Nullable Source made) {
+  public Source from(@Nullable Source made) {
     return made == null ? this : new Source(file, line, column, made);
   }
 

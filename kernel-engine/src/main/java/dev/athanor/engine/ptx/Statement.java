@@ -102,7 +102,7 @@ public sealed interface Statement {
    *     which it is printed; null = this one
    */
   record Instruction(
-      Form form,
+      InstructionForm form,
       Modifiers modifiers,
       List<Operand> operands,
       @Nullable Guard guard,
@@ -116,7 +116,7 @@ public sealed interface Statement {
 
     /** One of the text. */
     public Instruction(
-        Form form,
+        InstructionForm form,
         Modifiers modifiers,
         List<Operand> operands,
         @Nullable Guard guard,
@@ -141,7 +141,7 @@ public sealed interface Statement {
     }
 
     /** The first version and target that have it. */
-    public Form.Since since() {
+    public InstructionForm.Since since() {
       return form.since(modifiers);
     }
 

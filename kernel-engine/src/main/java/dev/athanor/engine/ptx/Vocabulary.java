@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx;
 import static dev.athanor.engine.ptx.Modifier.Comparison.*;
 import static dev.athanor.engine.ptx.Type.*;
 
-import dev.athanor.engine.ptx.Form.Since;
+import dev.athanor.engine.ptx.InstructionForm.Since;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -13,7 +13,7 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** The words that stand for a class of modifiers in the syntax of a {@link Form}. */
+/** The words that stand for a class of modifiers in the syntax of a {@link InstructionForm}. */
 final class Vocabulary {
 
   private static final List<Modifier> SIGNED = List.of(S16, S32, S64);

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand.Register;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;

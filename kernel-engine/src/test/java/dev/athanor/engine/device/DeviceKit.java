@@ -1,7 +1,7 @@
 package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Module;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

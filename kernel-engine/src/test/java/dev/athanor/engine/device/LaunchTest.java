@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Parser;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

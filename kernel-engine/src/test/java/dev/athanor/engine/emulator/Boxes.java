@@ -11,7 +11,8 @@ import dev.athanor.engine.device.TensorMap.SwizzleMode;
  * @param size the bytes of an element
  * @param outer how many rows of A, or columns of B
  */
-record Boxes(long start, SwizzleMode swizzle, boolean byDepth, int size, int outer, int depth) {
+public record Boxes(
+    long start, SwizzleMode swizzle, boolean byDepth, int size, int outer, int depth) {
 
   private int rows() {
     return byDepth ? outer : depth;
@@ -22,7 +23,7 @@ record Boxes(long start, SwizzleMode swizzle, boolean byDepth, int size, int out
   }
 
   /** The address of an element. */
-  long address(int row, int column) {
+  public long address(int row, int column) {
     int along = (byDepth ? column : row) * size;
     int across = byDepth ? row : column;
     int width = swizzle.width();
@@ -31,7 +32,7 @@ record Boxes(long start, SwizzleMode swizzle, boolean byDepth, int size, int out
   }
 
   /** What {@code wgmma} is told, for the part of the depth from a column on. */
-  long descriptor(int column) {
+  public long descriptor(int column) {
     int width = swizzle.width();
     long box = (long) rows() * width;
     boolean plain = swizzle == SwizzleMode.NONE;

@@ -2,14 +2,21 @@ package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.ptx.Form;
-import dev.athanor.engine.ptx.Inliner;
+import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.memory.ModuleVariables;
+import dev.athanor.engine.emulator.memory.VariableExtents;
+import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.sanitizer.MemoryEffect;
+import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.TableWalk;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.Verifier;
 import dev.athanor.engine.ptx.Version;
+import dev.athanor.engine.ptx.check.Inliner;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.table.TableWalk;
 import java.util.HashSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -25,23 +32,23 @@ class EverySpellingTest {
 
   private static Program program(Module module) {
     var inliner = new Inliner(module);
-    var variables = new Variables(inliner.variables(), new GlobalMemory(1 << 20, false));
+    var variables = new ModuleVariables(inliner.variables(), new GlobalMemory(1 << 20, false));
     return new Program(inliner.kernel("walk"), variables);
   }
 
   @Test
   void everySpellingHasARoleInTheMemoryModel() {
     var kernel = program(module(List.of())).kernel();
-    var variables = new KernelVariables(kernel, List.of(), 0);
+    var variables = new VariableExtents(kernel, List.of(), 0);
     for (int i = 0; i < ALL.size(); i++) {
-      assertThat(Role.of(i, ALL.get(i), variables).number()).isEqualTo(i);
+      assertThat(MemoryEffect.of(i, ALL.get(i), variables).number()).isEqualTo(i);
     }
   }
 
   /** Of each row one spelling: the others are bound and compiled in the same way. */
   @Test
   void everyRowIsCheckedBoundAndCompiled() {
-    var known = new HashSet<Form>();
+    var known = new HashSet<InstructionForm>();
     var module = module(ALL.stream().filter(i -> known.add(i.form())).toList());
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.warnings(module)).isNotNull();

@@ -7,12 +7,12 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /** An emulator and what a test of it needs. */
-final class Rig implements AutoCloseable {
+public final class Rig implements AutoCloseable {
 
   /**
    * Kernels of tests take {@code out}, {@code in} and {@code n}. Before the body {@code %rd0} and
@@ -42,39 +42,39 @@ final class Rig implements AutoCloseable {
   private final Stream stream;
 
   /** The usual options; compiled code is run where no sanitizer watches. */
-  static EmulatorOptions options(Execution execution) {
+  public static EmulatorOptions options(Execution execution) {
     var options = EmulatorOptions.DEFAULT.withExecution(execution);
     return execution == Execution.COMPILED ? options.withSanitize(Sanitize.OFF) : options;
   }
 
-  Rig() {
+  public Rig() {
     this(EmulatorOptions.DEFAULT);
   }
 
-  Rig(EmulatorOptions options) {
+  public Rig(EmulatorOptions options) {
     device = new EmulatedDevice(options);
     stream = device.openStream();
   }
 
   /** A rig for kernels that are wrong on purpose, whose results show it. */
-  static Rig unwatched() {
+  public static Rig unwatched() {
     return new Rig(EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF));
   }
 
-  Buffer ints(int... values) {
+  public Buffer ints(int... values) {
     var buffer = device.allocate(4L * values.length);
     stream.upload(MemorySegment.ofArray(values), buffer, 0);
     return buffer;
   }
 
-  int[] read(Buffer buffer) {
+  public int[] read(Buffer buffer) {
     var values = new int[(int) (buffer.bytes() / 4)];
     stream.download(buffer, 0, MemorySegment.ofArray(values));
     return values;
   }
 
   /** Runs a body and answers the words of {@code out}, of which each thread has one. */
-  int[] run(String body, int blocks, int threads, int... in) {
+  public int[] run(String body, int blocks, int threads, int... in) {
     try (var out = ints(new int[blocks * threads]);
         var input = ints(in.length == 0 ? new int[1] : in)) {
       run(body, Dim3.of(blocks), Dim3.of(threads), out, input, in.length);
@@ -82,17 +82,17 @@ final class Rig implements AutoCloseable {
     }
   }
 
-  void run(String body, Dim3 grid, Dim3 block, Buffer out, Buffer in, int n) {
+  public void run(String body, Dim3 grid, Dim3 block, Buffer out, Buffer in, int n) {
     run(body, grid, block, Argument.of(out), Argument.of(in), n);
   }
 
-  void run(String body, Dim3 grid, Dim3 block, Argument out, Argument in, int n) {
+  public void run(String body, Dim3 grid, Dim3 block, Argument out, Argument in, int n) {
     var module = Parser.parse(PROLOGUE + body + "ret;\n}\n", "test.ptx");
     stream.launch(
         new Launch(device.load(module, "test"), grid, block, 0, List.of(out, in, Argument.of(n))));
   }
 
-  EmulatedDevice device() {
+  public EmulatedDevice device() {
     return device;
   }
 

@@ -9,7 +9,7 @@ import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

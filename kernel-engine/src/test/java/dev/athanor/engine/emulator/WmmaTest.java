@@ -9,7 +9,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifiers;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.profile.Cost.Unit;
-import dev.athanor.engine.ptx.Parser;
-import dev.athanor.engine.ptx.TableWalk;
+import dev.athanor.engine.ptx.table.TableWalk;
+import dev.athanor.engine.ptx.text.Parser;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

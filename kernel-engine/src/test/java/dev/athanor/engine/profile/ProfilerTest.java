@@ -11,7 +11,7 @@ import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.profile.Profile.Row;
 import dev.athanor.engine.profile.Profile.Traffic;
 import dev.athanor.engine.ptx.Modifier.Space;
-import dev.athanor.engine.ptx.Parser;
+import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

@@ -11,6 +11,10 @@ import dev.athanor.engine.emulator.EmulatorOptions;
 import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.check.Violation;
+import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.engine.ptx.text.PtxSyntaxException;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -111,7 +115,8 @@ class FileTests {
     assertThat(Parser.parse(module.toString(), name(file)).toString()).isEqualTo(module.toString());
   }
 
-  private static void expectFaults(Path file, String text, List<Fault> faults) throws IOException {
+  private static void expectFaults(Path file, String text, List<Violation> faults)
+      throws IOException {
     var onLines = new TreeMap<Integer, String>();
     for (var fault : faults) {
       onLines.merge(Math.max(1, fault.source().line()), fault.problem(), (a, b) -> a + " & " + b);

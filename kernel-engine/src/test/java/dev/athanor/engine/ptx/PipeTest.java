@@ -2,6 +2,7 @@ package dev.athanor.engine.ptx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.athanor.engine.ptx.table.TableWalk;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;

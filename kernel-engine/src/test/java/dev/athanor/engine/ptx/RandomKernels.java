@@ -7,6 +7,8 @@ import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
+import dev.athanor.engine.ptx.table.InstructionTable;
+import dev.athanor.engine.ptx.table.TableWalk;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
@@ -122,7 +124,7 @@ public final class RandomKernels {
   }
 
   private void add(String opcode, @Nullable Guard guard, Operand... operands) {
-    body.add(Opcodes.instruction(opcode, List.of(operands), guard, Source.UNKNOWN));
+    body.add(InstructionTable.instruction(opcode, List.of(operands), guard, Source.UNKNOWN));
   }
 
   /** Every register gets a value of its thread, and the thread's shared memory one too. */
@@ -307,7 +309,7 @@ public final class RandomKernels {
           operand(form.operands().get(i), spelling.operands().get(i), spelling.modifiers()));
     }
     var guard = guardOrNone();
-    body.add(Opcodes.instruction(spelling.opcode(), operands, guard, Source.UNKNOWN));
+    body.add(InstructionTable.instruction(spelling.opcode(), operands, guard, Source.UNKNOWN));
   }
 
   private Operand operand(OperandSlot slot, Operand example, Modifiers modifiers) {

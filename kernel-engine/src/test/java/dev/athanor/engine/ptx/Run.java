@@ -3,7 +3,11 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Modifier.Rounding;
-import dev.athanor.engine.ptx.RegisterTile.Role;
+import dev.athanor.engine.ptx.meaning.MatrixProduct;
+import dev.athanor.engine.ptx.meaning.RegisterTile;
+import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
+import dev.athanor.engine.ptx.meaning.SmallFloat;
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -13,32 +17,32 @@ import java.util.function.IntUnaryOperator;
  * One {@code mma.sync} or {@code wmma.mma} on matrices whose elements are bits, spread over
  * registers and collected.
  */
-final class Run {
+public final class Run {
 
-  final Modifiers modifiers;
-  final MatrixShape shape;
+  public final Modifiers modifiers;
+  public final MatrixShape shape;
 
   /** The types of D, A, B and C. */
-  final List<Type> types;
+  public final List<Type> types;
 
-  final long[][] a;
-  final long[][] b;
-  final long[][] c;
-  final long[][] d;
+  public final long[][] a;
+  public final long[][] b;
+  public final long[][] c;
+  public final long[][] d;
 
   private final MatrixProduct product;
   private final Target target;
   private final Arithmetic arithmetic;
 
-  Run(String opcode, Target target) {
+  public Run(String opcode, Target target) {
     this(opcode, target, Arithmetic.EXACT);
   }
 
-  Run(String opcode, Target target, Arithmetic arithmetic) {
+  public Run(String opcode, Target target, Arithmetic arithmetic) {
     var words = Arrays.stream(opcode.split("\\.")).skip(1).map(Modifier::of).toList();
     product = opcode.startsWith("wmma") ? MatrixProduct.WMMA : MatrixProduct.MMA;
     modifiers =
-        Opcodes.all().stream()
+        InstructionTable.all().stream()
             .filter(row -> opcode.startsWith(row.mnemonic() + "."))
             .flatMap(row -> row.fit(words).stream())
             .findFirst()
@@ -53,7 +57,7 @@ final class Run {
     this.arithmetic = arithmetic;
   }
 
-  void each(long[][] matrix, IntUnaryOperator value) {
+  public void each(long[][] matrix, IntUnaryOperator value) {
     int i = 0;
     for (var row : matrix) {
       for (int j = 0; j < row.length; j++) {
@@ -68,7 +72,7 @@ final class Run {
    * @param special whether infinities and NaN are among them
    * @param spread how far apart their exponents are
    */
-  void fill(Random random, boolean special, int spread) {
+  public void fill(Random random, boolean special, int spread) {
     each(a, _ -> number(random, types.get(1), special, spread));
     each(b, _ -> number(random, types.get(2), special, spread));
     each(c, _ -> number(random, types.get(3), special, spread));
@@ -109,7 +113,7 @@ final class Run {
         : SmallFloat.encode(value, type, Rounding.RN, finite);
   }
 
-  void execute() {
+  public void execute() {
     var fragmentA = fragment(Role.A, types.get(1));
     var fragmentB = fragment(Role.B, types.get(2));
     var fragmentC = fragment(Role.C, types.get(3));

@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx;
 
+import dev.athanor.engine.ptx.table.InstructionTable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -41,10 +42,10 @@ public final class Samples {
    * The table, and for what it lacks a row that takes just these operands. So the grammar can be
    * tested before all instructions are there.
    */
-  static Statement.Instruction anyInstruction(
+  public static Statement.Instruction anyInstruction(
       String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
     try {
-      return Opcodes.instruction(opcode, operands, guard, source);
+      return InstructionTable.instruction(opcode, operands, guard, source);
     } catch (IllegalArgumentException missing) {
       var slots = new ArrayList<String>();
       for (int i = 0; i < operands.size(); i++) {
@@ -52,9 +53,9 @@ public final class Samples {
       }
       var words = opcode.split("\\.");
       var row =
-          Form.of(
+          InstructionForm.of(
               "",
-              new Form.Since(new Version(1, 0), new Target(20, false)),
+              new InstructionForm.Since(new Version(1, 0), new Target(20, false)),
               opcode + (slots.isEmpty() ? "" : " " + String.join(", ", slots)),
               _ -> true,
               new Semantics.Exit());

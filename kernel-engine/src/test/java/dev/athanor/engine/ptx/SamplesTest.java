@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Ptxas;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.engine.ptx.text.PtxSyntaxException;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;

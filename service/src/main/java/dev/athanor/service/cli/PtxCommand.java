@@ -6,13 +6,13 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.JCudaAssembler;
 import dev.athanor.engine.analysis.Liveness;
 import dev.athanor.engine.analysis.Ptxas;
-import dev.athanor.engine.ptx.Fault;
-import dev.athanor.engine.ptx.Form;
+import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.Verifier;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.check.Violation;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.KernelView;
 import java.util.ArrayList;
@@ -159,7 +159,9 @@ public final class PtxCommand implements Callable<Integer> {
         kernel
             .instructions()
             .map(Statement.Instruction::form)
-            .collect(Collectors.groupingBy(Form::mnemonic, TreeMap::new, Collectors.counting()));
+            .collect(
+                Collectors.groupingBy(
+                    InstructionForm::mnemonic, TreeMap::new, Collectors.counting()));
     return new Stats(
         kernel.name(),
         module.version().toString(),
@@ -171,7 +173,7 @@ public final class PtxCommand implements Callable<Integer> {
         liveness.mostPredicates(),
         kernel.staticSharedBytes(),
         kernel.maxThreads(),
-        Verifier.warnings(module).stream().map(Fault::toString).toList(),
+        Verifier.warnings(module).stream().map(Violation::toString).toList(),
         target == null ? List.of() : assembled(kernel, ptx, target));
   }
 

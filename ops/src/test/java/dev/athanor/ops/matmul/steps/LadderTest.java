@@ -7,7 +7,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.profile.Profile;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.Verifier;
+import dev.athanor.engine.ptx.check.Verifier;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Draw;

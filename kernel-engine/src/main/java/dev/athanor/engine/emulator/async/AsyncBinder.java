@@ -1,0 +1,256 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.emulator.async.BulkSteps.Completion;
+import dev.athanor.engine.emulator.async.TransferEndpoint.Reduction;
+import dev.athanor.engine.emulator.async.WgmmaSteps.Left;
+import dev.athanor.engine.emulator.async.WgmmaSteps.Right;
+import dev.athanor.engine.emulator.memory.EncodedTensorMap;
+import dev.athanor.engine.emulator.memory.Registers.Lanes;
+import dev.athanor.engine.emulator.step.Addresses;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.Semantics.MbarrierKind;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.meaning.Reductions;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Ties one instruction of asynchronous work to the registers of a block. */
+public final class AsyncBinder {
+
+  private static final List<String> REDUCTIONS =
+      List.of("add", "min", "max", "inc", "dec", "and", "or", "xor");
+
+  /** The registers, or a register that holds the value, of an operand. */
+  @FunctionalInterface
+  public interface Sources {
+    Lanes of(Operand operand, Type type);
+  }
+
+  private final Block block;
+  private final Instruction instruction;
+  private final Sources sources;
+
+  public AsyncBinder(Block block, Instruction instruction, Sources sources) {
+    this.block = block;
+    this.instruction = instruction;
+    this.sources = sources;
+  }
+
+  public Step operate(MbarrierKind kind) {
+    return new MbarrierSteps.Operate(
+        block,
+        instruction,
+        kind,
+        addresses("a"),
+        optional("n", Type.U32),
+        optional("t", Type.U32),
+        optional("d", Type.B64));
+  }
+
+  public Step testWait() {
+    return new MbarrierSteps.TestWait(block, instruction, addresses("a"), asked(), result());
+  }
+
+  public Step tryWait() {
+    return new MbarrierSteps.TryWait(block, instruction, addresses("a"), asked(), result());
+  }
+
+  private Lanes asked() {
+    return required("s", instruction.modifiers().has("parity") ? Type.U32 : Type.B64);
+  }
+
+  private Lanes result() {
+    return required("p", Type.PRED);
+  }
+
+  public Step copyArrive() {
+    return new MbarrierSteps.CopyArrive(block, instruction, addresses("a"));
+  }
+
+  public Step bulkCopy() {
+    var operation = reduction();
+    return new BulkSteps.Copy(
+        block,
+        instruction,
+        completion("b"),
+        addresses("d"),
+        addresses("a"),
+        required("n", Type.U32),
+        optional("k", Type.U16),
+        operation == null
+            ? null
+            : reduction(operation, instruction.modifiers().type().orElseThrow()));
+  }
+
+  public Step tensorCopy() {
+    var tile = (Operand.Tile) Objects.requireNonNull(operand("t"));
+    var operation = reduction();
+    Function<TensorMap, Reduction> combine =
+        operation == null ? null : map -> reduction(operation, type(map.element()));
+    return new BulkSteps.TensorCopy(
+        block,
+        instruction,
+        completion("b"),
+        new Addresses(block, instruction, null, sources.of(tile.map(), Type.U64), 0),
+        tile.coordinates().stream().map(c -> sources.of(c, Type.S32)).toList(),
+        addresses(operand("d") == null ? "a" : "d"),
+        combine);
+  }
+
+  private static Type type(TensorMap.Element element) {
+    return switch (element) {
+      case U8 -> Type.U8;
+      case U16 -> Type.U16;
+      case U32 -> Type.U32;
+      case S32 -> Type.S32;
+      case U64 -> Type.U64;
+      case S64 -> Type.S64;
+      case F16 -> Type.F16;
+      case F32, F32_FTZ -> Type.F32;
+      case F64 -> Type.F64;
+      case BF16 -> Type.BF16;
+      case TF32, TF32_FTZ -> Type.TF32;
+    };
+  }
+
+  public Step storeAsync() {
+    var type = instruction.modifiers().type().orElseThrow();
+    var operation = reduction();
+    return new BulkSteps.Store(
+        block,
+        instruction,
+        completion("m"),
+        addresses("d"),
+        elements(Objects.requireNonNull(operand("b"))).map(o -> sources.of(o, type)).toList(),
+        type.bytes(),
+        operation == null ? null : reduction(operation, type));
+  }
+
+  public Step replace() {
+    var words = instruction.modifiers().list().stream().map(Modifier::word).toList();
+    int bytes = instruction.modifiers().type().orElseThrow().bytes();
+    var value = optional("b", bytes == Long.BYTES ? Type.B64 : Type.B32);
+    int index = value == null || operand("n") == null ? 0 : (int) literal("n");
+    return new BulkSteps.Replace(
+        block,
+        addresses("a"),
+        EncodedTensorMap.offset(words.get(2)) + bytes * index,
+        value == null ? required("n", Type.U32) : value,
+        bytes);
+  }
+
+  public Step fenceMap() {
+    return new BulkSteps.FenceMap(block, addresses("a"));
+  }
+
+  public Step copyMap() {
+    return new BulkSteps.CopyMap(block, addresses("d"), addresses("a"));
+  }
+
+  public Step multiply() {
+    var modifiers = instruction.modifiers();
+    var types = modifiers.types();
+    // eight bits of .b1 lie together as one byte
+    int bits = Math.max(Byte.SIZE, types.get(1).bits());
+    var given = MatrixShape.of(modifiers);
+    var shape = new MatrixShape(given.m(), given.n(), given.k() * types.get(1).bits() / bits);
+    var a = Objects.requireNonNull(operand("a"));
+    var left =
+        a instanceof Operand.Vector v
+            ? new Left(v.elements().stream().map(o -> sources.of(o, Type.B32)).toList(), null, true)
+            : new Left(List.of(), sources.of(a, Type.B64), isZero("t"));
+    return new WgmmaSteps.Multiply(
+        block,
+        instruction,
+        elements(Objects.requireNonNull(operand("d")))
+            .map(o -> sources.of(o, slot("d").type(modifiers)))
+            .toList(),
+        left,
+        new Right(required("b", Type.B64), isZero("u")),
+        required("s", Type.PRED),
+        shape,
+        bits,
+        WgmmaProduct.of(shape, modifiers, scale("i"), scale("j"), block.arithmetic));
+  }
+
+  private boolean isZero(String name) {
+    return operand(name) == null || literal(name) == 0;
+  }
+
+  private int scale(String name) {
+    return operand(name) == null ? 1 : (int) literal(name);
+  }
+
+  private Completion completion(String barrier) {
+    return new Completion(
+        operand(barrier) == null
+            ? null
+            : new MbarrierFinder(block, instruction, addresses(barrier)),
+        optional("w", Type.U16));
+  }
+
+  private @Nullable String reduction() {
+    return REDUCTIONS.stream().filter(instruction.modifiers()::has).findFirst().orElse(null);
+  }
+
+  private Reduction reduction(String operation, Type type) {
+    return new Reduction(block, Reductions.of(operation, type), type.bytes());
+  }
+
+  private static Stream<Operand> elements(Operand operand) {
+    return operand instanceof Operand.Vector v ? v.elements().stream() : Stream.of(operand);
+  }
+
+  private long literal(String name) {
+    return ((Operand.Immediate) Objects.requireNonNull(operand(name))).bits();
+  }
+
+  private Lanes required(String name, Type type) {
+    return Objects.requireNonNull(optional(name, type));
+  }
+
+  private @Nullable Lanes optional(String name, Type type) {
+    var operand = operand(name);
+    return operand == null || operand instanceof Operand.Sink ? null : sources.of(operand, type);
+  }
+
+  private @Nullable Operand operand(String name) {
+    int index = index(name);
+    return index < 0 ? null : instruction.operands().get(index);
+  }
+
+  private int index(String name) {
+    var slots = instruction.form().operands();
+    return IntStream.range(0, slots.size())
+        .filter(i -> slots.get(i).name().equals(name))
+        .findFirst()
+        .orElse(-1);
+  }
+
+  private OperandSlot slot(String name) {
+    return instruction.form().operands().get(index(name));
+  }
+
+  private Addresses addresses(String name) {
+    var address = (Operand.Address) Objects.requireNonNull(operand(name));
+    var space = slot(name).space(instruction.modifiers());
+    boolean narrow = address.base() instanceof Operand.Register r && r.registerClass().bits() == 32;
+    return new Addresses(
+        block,
+        instruction,
+        space,
+        sources.of(address.base(), narrow ? Type.U32 : Type.U64),
+        address.offset());
+  }
+}

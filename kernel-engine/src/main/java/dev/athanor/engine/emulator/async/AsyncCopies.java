@@ -1,0 +1,268 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.memory.LaneAccess;
+import dev.athanor.engine.emulator.memory.Registers;
+import dev.athanor.engine.emulator.step.Addresses;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The asynchronous copies of a block (PTX ISA 9.7.9.25). With late timing a copy happens within the
+ * wait that asks for it; until then its destination holds values that show when they are used.
+ */
+public final class AsyncCopies {
+
+  /** One instruction of one warp. A lane is in the group that its thread commits next. */
+  private static final class Copies {
+    long number;
+    int mask;
+    int bytes;
+    final MemorySegment[] from = new MemorySegment[32];
+    final long[] source = new long[32];
+    final long[] target = new long[32];
+    final int[] valid = new int[32];
+    final int[] group = new int[32];
+  }
+
+  private final Block block;
+  private final List<List<Copies>> pending = new ArrayList<>();
+  private final ArrayList<Copies> spare = new ArrayList<>();
+
+  /** For each thread how many groups it has committed. */
+  private final int[] committed;
+
+  /** How many copy instructions warps have issued. */
+  private long issued;
+
+  public AsyncCopies(Block block) {
+    this.block = block;
+    this.committed = new int[block.scratch.length];
+    for (int warp = 0; warp < block.registers.warps(); warp++) {
+      pending.add(new ArrayList<>());
+    }
+  }
+
+  /** Forgets what is left of another block. */
+  public void clear() {
+    pending.forEach(tickets -> {
+      spare.addAll(tickets);
+      tickets.clear();
+    });
+    Arrays.fill(committed, 0);
+  }
+
+  /** How many copy instructions have been issued; later ones have greater numbers. */
+  long issued() {
+    return issued;
+  }
+
+  /** Finishes the copies of the threads' groups, all but the newest {@code but} of each. */
+  void finish(int warp, int mask, int but) {
+    finish(warp, mask, (copies, lane) -> copies.group[lane] < committed[32 * warp + lane] - but);
+  }
+
+  /** Finishes the copies of threads up to a number. */
+  void finishIssued(int warp, int mask, long number) {
+    finish(warp, mask, (copies, _) -> copies.number <= number);
+  }
+
+  /** Which copies are finished. */
+  @FunctionalInterface
+  private interface Choice {
+    boolean has(Copies copies, int lane);
+  }
+
+  private void finish(int warp, int mask, Choice choice) {
+    var all = pending.get(warp);
+    if (all.isEmpty()) {
+      return;
+    }
+    for (var copies : block.cluster.work().isReordered() ? all.reversed() : all) {
+      for (int left = copies.mask & mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (choice.has(copies, lane)) {
+          perform(copies, lane);
+          copies.mask &= ~(1 << lane);
+        }
+      }
+    }
+    all.removeIf(copies -> {
+      if (copies.mask == 0) {
+        spare.add(copies);
+      }
+      return copies.mask == 0;
+    });
+  }
+
+  private void commit(int warp, int mask) {
+    for (int left = mask; left != 0; left &= left - 1) {
+      committed[32 * warp + Integer.numberOfTrailingZeros(left)]++;
+    }
+  }
+
+  /** Finishes all copies of threads. */
+  public void finishAll(int warp, int mask) {
+    if (!pending.get(warp).isEmpty()) {
+      commit(warp, mask);
+      finish(warp, mask, 0);
+    }
+  }
+
+  private void perform(Copies ticket, int lane) {
+    int valid = ticket.valid[lane];
+    long target = ticket.target[lane];
+    if (valid == 16) {
+      var from = ticket.from[lane];
+      long source = ticket.source[lane];
+      block.shared.set(LaneAccess.LONG, target, from.get(LaneAccess.LONG, source));
+      block.shared.set(LaneAccess.LONG, target + 8, from.get(LaneAccess.LONG, source + 8));
+    } else {
+      MemorySegment.copy(ticket.from[lane], ticket.source[lane], block.shared, target, valid);
+      block.shared.asSlice(target + valid, ticket.bytes - valid).fill((byte) 0);
+    }
+  }
+
+  /** {@code cp.async}. */
+  public final class Copy implements Step {
+    private final Instruction instruction;
+    private final Addresses targets;
+    private final Addresses sources;
+    private final int bytes;
+    private final int @Nullable [] valid;
+    private final int @Nullable [] ignored;
+    private final MemoryRequest reads;
+    private final MemoryRequest writes;
+    private final int[] lengths = new int[32];
+
+    /**
+     * @param bytes how many are written to shared memory
+     * @param valid how many are read from global memory, the rest being zero; null = all
+     * @param ignored where nothing is read; null = nowhere
+     */
+    public Copy(
+        Instruction instruction,
+        Addresses targets,
+        Addresses sources,
+        int bytes,
+        int @Nullable [] valid,
+        int @Nullable [] ignored) {
+      this.ignored = ignored;
+      this.instruction = instruction;
+      this.targets = targets;
+      this.sources = sources;
+      this.bytes = bytes;
+      this.valid = valid;
+      this.reads = new MemoryRequest(instruction, MemoryRequest.Kind.LOAD);
+      this.reads.lengths = lengths;
+      this.writes = new MemoryRequest(instruction, MemoryRequest.Kind.STORE);
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          issue(warp, block.active[warp]);
+        }
+      }
+    }
+
+    private void issue(int warp, int mask) {
+      targets.resolve(warp, mask, bytes, writes);
+      reads.warp = warp;
+      reads.mask = 0;
+      reads.bytes = bytes;
+      boolean late = !block.cluster.work().isDoneAtOnce();
+      var ticket = spare.isEmpty() ? new Copies() : spare.removeLast();
+      ticket.number = ++issued;
+      ticket.mask = mask;
+      ticket.bytes = bytes;
+      for (int left = mask; left != 0; left &= left - 1) {
+        int in = Integer.numberOfTrailingZeros(left);
+        int lane = 32 * warp + in;
+        boolean nothing = ignored != null && ((ignored[warp] >>> in) & 1) != 0;
+        int size = nothing ? 0 : valid == null ? bytes : valid[lane];
+        if (Integer.compareUnsigned(size, bytes) > 0) {
+          throw block.fault(
+              Kind.COPY_SIZE,
+              lane,
+              instruction,
+              "%s bytes are to be read, but only %d copied"
+                  .formatted(Integer.toUnsignedString(size), bytes));
+        }
+        long source = 0;
+        if (size > 0) {
+          source = sources.offset(lane, size, bytes);
+          if (source < 0) {
+            throw sources.fault(lane, size, bytes);
+          }
+          reads.mask |= 1 << in;
+          reads.offsets[in] = source;
+          reads.memories[in] = sources.memory();
+          lengths[in] = size;
+        }
+        ticket.source[in] = source;
+        ticket.from[in] = sources.segment();
+        ticket.valid[in] = size;
+        ticket.target[in] = writes.offsets[in];
+        ticket.group[in] = committed[lane];
+      }
+      block.observe(reads);
+      block.observe(writes);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int in = Integer.numberOfTrailingZeros(left);
+        if (late) {
+          for (int at = 0; at < bytes; at += 4) {
+            block.shared.set(LaneAccess.INT, ticket.target[in] + at, Registers.POISON);
+          }
+        } else {
+          perform(ticket, in);
+        }
+      }
+      if (late) {
+        pending.get(warp).add(ticket);
+      } else {
+        spare.add(ticket);
+      }
+    }
+  }
+
+  /** {@code cp.async.commit_group}. */
+  public final class Commit implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        commit(warp, block.active[warp]);
+      }
+    }
+  }
+
+  /** {@code cp.async.wait_group}; with {@link #ALL} {@code cp.async.wait_all}. */
+  public final class Wait implements Step {
+    public static final int ALL = -1;
+
+    private final int but;
+
+    public Wait(int but) {
+      this.but = but;
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (but == ALL) {
+          finishAll(warp, block.active[warp]);
+        } else {
+          finish(warp, block.active[warp], but);
+        }
+      }
+    }
+  }
+}

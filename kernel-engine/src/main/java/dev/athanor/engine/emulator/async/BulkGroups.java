@@ -1,0 +1,94 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.Step;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The groups of bulk copies that the threads of a block wait for (PTX ISA 9.7.9.25.6). */
+public final class BulkGroups {
+
+  private record Member(Transfer transfer, int group) {}
+
+  private final Block block;
+  private final int[] committed;
+  private final Map<Integer, List<Member>> members = new HashMap<>();
+
+  public BulkGroups(Block block) {
+    this.block = block;
+    this.committed = new int[block.scratch.length];
+  }
+
+  public void clear() {
+    Arrays.fill(committed, 0);
+    members.clear();
+  }
+
+  /** How many groups a thread has made. */
+  int committed(int lane) {
+    return committed[lane];
+  }
+
+  /** A thread has issued a copy, which is in the group that it commits next. */
+  void add(int lane, Transfer transfer) {
+    members
+        .computeIfAbsent(lane, _ -> new ArrayList<>())
+        .add(new Member(transfer, committed[lane]));
+  }
+
+  /** {@code cp.async.bulk.commit_group}. */
+  public record Commit(Block block) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int lane = 32 * first; lane < 32 * end; lane++) {
+        if (block.isActive(lane)) {
+          block.bulkGroups.committed[lane]++;
+        }
+      }
+    }
+  }
+
+  /**
+   * {@code cp.async.bulk.wait_group}.
+   *
+   * @param but how many of the newest groups it does not wait for
+   * @param read whether it waits only until sources are read
+   */
+  public record Wait(Block block, int but, boolean read) implements Step {
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int lane = 32 * first; lane < 32 * end; lane++) {
+        if (block.isActive(lane)) {
+          block.bulkGroups.await(lane, but, read);
+        }
+      }
+    }
+  }
+
+  private void await(int lane, int but, boolean read) {
+    var checks = block.checks();
+    if (checks != null && committed[lane] > but) {
+      checks.awaits(lane, committed[lane] - but, read);
+    }
+    var own = members.get(lane);
+    if (own == null) {
+      return;
+    }
+    var wanted = new ArrayDeque<PendingOperation>();
+    for (var member : own) {
+      if (member.group < committed[lane] - but) {
+        if (read) {
+          member.transfer.read();
+        } else {
+          wanted.add(member.transfer);
+        }
+      }
+    }
+    block.cluster.work().finishAll(wanted);
+    own.removeIf(member -> member.transfer.isDone());
+  }
+}

@@ -1,0 +1,172 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.emulator.memory.LaneAccess;
+import dev.athanor.engine.emulator.sanitizer.MbarrierHistory;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.ptx.meaning.MbarrierState;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A barrier in shared memory (PTX ISA 9.7.13.15). A phase of it is complete when as many arrivals
+ * have come as are expected and all bytes that were announced; then the next begins. What is done
+ * to it answers what is wrong with that, or null.
+ */
+public final class Mbarrier {
+
+  private final Block block;
+  private final long offset;
+
+  /** The work that will tell this barrier when it is done. */
+  private final Deque<PendingOperation> owed = new ArrayDeque<>();
+
+  /** Who knows what its phases order; null = nobody looks. */
+  public @Nullable MbarrierHistory watch;
+
+  private long phase;
+  private int expected;
+  private int pending;
+  private int bytes;
+  private long announced;
+  private long come;
+
+  /**
+   * @param offset in the shared memory of the block
+   */
+  Mbarrier(Block block, long offset, int count) {
+    this.block = block;
+    this.offset = offset;
+    this.expected = count;
+    this.pending = count;
+    store();
+  }
+
+  /** Its 8 bytes, as a thread would read them. */
+  long state() {
+    return MbarrierState.of(phase, expected, pending, bytes);
+  }
+
+  long phase() {
+    return phase;
+  }
+
+  /** Whether nobody else has written its bytes. */
+  boolean isIntact() {
+    return block.shared.get(LaneAccess.LONG, offset) == state();
+  }
+
+  private void store() {
+    block.shared.set(LaneAccess.LONG, offset, state());
+  }
+
+  /** Takes note of work that will tell this barrier when it is done. */
+  void owe(PendingOperation ticket) {
+    PendingOperations.forgetDone(owed);
+    owed.add(ticket);
+  }
+
+  /** Whether there is work that will tell it. */
+  public boolean isOwed() {
+    return owed.stream().anyMatch(ticket -> !ticket.isDone());
+  }
+
+  /** Does a piece of the work that this barrier waits for; answers whether there was any. */
+  boolean hasten() {
+    return block.cluster.work().hasten(owed);
+  }
+
+  @Nullable String arrive(int count, boolean mayComplete) {
+    if (count < 1) {
+      return "an arrival counts at least once, got " + count;
+    }
+    if (count > pending) {
+      return "%d arrivals at %s".formatted(count, this);
+    }
+    if (!mayComplete && count == pending) {
+      return ".noComplete arrivals complete the phase of %s".formatted(this);
+    }
+    pending -= count;
+    settle();
+    return null;
+  }
+
+  /** Arrives, and is no longer expected. */
+  @Nullable String drop(int count, boolean mayComplete) {
+    if (count > expected) {
+      return "%d arrivals are dropped from %s".formatted(count, this);
+    }
+    expected -= count;
+    return arrive(count, mayComplete);
+  }
+
+  /** One more arrival is to come in this phase. */
+  @Nullable String await() {
+    if (pending == MbarrierState.MOST_ARRIVALS) {
+      return "one more arrival than can be counted at %s".formatted(this);
+    }
+    pending++;
+    store();
+    return null;
+  }
+
+  /** Bytes are announced. */
+  @Nullable String expect(long count) {
+    announced += count;
+    return add(count);
+  }
+
+  /** Bytes have come. */
+  @Nullable String complete(long count) {
+    come += count;
+    return add(-count);
+  }
+
+  private @Nullable String add(long count) {
+    long sum = bytes + count;
+    if (Math.abs(sum) > MbarrierState.MOST_BYTES) {
+      return "%d bytes are still to come, and %d are the most, at %s"
+          .formatted(sum, MbarrierState.MOST_BYTES, this);
+    }
+    bytes = (int) sum;
+    settle();
+    return null;
+  }
+
+  /** Goes on to the next phase if this one is complete. */
+  private void settle() {
+    if (pending == 0 && bytes == 0) {
+      phase++;
+      pending = expected;
+      announced = 0;
+      come = 0;
+      if (watch != null) {
+        watch.complete(phase);
+      }
+    }
+    store();
+    block.progress();
+  }
+
+  /** Bytes that are announced and have not come, or the other way round. */
+  public int missingBytes() {
+    return bytes;
+  }
+
+  /** Whether all arrivals of the phase have come, and it waits for bytes only. */
+  boolean lacksBytesOnly() {
+    return pending == 0 && bytes != 0;
+  }
+
+  /** Which it is, in words. */
+  public String name() {
+    return "the mbarrier at " + offset;
+  }
+
+  /** The state in words: what has come and what is missing. */
+  @Override
+  public String toString() {
+    return "the mbarrier at %d in phase %d, to which %d of %d arrivals and %d of %d bytes have come"
+        .formatted(offset, phase, expected - pending, expected, come, announced);
+  }
+}

@@ -1,0 +1,379 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.memory.Registers.Lanes;
+import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
+import dev.athanor.engine.emulator.sanitizer.AsyncSanitizer;
+import dev.athanor.engine.emulator.step.Addresses;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.ptx.Semantics.MbarrierKind;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.meaning.MbarrierState;
+import org.jspecify.annotations.Nullable;
+
+/** The instructions of {@link Mbarrier}s. */
+final class MbarrierSteps {
+
+  private MbarrierSteps() {}
+
+  /** All but waits. */
+  static final class Operate implements Step {
+    private final Block block;
+    private final MbarrierKind kind;
+    private final boolean mayComplete;
+    private final MbarrierFinder finder;
+    private final @Nullable Lanes count;
+    private final @Nullable Lanes bytes;
+    private final @Nullable Lanes result;
+
+    /**
+     * @param count of arrivals, or for announcements of bytes; null = one arrival
+     * @param bytes announced with an arrival; null = none
+     * @param result takes the state before an arrival; null = nobody asks
+     */
+    Operate(
+        Block block,
+        Instruction instruction,
+        MbarrierKind kind,
+        Addresses addresses,
+        @Nullable Lanes count,
+        @Nullable Lanes bytes,
+        @Nullable Lanes result) {
+      this.block = block;
+      this.kind = kind;
+      this.mayComplete = !instruction.modifiers().has("noComplete");
+      this.finder = new MbarrierFinder(block, instruction, addresses);
+      this.count = count;
+      this.bytes = bytes;
+      this.result = result;
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        int mask = block.active[warp];
+        if (mask != 0) {
+          finder.resolve(warp, mask);
+          finder.observe();
+          for (int left = mask; left != 0; left &= left - 1) {
+            operate(warp, Integer.numberOfTrailingZeros(left));
+          }
+        }
+      }
+    }
+
+    private void operate(int warp, int lane) {
+      long number = count == null ? 1 : count.bits(32 * warp + lane);
+      if (kind == MbarrierKind.INIT) {
+        init(warp, lane, number);
+        return;
+      }
+      var barrier = finder.find(lane);
+      long before = barrier.state();
+      var checks = block.checks();
+      if (checks != null) {
+        switch (kind) {
+          case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
+          case INVAL -> checks.invalidates(barrier, 32 * warp + lane);
+          default -> checks.counts(barrier, 32 * warp + lane);
+        }
+      }
+      if (bytes != null) {
+        finder.complain(Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(32 * warp + lane)));
+      }
+      int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
+      var complaint =
+          switch (kind) {
+            case EXPECT -> barrier.expect(number);
+            case COMPLETE -> barrier.complete(number);
+            case ARRIVE -> barrier.arrive(arrivals, mayComplete);
+            case DROP -> barrier.drop(arrivals, mayComplete);
+            case INVAL -> {
+              finder.owner(lane).mbarriers.remove(finder.offset(lane));
+              yield null;
+            }
+            case INIT, TEST_WAIT, TRY_WAIT -> throw new IllegalStateException(kind + " elsewhere");
+          };
+      finder.complain(
+          switch (kind) {
+            case EXPECT, COMPLETE -> Kind.MBARRIER_BYTES;
+            default -> Kind.MBARRIER_COUNT;
+          },
+          lane,
+          complaint);
+      if (result != null) {
+        result.set(32 * warp + lane, before);
+      }
+    }
+
+    private void init(int warp, int lane, long number) {
+      if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
+        finder.complain(
+            Kind.MBARRIER_COUNT,
+            lane,
+            "an mbarrier expects 1 to %d arrivals, not %d"
+                .formatted(MbarrierState.MOST_ARRIVALS, number));
+      }
+      var owner = finder.owner(lane);
+      long offset = finder.offset(lane);
+      var old = owner.mbarriers.get(offset);
+      if (old != null && old.isIntact()) {
+        finder.complain(
+            Kind.MBARRIER_REMADE, lane, "is made anew without mbarrier.inval: %s".formatted(old));
+      }
+      var made = new Mbarrier(owner, offset, (int) number);
+      owner.mbarriers.put(offset, made);
+      var checks = block.checks();
+      if (checks != null) {
+        checks.made(made, 32 * warp + lane, owner.sharedMemory, offset);
+      }
+    }
+  }
+
+  /** Asks whether a phase is complete. */
+  static class TestWait implements Step {
+    final Block block;
+    private final MbarrierFinder finder;
+    private final boolean parity;
+    private final Lanes asked;
+    private final Lanes result;
+
+    TestWait(Block block, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+      this.block = block;
+      this.finder = new MbarrierFinder(block, instruction, addresses);
+      this.parity = instruction.modifiers().has("parity");
+      this.asked = asked;
+      this.result = result;
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        int mask = block.active[warp];
+        if (mask == 0) {
+          continue;
+        }
+        finder.resolve(warp, mask);
+        finder.observe();
+        int over = 0;
+        for (int left = mask; left != 0; left &= left - 1) {
+          int lane = Integer.numberOfTrailingZeros(left);
+          boolean complete = isComplete(warp, lane);
+          if (!complete && finder.find(lane).hasten()) {
+            complete = isComplete(warp, lane);
+          }
+          result.set(32 * warp + lane, complete ? 1 : 0);
+          over |= complete ? 1 << lane : 0;
+        }
+        var checks = block.checks();
+        if (checks != null) {
+          tell(checks, warp, mask, over);
+        }
+      }
+    }
+
+    /**
+     * Tells what was found.
+     *
+     * @param over for which lanes the phase is complete
+     */
+    private void tell(AsyncSanitizer checks, int warp, int mask, int over) {
+      for (int left = mask & ~over; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        checks.misses(finder.find(lane), 32 * warp + lane);
+      }
+      for (int left = over; left != 0; ) {
+        var barrier = finder.find(Integer.numberOfTrailingZeros(left));
+        int lanes = 0;
+        for (int others = left; others != 0; others &= others - 1) {
+          int lane = Integer.numberOfTrailingZeros(others);
+          lanes |= finder.find(lane) == barrier ? 1 << lane : 0;
+        }
+        checks.observes(barrier, warp, lanes);
+        left &= ~lanes;
+      }
+    }
+
+    boolean isComplete(int warp, int lane) {
+      var barrier = finder.find(lane);
+      long phase = asked(warp, lane);
+      if (parity) {
+        long given = asked.bits(32 * warp + lane);
+        if (given > 1) {
+          finder.report(
+              Kind.MBARRIER_PARITY,
+              lane,
+              "a parity is 0 or 1, not %d; its lowest bit counts".formatted((int) given),
+              "keep the lowest bit: and.b32 with 1");
+        }
+        return (barrier.phase() & 1) != phase;
+      }
+      long since = (barrier.phase() - MbarrierState.phase(phase)) & 7;
+      if (since > 1) {
+        finder.complain(
+            Kind.MBARRIER_OVERRUN,
+            lane,
+            "asks for a phase that is %d before that of %s, though only the last is known"
+                .formatted(since, barrier));
+      }
+      return since == 1;
+    }
+
+    /**
+     * The state or the parity that a lane asks for. PTX ISA 9.7.13.15.16 knows the parities 0 and
+     * 1; ptxas shifts all other bits away, and Triton writes -1 for 1.
+     */
+    private long asked(int warp, int lane) {
+      long bits = asked.bits(32 * warp + lane);
+      return parity ? bits & 1 : bits;
+    }
+
+    boolean areComplete(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        if (!isComplete(warp, Integer.numberOfTrailingZeros(left))) {
+          return false;
+        }
+      }
+      return true;
+    }
+
+    boolean hasten(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (!isComplete(warp, lane) && finder.find(lane).hasten()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    /** Whether all arrivals have come for which the lanes wait, and bytes have not. */
+    boolean lacksBytes(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (!isComplete(warp, lane) && finder.find(lane).lacksBytesOnly()) {
+          return true;
+        }
+      }
+      return false;
+    }
+
+    String missing(int warp, int mask) {
+      finder.resolve(warp, mask);
+      for (int left = mask; left != 0; left &= left - 1) {
+        int lane = Integer.numberOfTrailingZeros(left);
+        if (!isComplete(warp, lane)) {
+          var what = parity ? "parity " : "state 0x";
+          long phase = asked(warp, lane);
+          return "for %s%s of %s".formatted(what, Long.toHexString(phase), finder.find(lane));
+        }
+      }
+      return "for others";
+    }
+  }
+
+  /** Asks, and waits a while. */
+  static final class TryWait extends TestWait implements Step.Event {
+
+    TryWait(Block block, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+      super(block, instruction, addresses, asked, result);
+    }
+
+    @Override
+    public boolean isReady(int warp, int mask) {
+      return areComplete(warp, mask);
+    }
+
+    @Override
+    public boolean hasten(int warp, int mask) {
+      return super.hasten(warp, mask);
+    }
+
+    /** The time that the hardware waits is limited, and then the answer is no. */
+    @Override
+    public boolean expires() {
+      return true;
+    }
+
+    @Override
+    public String missing(int warp, int mask) {
+      return super.missing(warp, mask);
+    }
+
+    @Override
+    public Kind kind(int warp, int mask) {
+      return lacksBytes(warp, mask) ? Kind.MBARRIER_BYTES : Kind.DEADLOCK;
+    }
+  }
+
+  /** {@code cp.async.mbarrier.arrive}. */
+  static final class CopyArrive implements Step {
+    private final Block block;
+    private final Instruction instruction;
+    private final boolean counted;
+    private final MbarrierFinder finder;
+
+    CopyArrive(Block block, Instruction instruction, Addresses addresses) {
+      this.block = block;
+      this.instruction = instruction;
+      this.counted = instruction.modifiers().has("noinc");
+      this.finder = new MbarrierFinder(block, instruction, addresses);
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        int mask = block.active[warp];
+        if (mask == 0) {
+          continue;
+        }
+        finder.resolve(warp, mask);
+        finder.observe();
+        for (int left = mask; left != 0; left &= left - 1) {
+          int lane = Integer.numberOfTrailingZeros(left);
+          var barrier = finder.find(lane);
+          if (!counted) {
+            finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
+          }
+          var checks = block.checks();
+          var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
+          var arrival = new Arrival(barrier, warp, lane, block.copies.issued(), flight);
+          barrier.owe(arrival);
+          block.cluster.work().issue(arrival);
+        }
+      }
+    }
+
+    private final class Arrival extends PendingOperation {
+      private final Mbarrier barrier;
+      private final int warp;
+      private final int lane;
+      private final long copies;
+      private final @Nullable AsyncAccess flight;
+
+      Arrival(Mbarrier barrier, int warp, int lane, long copies, @Nullable AsyncAccess flight) {
+        this.flight = flight;
+        this.barrier = barrier;
+        this.warp = warp;
+        this.lane = lane;
+        this.copies = copies;
+      }
+
+      @Override
+      void perform() {
+        block.copies.finishIssued(warp, 1 << lane, copies);
+        if (flight != null && barrier.watch != null) {
+          flight.doneBy(barrier.watch.agent, barrier.watch.next());
+        }
+        var complaint = barrier.arrive(1, true);
+        if (complaint != null) {
+          throw block.fault(Kind.MBARRIER_COUNT, 32 * warp + lane, instruction, complaint);
+        }
+      }
+    }
+  }
+}

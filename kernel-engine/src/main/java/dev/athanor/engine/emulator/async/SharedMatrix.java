@@ -1,0 +1,65 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.device.TensorMap.SwizzleMode;
+
+/**
+ * A factor of {@code wgmma} in shared memory, as its descriptor says (PTX ISA 9.7.15.5.1). The
+ * matrix is made of cores of 8 rows of 16 bytes, or as long as the swizzle. Its outer dimension is
+ * that of the product's rows for A, that of its columns for B; the other is its depth.
+ *
+ * @param start the address of the first element
+ * @param leading bytes from one core to the next: along the depth of a matrix without a swizzle;
+ *     along the outer dimension of a swizzled one that is not by depth
+ * @param stride bytes from one core to the next the other way
+ * @param byDepth whether neighbours in the depth are neighbours in memory
+ * @param size the bytes of an element
+ */
+public record SharedMatrix(
+    long start, long leading, long stride, SwizzleMode swizzle, boolean byDepth, int size) {
+
+  private static final int CORE = 8;
+  private static final int UNIT = 16;
+  private static final long FIELD = 0x3FFF;
+  private static final SwizzleMode[] SWIZZLES = {
+    SwizzleMode.NONE, SwizzleMode.BYTES_128, SwizzleMode.BYTES_64, SwizzleMode.BYTES_32
+  };
+
+  /**
+   * Reads a descriptor.
+   *
+   * @throws IllegalArgumentException when the matrix begins amid the pattern of its swizzle
+   */
+  static SharedMatrix of(long descriptor, boolean byDepth, int size) {
+    long base = (descriptor >>> 49) & 7;
+    if (base != 0) {
+      throw new IllegalArgumentException(
+          "the descriptor 0x%016x has the base offset %d; only 0 is supported, which is that of"
+                  .formatted(descriptor, base)
+              + " matrices aligned to the repeat of their swizzle");
+    }
+    return new SharedMatrix(
+        (descriptor & FIELD) * UNIT,
+        ((descriptor >>> 16) & FIELD) * UNIT,
+        ((descriptor >>> 32) & FIELD) * UNIT,
+        SWIZZLES[(int) (descriptor >>> 62)],
+        byDepth,
+        size);
+  }
+
+  /** The address of an element. */
+  long address(int outer, int depth) {
+    int width = swizzle.width();
+    boolean plain = swizzle == SwizzleMode.NONE;
+    long address = start;
+    if (byDepth) {
+      long bytes = (long) depth * size;
+      address += outer / CORE * stride + (long) (outer % CORE) * width;
+      address += plain ? bytes / UNIT * leading + bytes % UNIT : bytes;
+    } else {
+      int along = width / size;
+      address += outer / along * (plain ? stride : leading) + (long) (outer % along) * size;
+      address += depth / CORE * (plain ? leading : stride) + (long) (depth % CORE) * width;
+    }
+    return swizzle.place(address);
+  }
+}

@@ -1,0 +1,106 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An asynchronous copy or reduction. It reads its source first and writes its target later; until
+ * then the target of a copy holds values that show when they are used.
+ */
+final class Transfer extends PendingOperation {
+  private final Block block;
+  private final Instruction instruction;
+  private final int lane;
+  private final TransferEndpoint source;
+  private final TransferEndpoint target;
+  private final MemorySegment bytes;
+  private final TransferEndpoint.@Nullable Reduction reduction;
+  private final @Nullable Mbarrier barrier;
+  private final @Nullable AsyncAccess flight;
+  private boolean isRead;
+
+  /**
+   * @param lane the thread that issues it
+   * @param size in bytes
+   * @param reduction what is done at the target; null = it is overwritten
+   * @param barrier what learns of the bytes; null = nothing
+   * @param flight what a sanitizer knows of it; null = nobody looks
+   */
+  Transfer(
+      Block block,
+      Instruction instruction,
+      int lane,
+      TransferEndpoint source,
+      TransferEndpoint target,
+      int size,
+      TransferEndpoint.@Nullable Reduction reduction,
+      @Nullable Mbarrier barrier,
+      @Nullable AsyncAccess flight) {
+    this.block = block;
+    this.instruction = instruction;
+    this.lane = lane;
+    this.source = source;
+    this.target = target;
+    this.bytes = MemorySegment.ofArray(new long[Math.ceilDiv(size, Long.BYTES)]).asSlice(0, size);
+    this.reduction = reduction;
+    this.barrier = barrier;
+    this.flight = flight;
+  }
+
+  /** Reads the source, unless that is done. */
+  void read() {
+    if (!isRead) {
+      isRead = true;
+      source.read(bytes);
+    }
+  }
+
+  @Override
+  void perform() {
+    read();
+    if (reduction == null) {
+      target.write(bytes);
+    } else {
+      target.combine(bytes, reduction);
+    }
+    block.stored();
+    if (barrier != null) {
+      if (flight != null && barrier.watch != null) {
+        flight.readBy(barrier.watch.agent, barrier.watch.next());
+        flight.doneBy(barrier.watch.agent, barrier.watch.next());
+      }
+      if (!barrier.isIntact()) {
+        throw block.fault(
+            Kind.MBARRIER_OVERWRITTEN,
+            lane,
+            instruction,
+            "something was stored over %s".formatted(barrier));
+      }
+      var complaint = barrier.complete(bytes.byteSize());
+      if (complaint != null) {
+        throw block.fault(Kind.MBARRIER_BYTES, lane, instruction, complaint);
+      }
+    }
+  }
+
+  @Override
+  void delay() {
+    if (reduction == null) {
+      GlobalMemory.poison(bytes);
+      target.write(bytes);
+    }
+  }
+
+  /** Whoever has read is sure to write at last. */
+  @Override
+  void end() {
+    if (isRead) {
+      finish();
+    }
+  }
+}

@@ -1,0 +1,163 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.emulator.memory.Registers;
+import dev.athanor.engine.emulator.memory.Registers.Lanes;
+import dev.athanor.engine.emulator.step.Block;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.IdentityHashMap;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Four warps that multiply together, and the products that they have issued and that go on beside
+ * them, one after the other (PTX ISA 9.7.15).
+ */
+public final class WarpGroup {
+
+  public static final int WARPS = 4;
+  static final int ALL = (1 << WARPS) - 1;
+  static final int THREADS = 32 * WARPS;
+
+  /** What a register holds that products write: its lanes have poison until they are done. */
+  private static final class Owed {
+    final int[] words = new int[THREADS];
+    final int[] writers = new int[WARPS];
+  }
+
+  private final Block block;
+  private final int first;
+  private final List<WgmmaSteps.Product> products = new ArrayList<>();
+  private final IdentityHashMap<Object, Owed> owed = new IdentityHashMap<>();
+  private final int[] issued = new int[WARPS];
+  private final int[] committed = new int[WARPS];
+
+  /** The number of the first product in the list. */
+  private int base;
+
+  /**
+   * @param first of its warps
+   */
+  public WarpGroup(Block block, int first) {
+    this.block = block;
+    this.first = first;
+  }
+
+  /** Forgets what is left of another block. */
+  public void clear() {
+    products.clear();
+    owed.values().forEach(register -> Arrays.fill(register.writers, 0));
+    Arrays.fill(issued, 0);
+    Arrays.fill(committed, 0);
+    base = 0;
+  }
+
+  int first() {
+    return first;
+  }
+
+  /** How many groups of products a warp has made. */
+  int committed(int warp) {
+    return committed[warp - first];
+  }
+
+  void commit(int warp) {
+    committed[warp - first]++;
+  }
+
+  /** Has a warp take part in its next product, which begins when all four warps do. */
+  void join(int warp, WgmmaSteps.Multiply step) {
+    int at = issued[warp - first]++ - base;
+    if (at == products.size()) {
+      products.add(new WgmmaSteps.Product(this, step, committed(warp)));
+    }
+    var product = products.get(at);
+    product.join(warp, step);
+    if (product.isComplete()) {
+      block.cluster.work().issue(product);
+    }
+  }
+
+  /** A warp's products but those of its newest groups. */
+  Deque<PendingOperation> before(int warp, int but) {
+    var all = new ArrayDeque<PendingOperation>();
+    for (var product : products) {
+      if (!product.isDone() && product.group() < committed(warp) - but) {
+        all.add(product);
+      }
+    }
+    return all;
+  }
+
+  /**
+   * The first of a warp's products, but those of its newest groups, that other warps lack; null =
+   * none.
+   */
+  WgmmaSteps.@Nullable Product incomplete(int warp, int but) {
+    for (var product : products) {
+      if (!product.isComplete() && product.group() < committed(warp) - but) {
+        return product;
+      }
+    }
+    return null;
+  }
+
+  /** Does the products that come before one. */
+  void finishBefore(WgmmaSteps.Product product) {
+    for (var earlier : List.copyOf(products)) {
+      if (earlier == product) {
+        return;
+      }
+      if (!earlier.isDone()) {
+        block.cluster.work().finish(earlier);
+      }
+    }
+  }
+
+  /** Forgets the products that are done. */
+  void trim() {
+    while (!products.isEmpty() && products.getFirst().isDone()) {
+      products.removeFirst();
+      base++;
+    }
+  }
+
+  /** A product will write a register of a warp: what it holds is for that product to read. */
+  void owe(int warp, Lanes register) {
+    var values = owed.computeIfAbsent(register.array(), _ -> new Owed());
+    if (values.writers[warp - first]++ > 0) {
+      return;
+    }
+    for (int lane = 0; lane < 32; lane++) {
+      int at = 32 * warp + lane;
+      values.words[at - 32 * first] = (int) register.bits(at);
+      register.set(at, Registers.POISON);
+    }
+  }
+
+  /** The words of the group's threads that a register will hold. */
+  int[] words(Lanes register) {
+    var values = owed.get(register.array());
+    if (values == null) {
+      throw new IllegalStateException("no product writes the register");
+    }
+    return values.words;
+  }
+
+  /** A product has written a register; the last makes it known to the threads. */
+  void pay(Lanes register) {
+    var values = owed.get(register.array());
+    if (values == null) {
+      throw new IllegalStateException("no product writes the register");
+    }
+    for (int i = 0; i < WARPS; i++) {
+      if (--values.writers[i] == 0) {
+        for (int lane = 0; lane < 32; lane++) {
+          register.set(32 * (first + i) + lane, values.words[32 * i + lane]);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.emulator.step.Vectors;
+import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.Modifiers;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.meaning.DotProducts;
+import dev.athanor.engine.ptx.meaning.NumberFormat;
+import dev.athanor.engine.ptx.meaning.NumberTile;
+import dev.athanor.engine.ptx.meaning.TensorCore;
+
+/**
+ * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by
+ * k, B is k by n, the sums are m by n, each row-major.
+ */
+@FunctionalInterface
+interface WgmmaProduct {
+
+  /** Adds the product to the sums. */
+  void add(int[] a, int[] b, int[] sums);
+
+  /**
+   * The product that an instruction names.
+   *
+   * @param shape in elements as they are addressed: eight bits together are one of {@code .b1}
+   * @param scaleA 1, or -1 for the negative of A
+   */
+  static WgmmaProduct of(
+      MatrixShape shape, Modifiers modifiers, int scaleA, int scaleB, Arithmetic arithmetic) {
+    var types = modifiers.types();
+    return switch (types.get(1)) {
+      case S8, U8 ->
+          new OfIntegers(
+              shape, types.get(1) == Type.S8, types.get(2) == Type.S8, modifiers.has("satfinite"));
+      case B1 -> (a, b, sums) -> countCommonBits(shape, a, b, sums);
+      default ->
+          new OfFloats(shape, types.get(0), types.get(1), types.get(2), scaleA, scaleB, arithmetic);
+    };
+  }
+
+  private static void countCommonBits(MatrixShape shape, int[] a, int[] b, int[] sums) {
+    for (int at = 0; at < sums.length; at++) {
+      int row = at / shape.n() * shape.k();
+      for (int k = 0, j = at % shape.n(); k < shape.k(); k++, j += shape.n()) {
+        sums[at] += Integer.bitCount(a[row + k] & b[j] & 0xFF);
+      }
+    }
+  }
+
+  /** Factors of bytes, sums that wrap or end at the bounds of s32. */
+  record OfIntegers(MatrixShape shape, boolean signedA, boolean signedB, boolean saturated)
+      implements WgmmaProduct {
+
+    @Override
+    public void add(int[] a, int[] b, int[] sums) {
+      for (int at = 0; at < sums.length; at++) {
+        int row = at / shape.n() * shape.k();
+        int sum = 0; // at most 32 products of two bytes
+        for (int k = 0, j = at % shape.n(); k < shape.k(); k++, j += shape.n()) {
+          sum += widen(a[row + k], signedA) * widen(b[j], signedB);
+        }
+        sums[at] =
+            saturated
+                ? Math.clamp((long) sums[at] + sum, Integer.MIN_VALUE, Integer.MAX_VALUE)
+                : sums[at] + sum;
+      }
+    }
+
+    private static int widen(int bits, boolean signed) {
+      return signed ? (byte) bits : bits & 0xFF;
+    }
+  }
+
+  /** Factors of f16, bf16, tf32 and fp8, sums of f32 or f16. */
+  final class OfFloats implements WgmmaProduct {
+    private static final int CANONICAL_NAN = 0x7FFF_FFFF;
+    private static final int CANONICAL_HALF_NAN = 0x7FFF;
+
+    private final NumberFormat formatA;
+    private final NumberFormat formatB;
+    private final NumberTile numbersA;
+    private final NumberTile numbersB;
+    private final int scaleA;
+    private final int scaleB;
+    private final boolean half;
+    private final float[] numbers;
+    private final DotProducts products;
+    private final Arithmetic arithmetic;
+
+    OfFloats(
+        MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB, Arithmetic arithmetic) {
+      this.formatA = NumberFormat.of(a);
+      this.formatB = NumberFormat.of(b);
+      this.numbersA = new NumberTile(shape.m(), shape.k(), formatA.smallestExponent());
+      this.numbersB = new NumberTile(shape.k(), shape.n(), formatB.smallestExponent());
+      this.scaleA = scaleA;
+      this.scaleB = scaleB;
+      this.half = d == Type.F16;
+      this.numbers = new float[shape.m() * shape.n()];
+      this.products =
+          new DotProducts(shape, TensorCore.wgmma(formatA, d, shape.k()), Vectors.products());
+      this.arithmetic = arithmetic;
+    }
+
+    @Override
+    public void add(int[] a, int[] b, int[] sums) {
+      decode(a, formatA, scaleA, numbersA.values());
+      decode(b, formatB, scaleB, numbersB.values());
+      for (int i = 0; i < sums.length; i++) {
+        numbers[i] = half ? Float.float16ToFloat((short) sums[i]) : Float.intBitsToFloat(sums[i]);
+      }
+      products.add(numbersA, numbersB, numbers, arithmetic);
+      for (int i = 0; i < sums.length; i++) {
+        sums[i] = half ? half(numbers[i]) : single(numbers[i]);
+      }
+    }
+
+    private static void decode(int[] bits, NumberFormat format, int scale, float[] numbers) {
+      for (int i = 0; i < bits.length; i++) {
+        float number = format.value(bits[i]);
+        numbers[i] = scale < 0 ? -number : number;
+      }
+    }
+
+    private static int single(float sum) {
+      return Float.isNaN(sum) ? CANONICAL_NAN : Float.floatToRawIntBits(sum);
+    }
+
+    private static int half(float sum) {
+      return Float.isNaN(sum) ? CANONICAL_HALF_NAN : Float.floatToFloat16(sum) & 0xFFFF;
+    }
+  }
+}

@@ -1,0 +1,378 @@
+package dev.athanor.engine.emulator.async;
+
+import dev.athanor.engine.emulator.memory.Fault;
+import dev.athanor.engine.emulator.memory.LaneAccess;
+import dev.athanor.engine.emulator.memory.Registers.Lanes;
+import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.emulator.step.WarpSteps;
+import dev.athanor.engine.layout.Fragment;
+import dev.athanor.engine.layout.Fragments;
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.meaning.RegisterTile;
+import java.lang.foreign.ValueLayout;
+import java.util.BitSet;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The instructions of {@link WarpGroup}s. */
+public final class WgmmaSteps {
+
+  private static final int ROWS = 16;
+
+  private WgmmaSteps() {}
+
+  /**
+   * The first factor.
+   *
+   * @param registers four, with the rows of each warp; empty = in shared memory
+   * @param descriptor of the matrix in shared memory
+   */
+  record Left(List<Lanes> registers, @Nullable Lanes descriptor, boolean byDepth) {}
+
+  /** The second factor, in shared memory. */
+  record Right(Lanes descriptor, boolean byDepth) {}
+
+  /** {@code wgmma.mma_async}. */
+  static final class Multiply implements Step.Collective {
+    private final Block block;
+    private final Instruction instruction;
+    private final List<Lanes> sums;
+    private final Left left;
+    private final Right right;
+    private final Lanes keeps;
+    private final MatrixShape shape;
+    private final int bits;
+    private final WgmmaProduct product;
+    private final Fragment fragment;
+    private final int[] indices;
+
+    /**
+     * @param keeps whether the product is added to the sums, and does not replace them
+     * @param shape in elements of {@code bits}
+     */
+    Multiply(
+        Block block,
+        Instruction instruction,
+        List<Lanes> sums,
+        Left left,
+        Right right,
+        Lanes keeps,
+        MatrixShape shape,
+        int bits,
+        WgmmaProduct product) {
+      this.block = block;
+      this.instruction = instruction;
+      this.sums = sums;
+      this.left = left;
+      this.right = right;
+      this.keeps = keeps;
+      this.shape = shape;
+      this.bits = bits;
+      this.product = product;
+      this.fragment = Fragments.wide(shape.n());
+      this.indices = fragment.indices();
+    }
+
+    @Override
+    public int needed(int warp, int mask) {
+      return block.live[warp];
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          WarpSteps.checkFull(block, instruction, warp);
+          group(block, instruction, warp).join(warp, this);
+        }
+      }
+    }
+
+    private void multiply(WarpGroup group, long leftDescriptor, long rightDescriptor, boolean add) {
+      int m = shape.m();
+      int n = shape.n();
+      int k = shape.k();
+      int[] a = new int[m * k];
+      if (left.registers.isEmpty()) {
+        var matrix = matrix(group, leftDescriptor, left.byDepth);
+        for (int row = 0; row < m; row++) {
+          for (int column = 0; column < k; column++) {
+            a[row * k + column] = element(group, matrix.address(row, column));
+          }
+        }
+      } else {
+        read(group, a);
+      }
+      var matrix = matrix(group, rightDescriptor, right.byDepth);
+      int[] b = new int[k * n];
+      for (int row = 0; row < k; row++) {
+        for (int column = 0; column < n; column++) {
+          b[row * n + column] = element(group, matrix.address(column, row));
+        }
+      }
+      int[] all = new int[m * n];
+      if (add) {
+        exchange(group, all, true);
+      }
+      product.add(a, b, all);
+      exchange(group, all, false);
+      sums.forEach(group::pay);
+    }
+
+    /** The 16 bytes each of shared memory that the factors lie in, as far as they are there. */
+    private BitSet chunks(WarpGroup group, long leftDescriptor, long rightDescriptor) {
+      var chunks = new BitSet();
+      if (left.registers.isEmpty()) {
+        add(matrix(group, leftDescriptor, left.byDepth), shape.m(), chunks);
+      }
+      add(matrix(group, rightDescriptor, right.byDepth), shape.n(), chunks);
+      return chunks;
+    }
+
+    private void add(SharedMatrix matrix, int outer, BitSet chunks) {
+      for (int i = 0; i < outer; i++) {
+        for (int depth = 0; depth < shape.k(); depth++) {
+          long address = matrix.address(i, depth);
+          if (address < block.shared.byteSize()) {
+            chunks.set((int) (address / TransferEndpoint.CHUNK));
+          }
+        }
+      }
+    }
+
+    private SharedMatrix matrix(WarpGroup group, long descriptor, boolean byDepth) {
+      try {
+        return SharedMatrix.of(descriptor, byDepth, bits / 8);
+      } catch (IllegalArgumentException e) {
+        throw fault(group.first(), String.valueOf(e.getMessage()));
+      }
+    }
+
+    private int element(WarpGroup group, long address) {
+      int size = bits / 8;
+      if (address + size > block.shared.byteSize()) {
+        throw fault(
+            group.first(),
+            "reads bytes %d..%d of %d bytes of shared memory"
+                .formatted(address, address + size - 1, block.shared.byteSize()));
+      }
+      return switch (size) {
+        case 1 -> block.shared.get(ValueLayout.JAVA_BYTE, address);
+        case 2 -> block.shared.get(LaneAccess.SHORT, address);
+        default -> block.shared.get(LaneAccess.INT, address);
+      };
+    }
+
+    /** Takes A from registers, of which each warp has 16 rows. */
+    private void read(WarpGroup group, int[] a) {
+      var tile = new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
+      for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
+        for (int register = 0; register < tile.registers(); register++) {
+          int word = (int) left.registers.get(register).bits(32 * group.first() + thread);
+          for (int i = 0; i < tile.perRegister(); i++) {
+            var place = tile.place(register, thread % 32, i);
+            a[(ROWS * (thread / 32) + place.row()) * shape.k() + place.column()] =
+                word >>> (bits * i);
+          }
+        }
+      }
+    }
+
+    /** Takes the sums from their registers, or to them. */
+    private void exchange(WarpGroup group, int[] all, boolean load) {
+      int elements = fragment.elements();
+      int per = elements / sums.size();
+      for (int i = 0; i < elements; i++) {
+        int[] words = group.words(sums.get(i / per));
+        int shift = 16 * (i % per);
+        int mask = per == 1 ? -1 : 0xFFFF << shift;
+        for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
+          int at = thread / 32 * ROWS * shape.n() + indices[thread % 32 * elements + i];
+          if (load) {
+            all[at] = (words[thread] & mask) >>> shift;
+          } else {
+            words[thread] = (words[thread] & ~mask) | ((all[at] << shift) & mask);
+          }
+        }
+      }
+    }
+
+    private long uniform(Lanes register, int warp, String what) {
+      long value = register.bits(32 * warp);
+      for (int lane = 1; lane < 32; lane++) {
+        if (register.bits(32 * warp + lane) != value) {
+          throw block.fault(
+              32 * warp + lane,
+              instruction,
+              "%s 0x%x, but 0x%x in lane 0; all threads must give the same"
+                  .formatted(what, register.bits(32 * warp + lane), value));
+        }
+      }
+      return value;
+    }
+
+    private Fault fault(int warp, String what) {
+      return block.fault(32 * warp, instruction, what);
+    }
+  }
+
+  private static WarpGroup group(Block block, Instruction instruction, int warp) {
+    var group = block.warpGroups.get(warp / WarpGroup.WARPS);
+    if (group.first() + WarpGroup.WARPS > block.live.length) {
+      throw block.fault(
+          32 * warp,
+          instruction,
+          "needs four warps from a multiple of four on, but the block has only %d"
+              .formatted(block.live.length));
+    }
+    return group;
+  }
+
+  /** A product that four warps issue together. */
+  static final class Product extends PendingOperation {
+    private final WarpGroup owner;
+    private final Multiply step;
+    private final int group;
+    private int joined;
+    private long left;
+    private long right;
+    private long keeps;
+
+    /** What a sanitizer knows of it, and what it reads; null = nobody looks. */
+    private @Nullable AsyncAccess flight;
+
+    private @Nullable BitSet chunks;
+
+    /**
+     * @param group which of the groups that its warps commit it is in
+     */
+    Product(WarpGroup owner, Multiply step, int group) {
+      this.owner = owner;
+      this.step = step;
+      this.group = group;
+    }
+
+    int group() {
+      return group;
+    }
+
+    /** Whether all four warps have issued it. */
+    boolean isComplete() {
+      return joined == WarpGroup.ALL;
+    }
+
+    void join(int warp, Multiply own) {
+      if (own != step || owner.committed(warp) != group) {
+        throw own.fault(
+            warp,
+            "another warp of the warpgroup issued \"%s\" at %s as product %d of its groups; all"
+                    .formatted(step.instruction, step.instruction.source(), group)
+                + " four issue the same");
+      }
+      long ownLeft =
+          own.left.descriptor == null
+              ? 0
+              : own.uniform(own.left.descriptor, warp, "the descriptor of A is");
+      long ownRight = own.uniform(own.right.descriptor, warp, "the descriptor of B is");
+      long ownKeeps = own.uniform(own.keeps, warp, "scale-d is");
+      if (joined != 0 && (ownLeft != left || ownRight != right || ownKeeps != keeps)) {
+        throw own.fault(
+            warp,
+            "the descriptors are 0x%x and 0x%x and scale-d is %d, but 0x%x, 0x%x and %d in another"
+                    .formatted(ownLeft, ownRight, ownKeeps, left, right, keeps)
+                + " warp of the warpgroup");
+      }
+      left = ownLeft;
+      right = ownRight;
+      keeps = ownKeeps;
+      joined |= 1 << (warp - owner.first());
+      step.sums.forEach(register -> owner.owe(warp, register));
+      tell(warp);
+    }
+
+    /** Lets who looks know that a warp takes part. */
+    private void tell(int warp) {
+      var checks = step.block.checks();
+      if (checks == null) {
+        return;
+      }
+      var read = chunks;
+      var known = flight;
+      if (read == null || known == null) {
+        read = step.chunks(owner, left, right);
+        known = checks.product(warp);
+        chunks = read;
+        flight = known;
+      }
+      checks.reads(known, warp, step.block.sharedMemory, read);
+      checks.multiplies(known, warp, group);
+    }
+
+    @Override
+    void perform() {
+      owner.finishBefore(this);
+      step.multiply(owner, left, right, keeps != 0);
+      owner.trim();
+      step.block.progress();
+    }
+
+    /** What the product is, and who has not issued it. */
+    @Override
+    public String toString() {
+      return "\"%s\" at %s, which warps 0x%x of the four of the warpgroup have issued"
+          .formatted(step.instruction, step.instruction.source(), joined);
+    }
+  }
+
+  /** {@code wgmma.commit_group}. */
+  public record Commit(Block block, Instruction instruction) implements Step.Collective {
+    @Override
+    public int needed(int warp, int mask) {
+      return block.live[warp];
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          WarpSteps.checkFull(block, instruction, warp);
+          group(block, instruction, warp).commit(warp);
+        }
+      }
+    }
+  }
+
+  /**
+   * {@code wgmma.wait_group}.
+   *
+   * @param but how many of the newest groups it does not wait for
+   */
+  public record Wait(Block block, Instruction instruction, int but) implements Step.Event {
+    @Override
+    public boolean isReady(int warp, int mask) {
+      return group(block, instruction, warp).incomplete(warp, but) == null;
+    }
+
+    @Override
+    public void execute(int first, int end, boolean whole) {
+      for (int warp = first; warp < end; warp++) {
+        if (block.active[warp] != 0) {
+          var group = group(block, instruction, warp);
+          block.cluster.work().finishAll(group.before(warp, but));
+          var checks = block.checks();
+          if (checks != null) {
+            checks.awaitsProducts(warp, group.committed(warp) - but);
+          }
+        }
+      }
+    }
+
+    @Override
+    public String missing(int warp, int mask) {
+      return "for " + group(block, instruction, warp).incomplete(warp, but);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+package dev.athanor.engine.emulator.memory;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the variables of a kernel lie in their state spaces, and to which of them the address of an
+ * instruction belongs.
+ */
+public final class VariableExtents {
+
+  /**
+   * The bytes of a variable.
+   *
+   * @param end the first byte after it
+   */
+  public record Extent(String name, Space space, long start, long end) {}
+
+  private final List<Extent> extents = new ArrayList<>();
+  private final Map<Operand.Register, Set<String>> origins = new HashMap<>();
+
+  /**
+   * @param sharedBytes of a block, in which an array without a size goes to the end
+   */
+  public VariableExtents(Kernel kernel, List<Instruction> instructions, int sharedBytes) {
+    for (var array : kernel.shared()) {
+      int start = kernel.sharedOffset(array.name()).orElseThrow();
+      extents.add(
+          new Extent(
+              array.name(),
+              Space.SHARED,
+              start,
+              array.isDynamic() ? sharedBytes : start + array.bytes()));
+    }
+    var localOffsets = kernel.localOffsets();
+    for (var local : kernel.locals()) {
+      int start = localOffsets.getOrDefault(local.name(), 0);
+      extents.add(new Extent(local.name(), Space.LOCAL, start, start + local.bytes()));
+    }
+    for (var parameter : kernel.parameters()) {
+      place(
+          parameter.name(),
+          Space.PARAM,
+          kernel.parameterOffset(parameter.name()),
+          parameter.bytes());
+    }
+    for (boolean changed = true; changed; ) {
+      changed = false;
+      for (var instruction : instructions) {
+        changed |= follow(instruction);
+      }
+    }
+  }
+
+  private void place(String name, Space space, OptionalInt start, long bytes) {
+    if (start.isPresent()) {
+      extents.add(new Extent(name, space, start.getAsInt(), start.getAsInt() + bytes));
+    }
+  }
+
+  /** What an instruction computes from addresses of variables is an address of theirs. */
+  private boolean follow(Instruction instruction) {
+    if (!(instruction.form().semantics() instanceof Semantics.Pure)) {
+      return false;
+    }
+    var from = new HashSet<String>();
+    for (int i = 0; i < instruction.operands().size(); i++) {
+      if (instruction.form().operands().get(i).kind() != OperandSlot.Kind.RESULT) {
+        collect(instruction.operands().get(i), from);
+      }
+    }
+    boolean changed = false;
+    if (!from.isEmpty()) {
+      for (var register : instruction.writes()) {
+        changed |= origins.computeIfAbsent(register, _ -> new HashSet<>()).addAll(from);
+      }
+    }
+    return changed;
+  }
+
+  private void collect(Operand operand, Set<String> into) {
+    switch (operand) {
+      case Operand.Symbol symbol -> into.add(symbol.name());
+      case Operand.Register register -> into.addAll(origins.getOrDefault(register, Set.of()));
+      case Operand.Vector vector -> vector.elements().forEach(each -> collect(each, into));
+      case Operand.Address address -> collect(address.base(), into);
+      default -> {} // no address
+    }
+  }
+
+  /**
+   * The variable that the address of an instruction belongs to; null = it comes from none, or from
+   * several.
+   */
+  public @Nullable Extent of(Operand address) {
+    var from = new HashSet<String>();
+    collect(address, from);
+    if (from.size() != 1) {
+      return null;
+    }
+    var name = from.iterator().next();
+    return extents.stream().filter(each -> each.name().equals(name)).findFirst().orElse(null);
+  }
+
+  /** The variable that a byte lies in; null = none. */
+  public @Nullable Extent at(Space space, long offset) {
+    return extents.stream()
+        .filter(each -> each.space() == space && offset >= each.start() && offset < each.end())
+        .findFirst()
+        .orElse(null);
+  }
+}

@@ -1,0 +1,124 @@
+package dev.athanor.engine.emulator.program;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Guard;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.table.InstructionTable;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes a NaN that f32 arithmetic gives the canonical one, {@code 0x7FFFFFFF}, wherever its bits
+ * can be seen. Sums and products of the JVM give other NaNs, of two operands even either, and to
+ * look at each of them would keep loops from being vectorised. So a register that takes nothing but
+ * such results and numbers is left alone until something reads its bits; only one that takes other
+ * bits as well, such as loaded ones, which must stay as they are, is looked at after each result.
+ */
+final class CanonicalNans {
+
+  /** Arithmetic whose NaNs are the JVM's. */
+  private static final Set<String> ARITHMETIC = Set.of("add", "sub", "mul", "fma", "mad");
+
+  /**
+   * What reads f32, and answers the same for every NaN, and with no other than the canonical one.
+   */
+  private static final Set<String> BLIND =
+      Set.of(
+          "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2",
+          "ex2", "tanh", "min", "max", "setp", "set", "testp", "mma", "wmma", "wgmma");
+
+  private final Set<Register> left = new HashSet<>();
+  private final Set<Register> mixed = new HashSet<>();
+  private final List<Statement> body = new ArrayList<>();
+  private final Set<Instruction> added;
+
+  private CanonicalNans(Kernel kernel, Set<Instruction> added) {
+    this.added = added;
+    var other = new HashSet<Register>();
+    kernel
+        .instructions()
+        .forEach(i -> {
+          if (isArithmetic(i)) {
+            left.addAll(i.writes());
+          } else if (!isBlind(i) && !isNumber(i)) {
+            other.addAll(i.writes());
+          }
+        });
+    mixed.addAll(left);
+    mixed.retainAll(other);
+    left.removeAll(mixed);
+  }
+
+  /**
+   * The kernel with what makes NaNs canonical; the kernel itself where nothing is needed.
+   *
+   * @param added takes the instructions that do so
+   */
+  static Kernel in(Kernel kernel, Set<Instruction> added) {
+    var nans = new CanonicalNans(kernel, added);
+    if (nans.left.isEmpty() && nans.mixed.isEmpty()) {
+      return kernel;
+    }
+    kernel.body().forEach(nans::add);
+    return new Kernel(
+        kernel.name(),
+        kernel.parameters(),
+        kernel.shared(),
+        kernel.locals(),
+        kernel.limits(),
+        nans.body);
+  }
+
+  private void add(Statement statement) {
+    if (!(statement instanceof Instruction i)) {
+      body.add(statement);
+      return;
+    }
+    if (!isBlind(i)) {
+      i.reads().stream()
+          .filter(left::contains)
+          .distinct()
+          .forEach(register -> canonical(register, null, i));
+    }
+    body.add(i);
+    if (isArithmetic(i)) {
+      i.writes().stream()
+          .filter(mixed::contains)
+          .forEach(register -> canonical(register, i.guard(), i));
+    }
+  }
+
+  private void canonical(Register register, @Nullable Guard guard, Instruction of) {
+    var operands = List.<Operand>of(register, register, register);
+    var made =
+        InstructionTable.instruction("max.NaN.f32", operands, guard, of.source()).insteadOf(of);
+    added.add(made);
+    body.add(made);
+  }
+
+  private static boolean isArithmetic(Instruction i) {
+    return ARITHMETIC.contains(i.form().mnemonic())
+        && i.modifiers().type().filter(type -> type == Type.F32).isPresent();
+  }
+
+  private static boolean isBlind(Instruction i) {
+    return BLIND.contains(i.form().mnemonic()) && !i.modifiers().has("xorsign");
+  }
+
+  /** Whether what is written is never a NaN: other literals, and integers that are converted. */
+  private static boolean isNumber(Instruction i) {
+    if (i.form().mnemonic().equals("cvt")) {
+      return i.modifiers().types().getLast().kind() != Type.Kind.FLOAT;
+    }
+    return i.form().mnemonic().equals("mov")
+        && i.operands().getLast() instanceof Operand.Immediate literal
+        && !Float.isNaN(Float.intBitsToFloat((int) literal.bits()));
+  }
+}

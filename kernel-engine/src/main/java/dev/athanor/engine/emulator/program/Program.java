@@ -1,0 +1,221 @@
+package dev.athanor.engine.emulator.program;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.jit.Compiler;
+import dev.athanor.engine.emulator.jit.Compiler.Compiled;
+import dev.athanor.engine.emulator.memory.ModuleVariables;
+import dev.athanor.engine.emulator.memory.Registers;
+import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.BoundInstruction;
+import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.emulator.step.FusedProducts;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.table.InstructionTable;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.Set;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
+public final class Program {
+
+  /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
+  private static final long HOT = 1 << 19;
+
+  /** The local memory that a thread may have on any device (CUDA programming guide 16.2). */
+  private static final int MOST_LOCAL_BYTES = 512 << 10;
+
+  private final Kernel written;
+  private final Set<Integer> added = new HashSet<>();
+  private final Kernel kernel;
+  private final Map<String, Integer> localOffsets;
+  private final ModuleVariables variables;
+  private final Set<SpecialRegister> special;
+  private final Set<Operand.Register> registers;
+  private final List<Instruction> instructions = new ArrayList<>();
+  private final Map<String, Integer> labels = new HashMap<>();
+  private final LongAdder interpreted = new LongAdder();
+  private final LongAdder segments = new LongAdder();
+  private final LongAdder fused = new LongAdder();
+  private volatile @Nullable Compiled compiled;
+
+  /**
+   * Decodes a kernel.
+   *
+   * @param variables those of its module
+   * @throws IllegalArgumentException when it cannot be executed, saying why
+   */
+  public Program(Kernel given, ModuleVariables variables) {
+    this.written = given;
+    var additions = Collections.<Instruction>newSetFromMap(new IdentityHashMap<>());
+    this.kernel = CanonicalNans.in(Normalizer.normal(given, additions), additions);
+    if (kernel.localBytes() > MOST_LOCAL_BYTES) {
+      throw new IllegalArgumentException(
+          "kernel %s takes %d bytes of local memory a thread, %d are the most; use fewer or smaller .local arrays"
+              .formatted(kernel.name(), kernel.localBytes(), MOST_LOCAL_BYTES));
+    }
+    this.localOffsets = kernel.localOffsets();
+    this.variables = variables;
+    this.special =
+        kernel
+            .instructions()
+            .flatMap(i -> i.operands().stream())
+            .filter(SpecialRegister.class::isInstance)
+            .map(SpecialRegister.class::cast)
+            .collect(Collectors.toUnmodifiableSet());
+    var all = new LinkedHashSet<>(kernel.registers());
+    all.add(Operand.Register.CARRY);
+    this.registers = Collections.unmodifiableSet(all);
+    for (var statement : kernel.body()) {
+      switch (statement) {
+        case Statement.Label label -> {
+          if (labels.put(label.name(), instructions.size()) != null) {
+            throw new IllegalArgumentException(
+                "label %s is there again at %s".formatted(label.name(), label.source()));
+          }
+        }
+        case Instruction instruction -> {
+          if (additions.contains(instruction)) {
+            added.add(instructions.size());
+          }
+          instructions.add(instruction);
+        }
+        case Statement.Prototype _, Statement.Targets _ -> {}
+      }
+    }
+    // falling off the end returns
+    var end = InstructionTable.find("ret", List.of());
+    instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
+    new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
+  }
+
+  /** The kernel as it was given. */
+  public Kernel written() {
+    return written;
+  }
+
+  /** The kernel as it is executed. */
+  public Kernel kernel() {
+    return kernel;
+  }
+
+  /** The numbers of instructions that the text does not have, and of which so nobody hears. */
+  public Set<Integer> added() {
+    return added;
+  }
+
+  public ModuleVariables variables() {
+    return variables;
+  }
+
+  public List<Instruction> instructions() {
+    return instructions;
+  }
+
+  /**
+   * The address of a variable, array or parameter in its state space.
+   *
+   * @throws IllegalArgumentException when there is none of this name
+   */
+  long address(String name) {
+    var local = localOffsets.get(name);
+    if (local != null) {
+      return local;
+    }
+    var own =
+        Stream.of(kernel.sharedOffset(name), kernel.parameterOffset(name))
+            .filter(OptionalInt::isPresent)
+            .findFirst();
+    if (own.isPresent()) {
+      return own.get().getAsInt();
+    }
+    return variables
+        .address(name)
+        .orElseThrow(() -> new IllegalArgumentException("there is no variable " + name));
+  }
+
+  /** Registers for blocks of this shape. */
+  public Registers registers(Dim3 shape) {
+    return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
+  }
+
+  /** The instructions, to be executed in a block. */
+  public BoundInstruction[] bind(Block block) {
+    var binder = new Binder(this, labels, block);
+    return instructions.stream().map(binder::bind).toArray(BoundInstruction[]::new);
+  }
+
+  /**
+   * Takes note of a block that has been run.
+   *
+   * @param steps instructions that were interpreted, each for a warp
+   * @param runs segments of compiled code
+   * @param products how often products were executed together
+   */
+  public void worked(long steps, long runs, long products) {
+    interpreted.add(steps);
+    segments.add(runs);
+    fused.add(products);
+  }
+
+  /** How many instructions have been interpreted, each for a warp. */
+  public long interpreted() {
+    return interpreted.sum();
+  }
+
+  /** How many segments of compiled code have been run. */
+  public long segments() {
+    return segments.sum();
+  }
+
+  /** How often a gang has executed {@link FusedProducts}. */
+  public long fused() {
+    return fused.sum();
+  }
+
+  /**
+   * Whether so much was interpreted that it would have been worth compiling.
+   *
+   * @param more in a block that has not ended
+   */
+  public boolean isHot(long more) {
+    return compiled != null || interpreted.sum() + more > HOT;
+  }
+
+  /**
+   * The program as JVM code, as far as it can be compiled. Programs are executed in one way.
+   *
+   * @param everything whether to compile also what the interpreter is faster at
+   */
+  public Compiled compiled(Block block, boolean everything) {
+    var known = compiled;
+    return known != null ? known : compile(block, everything);
+  }
+
+  private synchronized Compiled compile(Block block, boolean everything) {
+    var known = compiled;
+    if (known == null) {
+      known =
+          Compiler.compile(
+              new ProgramFlow(instructions, labels), new Binder(this, labels, block), everything);
+      compiled = known;
+    }
+    return known;
+  }
+}

@@ -1,0 +1,69 @@
+package dev.athanor.engine.emulator.run;
+
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
+import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.BlockBarriers;
+import dev.athanor.engine.emulator.step.BoundInstruction;
+import dev.athanor.engine.emulator.step.Step;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the threads of a block wait for that can never go on. */
+record StuckThreads(
+    Block block, List<BoundInstruction> code, List<Warp> warps, BlockBarriers barriers) {
+
+  /**
+   * Says of each fragment where it is, when no thread of the cluster gets on.
+   *
+   * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
+   */
+  List<Report> reports(long jumps) {
+    var reports = new ArrayList<Report>();
+    for (var warp : warps) {
+      for (var fragment : warp.fragments) {
+        int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
+        var kind = kind(warp, fragment);
+        reports.add(
+            block.report(
+                jumps > 0 && kind != Kind.MBARRIER_BYTES ? Kind.LIVELOCK : kind,
+                lane,
+                code.get(fragment.pc).instruction,
+                waiting(warp, fragment, jumps)));
+      }
+    }
+    return reports;
+  }
+
+  /** Why a fragment can never go on. */
+  private Kind kind(Warp warp, Fragment fragment) {
+    var op = code.get(fragment.pc);
+    return switch (fragment.wait) {
+      case WARP ->
+          op.kind == BoundInstruction.Kind.BARRIER
+              ? Kind.BARRIER_DIVERGENT
+              : ((Step.Collective) op.step).names() ? Kind.MEMBER_MISSING : Kind.PARTIAL_WARP;
+      case BARRIER -> barriers.isAbandoned(warp) ? Kind.BARRIER_ABANDONED : Kind.DEADLOCK;
+      case EVENT -> ((Step.Event) op.step).kind(warp.index, fragment.mask);
+      case NONE -> Kind.DEADLOCK;
+    };
+  }
+
+  private String waiting(Warp warp, Fragment fragment, long jumps) {
+    return switch (fragment.wait) {
+      case NONE ->
+          "goes round a loop for ever with lanes 0x%08x; in %d jumps backward no thread stored"
+                  .formatted(fragment.mask, jumps)
+              + " anything, passed a barrier or ended";
+      case WARP ->
+          "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
+              .formatted(fragment.mask, block.live[warp.index]);
+      case BARRIER -> barriers.waiting(warp);
+      case EVENT ->
+          "waits for ever: "
+              + ((Step.Event) code.get(fragment.pc).step).missing(warp.index, fragment.mask);
+    };
+  }
+}

@@ -1,0 +1,193 @@
+package dev.athanor.engine.emulator.run;
+
+import dev.athanor.engine.device.DeviceException.KernelFault;
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.memory.Fault;
+import dev.athanor.engine.emulator.step.Cluster;
+import java.util.ArrayList;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/** The threads that execute blocks. */
+public final class WorkerPool implements AutoCloseable {
+
+  private final int count;
+  private final ExecutorService threads;
+  private final IdleClusters idle = new IdleClusters();
+
+  public WorkerPool(int count) {
+    this.count = count;
+    this.threads =
+        Executors.newFixedThreadPool(
+            count, Thread.ofPlatform().daemon().name("emulator-", 0).factory());
+  }
+
+  /**
+   * Runs all blocks of a launch, those of a cluster together; they start in the order of their
+   * numbers. When it returns or throws, none of them runs any more.
+   *
+   * @throws KernelFault of the failed cluster with the lowest number
+   * @throws IllegalStateException when the emulator itself fails
+   */
+  public void run(LaunchedKernel launch) {
+    var work = new Work(launch, idle);
+    long clusters = Cluster.count(launch);
+    if (clusters == 1) {
+      work.run(); // to wake a worker takes longer than many a small kernel
+    } else {
+      fork(work, Math.min(count, clusters));
+    }
+    var broken = work.broken.get();
+    if (broken != null) {
+      throw broken(broken);
+    }
+    var failure = work.failure.get();
+    check(launch, failure == null ? null : failure.fault);
+  }
+
+  /**
+   * Runs all blocks of a cooperative launch by turns, in the thread that launched.
+   *
+   * @throws KernelFault when a thread did something undefined
+   */
+  public static void runCooperatively(LaunchedKernel launch) {
+    var clusters = new ArrayList<Cluster>();
+    for (long i = launch.grid().count() / launch.cluster().count(); i > 0; i--) {
+      clusters.add(new Cluster(launch, _ -> false));
+    }
+    Fault failure = null;
+    try {
+      Cluster.runTogether(clusters);
+    } catch (Fault fault) {
+      failure = fault;
+    } catch (RuntimeException | Error e) {
+      throw broken(e);
+    }
+    check(launch, failure);
+  }
+
+  private static IllegalStateException broken(Throwable cause) {
+    return new IllegalStateException("the emulator itself failed", cause);
+  }
+
+  /** Throws what has been found in a launch that has ended. */
+  private static void check(LaunchedKernel launch, @Nullable Fault fault) {
+    var found = new ArrayList<Report>();
+    if (fault != null) {
+      found.addAll(fault.reports());
+    }
+    if (launch.sanitizer() != null) {
+      found.addAll(launch.sanitizer().reports());
+    }
+    if (!found.isEmpty()) {
+      throw KernelFault.of(launch.program().kernel().name(), found);
+    }
+  }
+
+  /** Has some workers share the work, and waits for each of them, whatever happens to others. */
+  private void fork(Work work, long parts) {
+    var forked = new ArrayList<Future<?>>();
+    try {
+      while (forked.size() < parts) {
+        forked.add(threads.submit(work));
+      }
+    } catch (RuntimeException | Error e) { // there is no thread for it
+      work.fail(e);
+    }
+    forked.forEach(WorkerPool::await);
+  }
+
+  /** A device finishes its work even when the thread that waits for it is interrupted. */
+  private static void await(Future<?> part) {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          part.get();
+          return;
+        } catch (InterruptedException e) {
+          interrupted = true;
+        } catch (ExecutionException e) {
+          throw new IllegalStateException("work keeps its failures to itself", e);
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    threads.shutdown();
+  }
+
+  private record Failure(long cluster, Fault fault) {}
+
+  /** What the workers of one launch share. */
+  private static final class Work implements Runnable {
+    private final LaunchedKernel launch;
+    private final IdleClusters idle;
+    private final AtomicLong next = new AtomicLong();
+    private final AtomicReference<@Nullable Failure> failure = new AtomicReference<>();
+
+    /** Why the emulator itself failed; null = it has not. */
+    private final AtomicReference<@Nullable Throwable> broken = new AtomicReference<>();
+
+    Work(LaunchedKernel launch, IdleClusters idle) {
+      this.launch = launch;
+      this.idle = idle;
+    }
+
+    /** Has the others stop. */
+    void fail(Throwable cause) {
+      broken.compareAndSet(null, cause);
+    }
+
+    @Override
+    public void run() {
+      try {
+        runClusters();
+      } catch (RuntimeException | Error e) {
+        fail(e);
+      }
+    }
+
+    private void runClusters() {
+      var cluster = idle.take(launch, this::isCancelled);
+      long clusters = Cluster.count(launch);
+      for (long number = next.getAndIncrement();
+          number < clusters && !isCancelled(number);
+          number = next.getAndIncrement()) {
+        try {
+          cluster.run(number);
+        } catch (Fault fault) {
+          var own = new Failure(number, fault);
+          failure.accumulateAndGet(own, Work::lower);
+        }
+      }
+      if (failure.get() == null && broken.get() == null) {
+        idle.keep(launch, cluster);
+      }
+    }
+
+    /** Those before the failed one still run, so that the same fault is reported every time. */
+    private boolean isCancelled(long cluster) {
+      if (broken.get() != null) {
+        return true;
+      }
+      var known = failure.get();
+      return known != null && known.cluster < cluster;
+    }
+
+    private static @Nullable Failure lower(@Nullable Failure a, @Nullable Failure b) {
+      return a == null || (b != null && b.cluster < a.cluster) ? b : a;
+    }
+  }
+}

@@ -1,0 +1,89 @@
+package dev.athanor.engine.emulator.sanitizer;
+
+import dev.athanor.engine.device.Report;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/**
+ * What was found in a launch: one report for a kind and a pair of instructions, with the example of
+ * the first block that has one. Workers add to it at the same time.
+ */
+final class Reports {
+
+  private record Key(Report.Kind kind, int first, int second) {}
+
+  private static final class Entry {
+    long block;
+    Report report;
+    long times;
+
+    Entry(long block, Report report) {
+      this.block = block;
+      this.report = report;
+    }
+  }
+
+  private final Map<Key, Entry> entries = new HashMap<>();
+  private final Set<Report.Kind> ignored;
+
+  /**
+   * @param ignored kinds that nobody wants to know of
+   */
+  Reports(Set<Report.Kind> ignored) {
+    this.ignored = ignored;
+  }
+
+  /**
+   * Takes note of something.
+   *
+   * @param first the numbers of the two instructions, in either order; twice the same where there
+   *     is but one
+   * @param block in which it was found
+   * @param report is only asked for when it is to be kept
+   */
+  synchronized void add(
+      Report.Kind kind, int first, int second, long block, Supplier<Report> report) {
+    if (ignored.contains(kind)) {
+      return;
+    }
+    var key = new Key(kind, Math.min(first, second), Math.max(first, second));
+    var entry = entries.get(key);
+    if (entry == null) {
+      entry = new Entry(block, report.get());
+      entries.put(key, entry);
+    } else if (block < entry.block) {
+      entry.block = block;
+      entry.report = report.get();
+    }
+    entry.times++;
+  }
+
+  /** All of them, in the order of their instructions. */
+  synchronized List<Report> all() {
+    var order =
+        Comparator.<Map.Entry<Key, Entry>>comparingInt(e -> e.getKey().first)
+            .thenComparingInt(e -> e.getKey().second)
+            .thenComparing(e -> e.getKey().kind);
+    var all = new ArrayList<Report>();
+    entries.entrySet().stream()
+        .sorted(order)
+        .forEach(e -> {
+          var found = e.getValue().report;
+          all.add(
+              new Report(
+                  found.kind(),
+                  found.place(),
+                  found.other(),
+                  found.memory(),
+                  found.what(),
+                  found.remedy(),
+                  e.getValue().times));
+        });
+    return all;
+  }
+}

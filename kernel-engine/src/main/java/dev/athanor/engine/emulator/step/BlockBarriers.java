@@ -1,0 +1,265 @@
+package dev.athanor.engine.emulator.step;
+
+import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.memory.DefinedBytes;
+import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
+import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
+import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
+import dev.athanor.engine.emulator.watch.Observer;
+import dev.athanor.engine.ptx.Semantics.BarrierKind;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Has the warps of a block come to its {@link NamedBarriers}, and lets them go on. */
+public final class BlockBarriers {
+
+  private final Block block;
+  private final BoundInstruction[] code;
+  private final Warp[] warps;
+  private final @Nullable Observer observer;
+  private final NamedBarriers barriers = new NamedBarriers();
+
+  public BlockBarriers(
+      Block block, BoundInstruction[] code, Warp[] warps, @Nullable Observer observer) {
+    this.block = block;
+    this.code = code;
+    this.warps = warps;
+    this.observer = observer;
+  }
+
+  public void clear() {
+    barriers.clear();
+  }
+
+  /** Opens all barriers to which everybody has come that lives. */
+  public void open() {
+    for (int number = 0; number < NamedBarriers.COUNT; number++) {
+      open(number);
+    }
+  }
+
+  /** Whether a warp waits at a barrier for threads that have ended. */
+  public boolean isAbandoned(Warp warp) {
+    return barriers.expected(warp.barrier) > living();
+  }
+
+  /** Where a warp waits, in words. */
+  public String waiting(Warp warp) {
+    return "waits for ever at barrier %d, to which %d of %s came"
+        .formatted(
+            warp.barrier,
+            32 * barriers.arrived(warp.barrier),
+            threads(barriers.expected(warp.barrier)));
+  }
+
+  private int living() {
+    int living = 0;
+    for (int live : block.live) {
+      living += live != 0 ? 1 : 0;
+    }
+    return living;
+  }
+
+  /** Opens a barrier if the warps that come to it are the whole block; answers whether they are. */
+  public boolean opensAtOnce(BoundInstruction op, int first, int end) {
+    if (op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
+      return false;
+    }
+    for (int warp = 0; warp < warps.length; warp++) {
+      if ((warp < first || warp >= end) && block.live[warp] != 0) {
+        return false;
+      }
+      if (warp >= first && warp < end && number(op, lane(warp)) != number(op, lane(first))) {
+        return false;
+      }
+    }
+    int number = number(op, lane(first));
+    if (barriers.arrived(number) != 0) {
+      return false;
+    }
+    block.progress();
+    if (observer != null) {
+      for (int warp = first; warp < end; warp++) {
+        observer.arrive(number, warp);
+      }
+      observer.open(number, bits(first, end));
+    }
+    return true;
+  }
+
+  /** A bit for each of some warps. */
+  private static int bits(int first, int end) {
+    return (int) (DefinedBytes.ones(end) & ~DefinedBytes.ones(first));
+  }
+
+  /** The first active thread of a warp. */
+  private int lane(int warp) {
+    return lane(warp, block.active[warp]);
+  }
+
+  private static int lane(int warp, int mask) {
+    return 32 * warp + Integer.numberOfTrailingZeros(mask);
+  }
+
+  private int number(BoundInstruction op, int lane) {
+    int number = op.barrier().number().ints()[lane];
+    if (number < 0 || number >= NamedBarriers.COUNT) {
+      throw block.fault(
+          Kind.BARRIER_OPERAND,
+          lane,
+          op.instruction,
+          "there is no barrier %d, only 0 to 15".formatted(number));
+    }
+    return number;
+  }
+
+  /**
+   * A warp comes to a barrier, if all its living threads have come there: to one instruction, or to
+   * several that are not aligned (PTX ISA 9.7.13.1).
+   */
+  public void come(Warp warp) {
+    var parts =
+        warp.fragments.stream()
+            .filter(part ->
+                part.wait == Wait.WARP && code[part.pc].kind == BoundInstruction.Kind.BARRIER)
+            .toList();
+    int all = parts.stream().mapToInt(part -> part.mask).reduce(0, (a, b) -> a | b);
+    int number = number(code[parts.getFirst().pc], lane(warp.index, parts.getFirst().mask));
+    if (all != block.live[warp.index] || (parts.size() > 1 && !meet(parts, warp, number))) {
+      return;
+    }
+    int count = 0;
+    int holding = 0;
+    boolean reduces = false;
+    for (var part : parts) {
+      var op = code[part.pc];
+      var barrier = op.barrier();
+      int lane = lane(warp.index, part.mask);
+      int own = count(op, lane);
+      boolean isFirst = part == parts.getFirst();
+      if (!isFirst || barriers.arrived(number) > 0) {
+        check(
+            op,
+            lane,
+            number,
+            own,
+            isFirst ? barriers.expected(number) : count,
+            isFirst ? barriers.reduces(number) : reduces);
+      }
+      count = own;
+      reduces = barrier.kind().reduces();
+      if (barrier.predicate() != null) {
+        holding += Integer.bitCount(barrier.predicate().ints()[warp.index] & part.mask);
+      }
+    }
+    if (barriers.has(number, warp.index)) {
+      block.complain(
+          Kind.BARRIER_OVERRUN,
+          lane(warp.index, all),
+          code[parts.getFirst().pc].instruction,
+          "comes to barrier %d again before it has opened".formatted(number),
+          "wait at another barrier until the others have come to this one");
+    }
+    barriers.arrive(number, warp.index, count, reduces, holding, Integer.bitCount(all));
+    if (observer != null) {
+      observer.arrive(number, warp.index);
+    }
+    warp.barrier = number;
+    for (var part : parts) {
+      if (code[part.pc].barrier().kind() == BarrierKind.ARRIVE) {
+        part.wait = Wait.NONE;
+        part.pc++;
+      } else {
+        part.wait = Wait.BARRIER;
+      }
+    }
+    open(number);
+  }
+
+  /** Whether the parts of a warp that wait at several instructions wait at one barrier. */
+  private boolean meet(List<Fragment> parts, Warp warp, int number) {
+    return parts.stream()
+        .allMatch(part ->
+            !code[part.pc].instruction.isAligned()
+                && number(code[part.pc], lane(warp.index, part.mask)) == number);
+  }
+
+  /** Complains of a thread that waits in another way than those that came to a barrier before. */
+  private void check(
+      BoundInstruction op, int lane, int number, int count, int othersCount, boolean othersReduce) {
+    if (othersCount != count) {
+      throw block.fault(
+          Kind.BARRIER_COUNTS,
+          lane,
+          op.instruction,
+          "waits for %s, but others at barrier %d wait for %s"
+              .formatted(threads(count), number, threads(othersCount)));
+    }
+    boolean reduces = op.barrier().kind().reduces();
+    if (othersReduce != reduces) {
+      throw block.fault(
+          Kind.BARRIER_MIXED,
+          lane,
+          op.instruction,
+          "%s a predicate, but others at barrier %d %s"
+              .formatted(
+                  reduces ? "combines" : "does not combine",
+                  number,
+                  othersReduce ? "do" : "do not"));
+    }
+  }
+
+  private static String threads(int warps) {
+    return warps == 0 ? "all threads" : 32 * warps + " threads";
+  }
+
+  /** How many warps a barrier waits for; 0 = all. */
+  private int count(BoundInstruction op, int lane) {
+    var threads = op.barrier().threads();
+    if (threads == null) {
+      return 0;
+    }
+    int count = threads.ints()[lane];
+    if (count <= 0 || count % 32 != 0) {
+      throw block.fault(
+          Kind.BARRIER_OPERAND,
+          lane,
+          op.instruction,
+          "a barrier waits for a multiple of 32 threads, not for " + count);
+    }
+    return count / 32;
+  }
+
+  /** Lets those go on that wait at a barrier, if everybody has come. */
+  private void open(int number) {
+    if (!barriers.opens(number, living())) {
+      return;
+    }
+    block.progress();
+    int waiting = 0;
+    for (var warp : warps) {
+      for (var fragment : warp.fragments) {
+        if (fragment.wait == Wait.BARRIER && warp.barrier == number) {
+          learn(code[fragment.pc].barrier(), warp.index, fragment.mask, number);
+          waiting |= 1 << warp.index;
+          fragment.wait = Wait.NONE;
+          fragment.pc++;
+        }
+      }
+    }
+    if (observer != null) {
+      observer.open(number, waiting);
+    }
+  }
+
+  /** Hands out what the threads at a barrier combined. */
+  private void learn(BoundInstruction.Barrier barrier, int warp, int mask, int number) {
+    if (barrier.result() == null) {
+      return;
+    }
+    int result = barriers.result(number, barrier.kind());
+    for (int left = mask; left != 0; left &= left - 1) {
+      barrier.result().set(32 * warp + Integer.numberOfTrailingZeros(left), result);
+    }
+  }
+}

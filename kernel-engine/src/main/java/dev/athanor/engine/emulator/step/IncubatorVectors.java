@@ -1,0 +1,188 @@
+package dev.athanor.engine.emulator.step;
+
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.ProductLoop;
+import java.util.Arrays;
+import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.IntVector;
+import jdk.incubator.vector.VectorOperators;
+import jdk.incubator.vector.VectorSpecies;
+
+/** The vectors of the module jdk.incubator.vector, to which nothing else is linked. */
+final class IncubatorVectors implements Vectors {
+
+  private static final VectorSpecies<Float> FLOATS =
+      FloatVector.SPECIES_PREFERRED.length() <= 32
+          ? FloatVector.SPECIES_PREFERRED
+          : FloatVector.SPECIES_512;
+  private static final int LENGTH = FLOATS.length();
+  private static final VectorSpecies<Integer> INTS =
+      VectorSpecies.of(int.class, FLOATS.vectorShape());
+
+  /** Columns that are multiplied side by side: all shapes of products have multiples of these. */
+  private static final VectorSpecies<Float> COLUMNS = FloatVector.SPECIES_256;
+
+  /** Rows that are multiplied side by side; shapes that do not have as many go without vectors. */
+  private static final int ROWS = 8;
+
+  @Override
+  public int length() {
+    return LENGTH;
+  }
+
+  @Override
+  public void broadcast(int[] words, int first, int[] at, float[][] registers, int lane) {
+    for (int i = 0; i < at.length; i++) {
+      IntVector.broadcast(INTS, words[first + at[i]])
+          .reinterpretAsFloats()
+          .intoArray(registers[i], lane);
+    }
+  }
+
+  @Override
+  public void load(int[] words, int first, int[] at, float[][] registers, int lane) {
+    for (int i = 0; i < at.length; i++) {
+      IntVector.fromArray(INTS, words, first + at[i])
+          .reinterpretAsFloats()
+          .intoArray(registers[i], lane);
+    }
+  }
+
+  @Override
+  public void repeat(float[][] registers, int lane) {
+    for (var register : registers) {
+      FloatVector.fromArray(FLOATS, register, lane - LENGTH).intoArray(register, lane);
+    }
+  }
+
+  @Override
+  public boolean isUniform(int[] numbers, int lane) {
+    return IntVector.fromArray(INTS, numbers, lane)
+        .compare(VectorOperators.EQ, numbers[lane])
+        .allTrue();
+  }
+
+  @Override
+  public boolean isRepeated(int[] numbers, int lane) {
+    return Arrays.equals(numbers, lane, lane + LENGTH, numbers, lane - LENGTH, lane);
+  }
+
+  @Override
+  public void addOuterProducts(float[][] sums, float[][] left, float[][] right, int lane) {
+    var sum00 = FloatVector.fromArray(FLOATS, sums[0], lane);
+    var sum01 = FloatVector.fromArray(FLOATS, sums[1], lane);
+    var sum02 = FloatVector.fromArray(FLOATS, sums[2], lane);
+    var sum03 = FloatVector.fromArray(FLOATS, sums[3], lane);
+    var sum10 = FloatVector.fromArray(FLOATS, sums[4], lane);
+    var sum11 = FloatVector.fromArray(FLOATS, sums[5], lane);
+    var sum12 = FloatVector.fromArray(FLOATS, sums[6], lane);
+    var sum13 = FloatVector.fromArray(FLOATS, sums[7], lane);
+    var sum20 = FloatVector.fromArray(FLOATS, sums[8], lane);
+    var sum21 = FloatVector.fromArray(FLOATS, sums[9], lane);
+    var sum22 = FloatVector.fromArray(FLOATS, sums[10], lane);
+    var sum23 = FloatVector.fromArray(FLOATS, sums[11], lane);
+    var sum30 = FloatVector.fromArray(FLOATS, sums[12], lane);
+    var sum31 = FloatVector.fromArray(FLOATS, sums[13], lane);
+    var sum32 = FloatVector.fromArray(FLOATS, sums[14], lane);
+    var sum33 = FloatVector.fromArray(FLOATS, sums[15], lane);
+    for (int k = 0; k < left.length; k += 4) {
+      var right0 = FloatVector.fromArray(FLOATS, right[k], lane);
+      var right1 = FloatVector.fromArray(FLOATS, right[k + 1], lane);
+      var right2 = FloatVector.fromArray(FLOATS, right[k + 2], lane);
+      var right3 = FloatVector.fromArray(FLOATS, right[k + 3], lane);
+      var left0 = FloatVector.fromArray(FLOATS, left[k], lane);
+      sum00 = left0.fma(right0, sum00);
+      sum01 = left0.fma(right1, sum01);
+      sum02 = left0.fma(right2, sum02);
+      sum03 = left0.fma(right3, sum03);
+      var left1 = FloatVector.fromArray(FLOATS, left[k + 1], lane);
+      sum10 = left1.fma(right0, sum10);
+      sum11 = left1.fma(right1, sum11);
+      sum12 = left1.fma(right2, sum12);
+      sum13 = left1.fma(right3, sum13);
+      var left2 = FloatVector.fromArray(FLOATS, left[k + 2], lane);
+      sum20 = left2.fma(right0, sum20);
+      sum21 = left2.fma(right1, sum21);
+      sum22 = left2.fma(right2, sum22);
+      sum23 = left2.fma(right3, sum23);
+      var left3 = FloatVector.fromArray(FLOATS, left[k + 3], lane);
+      sum30 = left3.fma(right0, sum30);
+      sum31 = left3.fma(right1, sum31);
+      sum32 = left3.fma(right2, sum32);
+      sum33 = left3.fma(right3, sum33);
+    }
+    sum00.intoArray(sums[0], lane);
+    sum01.intoArray(sums[1], lane);
+    sum02.intoArray(sums[2], lane);
+    sum03.intoArray(sums[3], lane);
+    sum10.intoArray(sums[4], lane);
+    sum11.intoArray(sums[5], lane);
+    sum12.intoArray(sums[6], lane);
+    sum13.intoArray(sums[7], lane);
+    sum20.intoArray(sums[8], lane);
+    sum21.intoArray(sums[9], lane);
+    sum22.intoArray(sums[10], lane);
+    sum23.intoArray(sums[11], lane);
+    sum30.intoArray(sums[12], lane);
+    sum31.intoArray(sums[13], lane);
+    sum32.intoArray(sums[14], lane);
+    sum33.intoArray(sums[15], lane);
+  }
+
+  @Override
+  public void addProducts(float[] sum, float[][] left, float[][] right, int lane) {
+    var total = FloatVector.fromArray(FLOATS, sum, lane);
+    for (int k = 0; k < left.length; k++) {
+      total =
+          FloatVector.fromArray(FLOATS, left[k], lane)
+              .fma(FloatVector.fromArray(FLOATS, right[k], lane), total);
+    }
+    total.intoArray(sum, lane);
+  }
+
+  @Override
+  public void add(MatrixShape shape, float[] a, float[] b, float[] sums) {
+    if (shape.m() % ROWS != 0) {
+      ProductLoop.PLAIN.add(shape, a, b, sums);
+      return;
+    }
+    for (int row = 0; row < shape.m(); row += ROWS) {
+      for (int column = 0; column < shape.n(); column += COLUMNS.length()) {
+        addRows(a, row * shape.k(), shape.k(), b, column, shape.n(), sums);
+      }
+    }
+  }
+
+  /** Eight rows, from {@code a[first]}, by the columns of a vector. */
+  private static void addRows(
+      float[] a, int first, int k, float[] b, int column, int n, float[] sums) {
+    int at = first / k * n + column;
+    var sum0 = FloatVector.fromArray(COLUMNS, sums, at);
+    var sum1 = FloatVector.fromArray(COLUMNS, sums, at + n);
+    var sum2 = FloatVector.fromArray(COLUMNS, sums, at + 2 * n);
+    var sum3 = FloatVector.fromArray(COLUMNS, sums, at + 3 * n);
+    var sum4 = FloatVector.fromArray(COLUMNS, sums, at + 4 * n);
+    var sum5 = FloatVector.fromArray(COLUMNS, sums, at + 5 * n);
+    var sum6 = FloatVector.fromArray(COLUMNS, sums, at + 6 * n);
+    var sum7 = FloatVector.fromArray(COLUMNS, sums, at + 7 * n);
+    for (int i = first, j = column; i < first + k; i++, j += n) {
+      var right = FloatVector.fromArray(COLUMNS, b, j);
+      sum0 = right.fma(FloatVector.broadcast(COLUMNS, a[i]), sum0);
+      sum1 = right.fma(FloatVector.broadcast(COLUMNS, a[i + k]), sum1);
+      sum2 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 2 * k]), sum2);
+      sum3 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 3 * k]), sum3);
+      sum4 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 4 * k]), sum4);
+      sum5 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 5 * k]), sum5);
+      sum6 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 6 * k]), sum6);
+      sum7 = right.fma(FloatVector.broadcast(COLUMNS, a[i + 7 * k]), sum7);
+    }
+    sum0.intoArray(sums, at);
+    sum1.intoArray(sums, at + n);
+    sum2.intoArray(sums, at + 2 * n);
+    sum3.intoArray(sums, at + 3 * n);
+    sum4.intoArray(sums, at + 4 * n);
+    sum5.intoArray(sums, at + 5 * n);
+    sum6.intoArray(sums, at + 6 * n);
+    sum7.intoArray(sums, at + 7 * n);
+  }
+}

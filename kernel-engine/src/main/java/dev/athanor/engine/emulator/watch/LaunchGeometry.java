@@ -1,0 +1,70 @@
+package dev.athanor.engine.emulator.watch;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.device.Report.Index;
+import dev.athanor.engine.device.Report.Place;
+import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.ptx.Statement.Instruction;
+
+/**
+ * The names of blocks and threads by their numbers.
+ *
+ * @param cluster how many blocks one has
+ */
+public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster) {
+
+  private static Index index(long number, Dim3 in) {
+    return new Index(
+        (int) (number % in.x()),
+        (int) (number / in.x() % in.y()),
+        (int) (number / in.x() / in.y()));
+  }
+
+  /**
+   * A thread at an instruction.
+   *
+   * @param number of the block in the grid
+   * @param thread its number in the block
+   */
+  public Place of(long number, int thread, Instruction instruction) {
+    var text = instruction.toString();
+    return new Place(
+        kernel,
+        text.substring(0, text.length() - 1),
+        instruction.source(),
+        index(number, grid),
+        index(thread, block),
+        thread >> 5,
+        thread & 31);
+  }
+
+  /** Warps of a block. */
+  public int warps() {
+    return Math.toIntExact(Math.ceilDiv(block.count(), 32));
+  }
+
+  /** Blocks of a cluster. */
+  public int blocks() {
+    return (int) cluster.count();
+  }
+
+  /**
+   * A thread at an instruction.
+   *
+   * @param number of the cluster in the grid
+   * @param thread its number in the cluster
+   */
+  public Place inCluster(long number, int thread, Instruction instruction) {
+    int threads = 32 * warps();
+    return of(
+        Cluster.number(grid, cluster, number, thread / threads), thread % threads, instruction);
+  }
+
+  /** The number of the cluster that a block is in. */
+  public long clusterOf(long number) {
+    var at = index(number, grid);
+    long wide = grid.x() / cluster.x();
+    long high = grid.y() / cluster.y();
+    return (at.z() / cluster.z() * high + at.y() / cluster.y()) * wide + at.x() / cluster.x();
+  }
+}

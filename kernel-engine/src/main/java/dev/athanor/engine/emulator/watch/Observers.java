@@ -1,0 +1,65 @@
+package dev.athanor.engine.emulator.watch;
+
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import java.util.List;
+
+/** Several observers as one. */
+public record Observers(List<Observer> all) implements Observer {
+
+  @Override
+  public void begin(long number) {
+    all.forEach(observer -> observer.begin(number));
+  }
+
+  @Override
+  public void end() {
+    all.forEach(Observer::end);
+  }
+
+  @Override
+  public void execute(int number, int warp, int active, int chosen) {
+    all.forEach(observer -> observer.execute(number, warp, active, chosen));
+  }
+
+  @Override
+  public void touch(MemoryRequest touch) {
+    all.forEach(observer -> observer.touch(touch));
+  }
+
+  @Override
+  public boolean watches(int number) {
+    return all.stream().anyMatch(observer -> observer.watches(number));
+  }
+
+  @Override
+  public void touched(MemoryRequest touch) {
+    all.forEach(observer -> observer.touched(touch));
+  }
+
+  @Override
+  public void synchronize(int warp, int lanes) {
+    all.forEach(observer -> observer.synchronize(warp, lanes));
+  }
+
+  @Override
+  public void arrive(int barrier, int warp) {
+    all.forEach(observer -> observer.arrive(barrier, warp));
+  }
+
+  @Override
+  public void open(int barrier, int waiting) {
+    all.forEach(observer -> observer.open(barrier, waiting));
+  }
+
+  @Override
+  public void joined(int warp, int lanes) {
+    all.forEach(observer -> observer.joined(warp, lanes));
+  }
+
+  @Override
+  public void complain(
+      Report.Kind kind, int thread, Instruction instruction, String what, String remedy) {
+    all.forEach(observer -> observer.complain(kind, thread, instruction, what, remedy));
+  }
+}

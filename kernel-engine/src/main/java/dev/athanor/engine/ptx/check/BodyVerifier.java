@@ -1,0 +1,379 @@
+package dev.athanor.engine.ptx.check;
+
+import dev.athanor.engine.ptx.Function;
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Kernel.Parameter;
+import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Statement.Label;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/** Checks one kernel or function; {@link Verifier} has the rules. */
+final class BodyVerifier {
+
+  /** The static shared memory that any kernel may have (CUDA programming guide 16.2). */
+  private static final int STATIC_SHARED_BYTES = 48 * 1024;
+
+  private static final int MOST_THREADS = 1024;
+
+  /** The blocks of a cluster; more than 8 are not on every device (CUDA programming guide 4.4). */
+  private static final int MOST_BLOCKS = 16;
+
+  private final Module module;
+  private final Kernel code;
+  private final String what;
+  private final NameTable names;
+  private final Set<String> labels = new TreeSet<>();
+  private final List<Violation> faults = new ArrayList<>();
+  private final List<Violation> doubts = new ArrayList<>();
+
+  BodyVerifier(Module module, NameTable.OfModule shared, Kernel kernel) {
+    this(module, shared, kernel, "kernel", List.of());
+  }
+
+  BodyVerifier(Module module, NameTable.OfModule shared, Function function) {
+    this(module, shared, function.code(), "function", function.results());
+  }
+
+  private BodyVerifier(
+      Module module, NameTable.OfModule shared, Kernel code, String what, List<Parameter> results) {
+    this.module = module;
+    this.code = code;
+    this.what = what;
+    this.names =
+        new NameTable(
+            shared,
+            code,
+            results,
+            (kind, name) -> fault("has a " + kind + " " + name + ", a name that is already taken"));
+  }
+
+  List<Violation> check() {
+    for (var statement : code.body()) {
+      if (statement instanceof Label label && !labels.add(label.name())) {
+        fault(label, "is a label that is already there");
+      }
+    }
+    checkLimits();
+    for (var statement : code.body()) {
+      switch (statement) {
+        case Label _, Statement.Prototype _ -> {}
+        case Statement.Targets targets -> check(targets);
+        case Instruction instruction -> check(instruction);
+      }
+    }
+    return faults;
+  }
+
+  /** What may be wrong, depending on where variables are placed. */
+  List<Violation> doubts() {
+    check();
+    return doubts;
+  }
+
+  private void checkLimits() {
+    if (code.staticSharedBytes() > STATIC_SHARED_BYTES) {
+      fault(
+          "has %d bytes of static shared memory, %d are the most; make an array dynamic"
+              .formatted(code.staticSharedBytes(), STATIC_SHARED_BYTES));
+    }
+    long threads = code.limits().threads().stream().mapToLong(n -> n).reduce(1, Limits::times);
+    if (threads > MOST_THREADS) {
+      fault("asks for blocks of %d threads, %d are the most".formatted(threads, MOST_THREADS));
+    }
+    long blocks = code.limits().cluster().stream().mapToLong(n -> n).reduce(1, Limits::times);
+    if (blocks > MOST_BLOCKS) {
+      fault("asks for clusters of %d blocks, %d are the most".formatted(blocks, MOST_BLOCKS));
+    }
+    boolean clusters =
+        !code.limits().cluster().isEmpty()
+            || code.limits().explicitCluster()
+            || code.limits().maxClusterRank() > 0;
+    if (clusters && !module.target().runs(Target.SM_90)) {
+      fault("speaks of clusters, which need .target sm_90; the module says " + module.target());
+    }
+  }
+
+  private void check(Statement.Targets targets) {
+    for (var name : targets.names()) {
+      if (targets.functions() && names.function(name).isEmpty()) {
+        fault(
+            targets,
+            "lists %s, which is no function; the functions are %s"
+                .formatted(name, names.functions()));
+      } else if (!targets.functions() && !labels.contains(name)) {
+        fault(targets, "lists %s, which is no label; the labels are %s".formatted(name, labels));
+      }
+    }
+  }
+
+  private void check(Instruction instruction) {
+    var since = instruction.since();
+    boolean there =
+        instruction.form().isIntroduced(module.version(), module.target(), instruction.modifiers());
+    if (!there && since.version().compareTo(module.version()) > 0) {
+      fault(
+          instruction,
+          "needs .version %s, the module says %s".formatted(since.version(), module.version()));
+    }
+    if (!there && !module.target().runs(since.target())) {
+      fault(
+          instruction,
+          "needs .target %s, the module says %s".formatted(since.target(), module.target()));
+    }
+    if (instruction.form().isRemoved(module.version(), module.target())) {
+      fault(
+          instruction,
+          "is not in .version %s of %s any more; write %s.sync and a member mask"
+              .formatted(module.version(), module.target(), instruction.form().mnemonic()));
+    }
+    var slots = instruction.form().operands();
+    for (int i = 0; i < slots.size(); i++) {
+      var operand = instruction.operands().get(i);
+      if (operand instanceof Operand.Address address) {
+        checkAddress(instruction, address, space(instruction, slots.get(i)));
+      } else {
+        check(instruction, slots.get(i), operand);
+      }
+    }
+    if (instruction.form().semantics() instanceof Semantics.Call) {
+      new CallCheck(names, code, p -> fault(instruction, p)).check(instruction);
+    }
+  }
+
+  private void check(Instruction instruction, OperandSlot slot, Operand operand) {
+    switch (operand) {
+      case Register r -> {
+        var type = slot.type(instruction.modifiers());
+        if (!fits(instruction, slot, type, r)) {
+          fault(
+              instruction,
+              "operand %s must be %s, got %s, a .%s register"
+                  .formatted(
+                      slot.name(),
+                      slot.describe(instruction.modifiers()),
+                      r,
+                      r.registerClass().word()));
+        }
+      }
+      case Operand.Vector v -> v.elements().forEach(e -> checkElement(instruction, slot, e));
+      case Operand.Pair p -> {
+        check(instruction, slot, p.first());
+        if (slot.second() != null) {
+          check(instruction, slot.second(), p.second());
+        }
+      }
+      case Operand.Symbol s -> checkSymbol(instruction, slot, s);
+      case Operand.Negation n -> check(instruction, slot, n.register());
+      case Operand.Tile t -> checkTile(instruction, t);
+      case Operand.Immediate _,
+          Operand.Sink _,
+          Operand.Arguments _,
+          Operand.Address _,
+          SpecialRegister _ -> {}
+    }
+  }
+
+  private void checkSymbol(Instruction instruction, OperandSlot slot, Operand.Symbol symbol) {
+    var name = symbol.name();
+    boolean hasAddress =
+        slot.kind() == OperandSlot.Kind.SYMBOL || slot.kind() == OperandSlot.Kind.ARGUMENTS;
+    if (symbol.offset() != 0 && !hasAddress) {
+      fault(instruction, "adds an offset to %s, which is no variable".formatted(name));
+    }
+    switch (slot.kind()) {
+      case LABEL -> {
+        if (!labels.contains(name)) {
+          fault(
+              instruction,
+              "goes to %s, which is no label; the labels are %s".formatted(name, labels));
+        }
+      }
+      case FUNCTION -> {
+        if (names.function(name).isEmpty()) {
+          fault(
+              instruction,
+              "calls %s, which is no function; the functions are %s"
+                  .formatted(name, names.functions()));
+        }
+      }
+      case TARGETS -> {
+        boolean call = instruction.form().semantics() instanceof Semantics.Call;
+        boolean there =
+            code.body().stream()
+                .anyMatch(s ->
+                    (call && s instanceof Statement.Prototype p && p.name().equals(name))
+                        || (s instanceof Statement.Targets t
+                            && t.functions() == call
+                            && t.name().equals(name)));
+        if (!there) {
+          fault(
+              instruction,
+              "names %s, which is no %s"
+                  .formatted(name, call ? ".callprototype or .calltargets" : ".branchtargets"));
+        }
+      }
+      default -> {
+        if (names.place(name).isEmpty() && names.function(name).isEmpty()) {
+          fault(
+              instruction,
+              "names %s, which is no variable or function; there are %s"
+                  .formatted(name, names.all()));
+        }
+      }
+    }
+  }
+
+  private void checkElement(Instruction instruction, OperandSlot slot, Operand element) {
+    var semantics = instruction.form().semantics();
+    boolean literal =
+        (semantics instanceof Semantics.Pure || semantics instanceof Semantics.Store)
+            && slot.kind() == OperandSlot.Kind.SOURCE
+            && element instanceof Operand.Immediate;
+    if (element instanceof Register) {
+      check(instruction, slot, element);
+    } else if (!literal && !(slot.isResult() && element instanceof Operand.Sink)) {
+      fault(
+          instruction,
+          "operand %s must be %s, got %s in it"
+              .formatted(slot.name(), slot.describe(instruction.modifiers()), element));
+    }
+  }
+
+  /**
+   * Loads, stores and conversions take registers wider than their type (PTX ISA 9.4.1): bit types
+   * any register, other types those of bits.
+   */
+  private static boolean fits(
+      Instruction instruction, OperandSlot slot, Type type, Register register) {
+    var registerClass = register.registerClass();
+    if (type.fits(registerClass)) {
+      return true;
+    }
+    boolean accesses =
+        instruction.form().semantics() instanceof Semantics.Load
+            || instruction.form().semantics() instanceof Semantics.Store;
+    return (accesses || slot.isConverted())
+        && type != Type.PRED
+        && (registerClass.isBits() || (accesses && type.kind() == Type.Kind.BITS))
+        && registerClass.bits() > type.bits();
+  }
+
+  /** The state space of an address; null = generic. */
+  private static @Nullable Space space(Instruction instruction, OperandSlot slot) {
+    var space = slot.space(instruction.modifiers());
+    return space != null && space.isShared() ? Space.SHARED : space;
+  }
+
+  private void checkTile(Instruction instruction, Operand.Tile tile) {
+    if (!(tile.map() instanceof Register r) || r.registerClass() != RegisterClass.B64) {
+      fault(
+          instruction,
+          "a tensor map is named by a .b64 register with its generic address, got " + tile.map());
+    }
+    for (var coordinate : tile.coordinates()) {
+      if (!(coordinate instanceof Operand.Immediate)
+          && !(coordinate instanceof Register c && c.registerClass() == RegisterClass.B32)) {
+        fault(instruction, "a coordinate is a .b32 register or a literal, got " + coordinate);
+      }
+    }
+  }
+
+  private void checkAddress(
+      Instruction instruction, Operand.Address address, @Nullable Space space) {
+    switch (address.base()) {
+      case Register r -> {
+        boolean narrow = space != null && space != Space.GLOBAL;
+        if (r.registerClass() != RegisterClass.B64
+            && !(narrow && r.registerClass() == RegisterClass.B32)) {
+          fault(
+              instruction,
+              "%s is a %s register, got %s, a .%s register"
+                  .formatted(
+                      space == null
+                          ? "a generic address"
+                          : "an address in " + space.word() + " memory",
+                      narrow ? ".b32 or .b64" : ".b64",
+                      r,
+                      r.registerClass().word()));
+        }
+      }
+      case Operand.Symbol s -> {
+        var place = names.place(s.name());
+        var in = space == null ? Space.GLOBAL : space;
+        if (place.isEmpty() || place.get().space() != in) {
+          fault(
+              instruction,
+              "names %s, which is no variable in %s memory; there are %s"
+                  .formatted(s, in.word(), names.in(in)));
+        } else {
+          checkRange(instruction, address, place.get());
+        }
+      }
+      default ->
+          fault(
+              instruction,
+              "has an address whose base is "
+                  + address.base()
+                  + "; it must be a register or a name");
+    }
+  }
+
+  private void checkRange(Instruction instruction, Operand.Address address, NameTable.Place place) {
+    int size =
+        switch (instruction.form().semantics()) {
+          case Semantics.Load _, Semantics.Store _, Semantics.Atomic _ ->
+              instruction.modifiers().type().map(Type::bytes).orElse(0)
+                  * instruction.modifiers().vectorLength();
+          case Semantics.AsyncCopy _ ->
+              instruction.operands().get(2) instanceof Operand.Immediate n ? (int) n.bits() : 0;
+          default -> 0;
+        };
+    if (size == 0) {
+      return;
+    }
+    long last = address.offset() + size - 1;
+    if (place.bytes() != NameTable.OPEN && (address.offset() < 0 || last >= place.bytes())) {
+      fault(
+          instruction,
+          "touches bytes %d..%d of %s, which has %d"
+              .formatted(address.offset(), last, address.base(), place.bytes()));
+    } else if (place.alignment() % size != 0) {
+      doubts.add(
+          new Violation(
+              instruction.source(),
+              instruction.toString(),
+              "touches %d bytes at once of %s, which is aligned to %d; align it to %d"
+                  .formatted(size, address.base(), place.alignment(), size)));
+    } else if (address.offset() % size != 0) {
+      fault(
+          instruction,
+          "touches %s at offset %d, which is no multiple of %d"
+              .formatted(address.base(), address.offset(), size));
+    }
+  }
+
+  private void fault(Statement statement, String problem) {
+    faults.add(new Violation(statement.source(), statement.toString(), problem));
+  }
+
+  private void fault(String problem) {
+    faults.add(new Violation(Source.UNKNOWN, "", what + " " + code.name() + " " + problem));
+  }
+}

@@ -1,0 +1,104 @@
+package dev.athanor.engine.ptx.check;
+
+import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Statement.Label;
+import java.util.function.BiConsumer;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+
+/** Code that is allowed, but hardly what its author meant. */
+record Lints(Kernel code) {
+
+  /** Tells of each statement that is odd, and what it is. */
+  void check(BiConsumer<Statement, String> warnings) {
+    var body = code.body();
+    for (int at = 0; at < body.size(); at++) {
+      if (body.get(at) instanceof Instruction i) {
+        checkAddresses(i, warnings);
+        if (i.form().semantics() instanceof Semantics.Branch) {
+          checkBranch(at, i, warnings);
+        }
+      }
+    }
+  }
+
+  /** Shared memory has 32-bit addresses; what is wider is truncated (PTX ISA 6.4.1). */
+  private static void checkAddresses(Instruction i, BiConsumer<Statement, String> warnings) {
+    for (int n = 0; n < i.operands().size(); n++) {
+      var space = i.form().operands().get(n).space(i.modifiers());
+      if (space != null
+          && space.isShared()
+          && i.operands().get(n) instanceof Operand.Address address
+          && address.base() instanceof Register base
+          && base.registerClass() == RegisterClass.B64) {
+        warnings.accept(
+            i,
+            "has an address in shared memory of 64 bits, of which the upper half is cut off; 32 are enough");
+      }
+    }
+  }
+
+  private void checkBranch(int at, Instruction branch, BiConsumer<Statement, String> warnings) {
+    var target = branch.operands().getFirst().toString();
+    int label = indexOf(target);
+    if (label > at
+        && code.body().subList(at + 1, label).stream().allMatch(Label.class::isInstance)) {
+      warnings.accept(
+          branch, "goes to %s, which comes next anyway; what repeats goes back".formatted(target));
+    }
+    if (label >= 0 && label < at && isIdle(label, at)) {
+      warnings.accept(
+          branch,
+          "closes a loop that does nothing: it touches no memory, and what it computes is read nowhere else");
+    }
+  }
+
+  private int indexOf(String label) {
+    var body = code.body();
+    return IntStream.range(0, body.size())
+        .filter(at -> body.get(at) instanceof Label l && l.name().equals(label))
+        .findFirst()
+        .orElse(-1);
+  }
+
+  /** Whether nobody can tell that a loop from one statement to another runs, but by its time. */
+  private boolean isIdle(int first, int last) {
+    var inside = instructions(IntStream.rangeClosed(first, last)).toList();
+    var outside =
+        IntStream.concat(IntStream.range(0, first), IntStream.range(last + 1, code.body().size()));
+    var read = instructions(outside).flatMap(i -> i.reads().stream()).toList();
+    return inside.stream().allMatch(Lints::hasNoEffect)
+        && inside.stream().flatMap(i -> i.writes().stream()).noneMatch(read::contains);
+  }
+
+  private Stream<Instruction> instructions(IntStream statements) {
+    return statements
+        .mapToObj(code.body()::get)
+        .filter(Instruction.class::isInstance)
+        .map(Instruction.class::cast);
+  }
+
+  /** A loop that looks at a clock waits. */
+  private static boolean hasNoEffect(Instruction i) {
+    return switch (i.form().semantics()) {
+      case Semantics.Branch _ -> true;
+      case Semantics.Pure pure ->
+          !pure.readsCarry()
+              && !pure.writesCarry()
+              && i.operands().stream().noneMatch(Lints::isClock);
+      default -> false;
+    };
+  }
+
+  private static boolean isClock(Operand operand) {
+    return operand instanceof SpecialRegister s
+        && (s.name().startsWith("CLOCK") || s.name().startsWith("GLOBALTIMER"));
+  }
+}

@@ -1,0 +1,51 @@
+package dev.athanor.engine.ptx.meaning;
+
+import dev.athanor.engine.ptx.Type;
+
+/** The floating-point additions of {@code atom} and {@code red}, on bits (PTX ISA 9.7.13.7). */
+public final class Atomics {
+
+  private Atomics() {}
+
+  /** Subnormal numbers are zeros in global memory; in shared memory they are not. */
+  public static long addFloat(long old, long b, long unused, boolean global) {
+    float x = Float.intBitsToFloat((int) old);
+    float y = Float.intBitsToFloat((int) b);
+    float sum =
+        global ? LaneFunctions.flush(LaneFunctions.flush(x) + LaneFunctions.flush(y)) : x + y;
+    return Float.floatToRawIntBits(sum);
+  }
+
+  public static long addDouble(long old, long b, long unused, boolean global) {
+    return Double.doubleToRawLongBits(Double.longBitsToDouble(old) + Double.longBitsToDouble(b));
+  }
+
+  public static long addHalf(long old, long b, long unused, boolean global) {
+    return half(old, b);
+  }
+
+  public static long addHalves(long old, long b, long unused, boolean global) {
+    return half(old, b) | (half(old >>> 16, b >>> 16) << 16);
+  }
+
+  public static long addBfloat(long old, long b, long unused, boolean global) {
+    return bfloat(old, b);
+  }
+
+  public static long addBfloats(long old, long b, long unused, boolean global) {
+    return bfloat(old, b) | (bfloat(old >>> 16, b >>> 16) << 16);
+  }
+
+  private static long half(long a, long b) {
+    return sum((int) a, (int) b, Type.F16);
+  }
+
+  private static long bfloat(long a, long b) {
+    return sum((int) a, (int) b, Type.BF16);
+  }
+
+  private static long sum(int a, int b, Type type) {
+    float sum = SmallFloat.decode(a & 0xFFFF, type) + SmallFloat.decode(b & 0xFFFF, type);
+    return SmallFloat.encode(sum, type);
+  }
+}

@@ -1,0 +1,233 @@
+package dev.athanor.engine.ptx.meaning;
+
+import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.MatrixShape;
+import dev.athanor.engine.ptx.ProductLoop;
+
+/**
+ * Matrix products of decoded numbers, added as a {@link TensorCore} adds or plainly. An object has
+ * scratch memory and serves one thread.
+ *
+ * <p>A is m by k and B is k by n, both {@link NumberTile}s; the sums are m by n, row-major, and are
+ * replaced by the sums with the products.
+ */
+public final class DotProducts {
+
+  private static final int SURELY_SPECIAL = NumberTile.SPECIAL / 2;
+
+  private final MatrixShape shape;
+  private final TensorCore core;
+  private final ProductLoop loop;
+  private final double[] wideA;
+  private final double[] wideB;
+  private final int[] exponentOfSum;
+
+  /**
+   * Products of one shape.
+   *
+   * @param loop for those that are added plainly
+   * @throws IllegalArgumentException when m is no multiple of 2, n none of 8, or k none of the
+   *     core's blocks
+   */
+  public DotProducts(MatrixShape shape, TensorCore core, ProductLoop loop) {
+    if (shape.m() % 2 != 0 || shape.n() % 8 != 0 || shape.k() % core.depth() != 0) {
+      throw new IllegalArgumentException(
+          "m must be a multiple of 2, n of 8 and k of %d, got %s".formatted(core.depth(), shape));
+    }
+    this.shape = shape;
+    this.core = core;
+    this.loop = loop;
+    this.wideA = new double[shape.m() * shape.k()];
+    this.wideB = new double[shape.k() * shape.n()];
+    this.exponentOfSum = NumberTile.exponentOfField(core.sum().smallestExponent());
+  }
+
+  /** Adds the products to sums of the core's format. */
+  public void add(NumberTile a, NumberTile b, float[] sums, Arithmetic arithmetic) {
+    switch (arithmetic) {
+      case EXACT -> exact(a, b, sums);
+      case FAST -> {
+        loop.add(shape, a.values(), b.values(), sums);
+        if (core.sum() == TensorCore.Sum.F16) {
+          for (int i = 0; i < sums.length; i++) {
+            sums[i] = Float.float16ToFloat(Float.floatToFloat16(sums[i]));
+          }
+        }
+      }
+    }
+  }
+
+  private void exact(NumberTile a, NumberTile b, float[] sums) {
+    var exponentsA = a.exponents();
+    var exponentsB = b.exponents();
+    widen(a.values(), wideA);
+    widen(b.values(), wideB);
+    for (int k = 0; k < shape.k(); k += core.depth()) {
+      for (int row = 0; row < shape.m(); row++) {
+        for (int column = 0; column < shape.n(); column += 4) {
+          block(exponentsA, exponentsB, row, column, k, sums);
+        }
+      }
+    }
+  }
+
+  /** A block of products for four neighbours of a row. */
+  private void block(int[] exponentsA, int[] exponentsB, int row, int column, int k, float[] sums) {
+    int n = shape.n();
+    int at = row * n + column;
+    int firstA = row * shape.k() + k;
+    int endA = firstA + core.depth();
+    int firstB = k * n + column;
+    float c0 = sums[at];
+    float c1 = sums[at + 1];
+    float c2 = sums[at + 2];
+    float c3 = sums[at + 3];
+    int greatest0 = exponent(c0);
+    int greatest1 = exponent(c1);
+    int greatest2 = exponent(c2);
+    int greatest3 = exponent(c3);
+    for (int i = firstA, j = firstB; i < endA; i++, j += n) {
+      int exponent = exponentsA[i];
+      greatest0 = Math.max(greatest0, exponent + exponentsB[j]);
+      greatest1 = Math.max(greatest1, exponent + exponentsB[j + 1]);
+      greatest2 = Math.max(greatest2, exponent + exponentsB[j + 2]);
+      greatest3 = Math.max(greatest3, exponent + exponentsB[j + 3]);
+    }
+    if (Math.max(Math.max(greatest0, greatest1), Math.max(greatest2, greatest3))
+        >= SURELY_SPECIAL) {
+      sums[at] = one(greatest0, c0, firstA, firstB);
+      sums[at + 1] = one(greatest1, c1, firstA, firstB + 1);
+      sums[at + 2] = one(greatest2, c2, firstA, firstB + 2);
+      sums[at + 3] = one(greatest3, c3, firstA, firstB + 3);
+      return;
+    }
+    // products and scales are powers of two and at most 24 bits, so all of this is exact
+    double scale0 = powerOfTwo(core.fraction() - greatest0);
+    double scale1 = powerOfTwo(core.fraction() - greatest1);
+    double scale2 = powerOfTwo(core.fraction() - greatest2);
+    double scale3 = powerOfTwo(core.fraction() - greatest3);
+    long sum0 = (long) (c0 * scale0);
+    long sum1 = (long) (c1 * scale1);
+    long sum2 = (long) (c2 * scale2);
+    long sum3 = (long) (c3 * scale3);
+    for (int i = firstA, j = firstB; i < endA; i++, j += n) {
+      double factor = wideA[i];
+      sum0 += (long) (factor * wideB[j] * scale0);
+      sum1 += (long) (factor * wideB[j + 1] * scale1);
+      sum2 += (long) (factor * wideB[j + 2] * scale2);
+      sum3 += (long) (factor * wideB[j + 3] * scale3);
+    }
+    var format = core.sum();
+    sums[at] = format.round(sum0 * powerOfTwo(greatest0 - core.fraction()));
+    sums[at + 1] = format.round(sum1 * powerOfTwo(greatest1 - core.fraction()));
+    sums[at + 2] = format.round(sum2 * powerOfTwo(greatest2 - core.fraction()));
+    sums[at + 3] = format.round(sum3 * powerOfTwo(greatest3 - core.fraction()));
+  }
+
+  /** A block for one sum, which need not be finite. */
+  private float one(int greatest, float c, int firstA, int firstB) {
+    if (greatest >= SURELY_SPECIAL) {
+      double sum = c;
+      for (int i = 0; i < core.depth(); i++) {
+        sum += wideA[firstA + i] * wideB[firstB + i * shape.n()];
+      }
+      return (float) sum;
+    }
+    double scale = powerOfTwo(core.fraction() - greatest);
+    long sum = (long) (c * scale);
+    for (int i = 0; i < core.depth(); i++) {
+      sum += (long) (wideA[firstA + i] * wideB[firstB + i * shape.n()] * scale);
+    }
+    return core.sum().round(sum * powerOfTwo(greatest - core.fraction()));
+  }
+
+  private int exponent(float sum) {
+    return exponentOfSum[(Float.floatToRawIntBits(sum) >>> 23) & 0xFF];
+  }
+
+  private static double powerOfTwo(int exponent) {
+    return Double.longBitsToDouble((long) (exponent + 1023) << 52);
+  }
+
+  private static void widen(float[] from, double[] to) {
+    for (int i = 0; i < to.length; i++) {
+      to[i] = from[i];
+    }
+  }
+
+  /** Two rows by eight columns at a time, which fit the registers of a processor. */
+  public static void plain(MatrixShape shape, float[] a, float[] b, float[] c) {
+    int n = shape.n();
+    int k = shape.k();
+    for (int row = 0; row < shape.m(); row += 2) {
+      for (int column = 0; column < n; column += 8) {
+        twoByEight(a, row * k, k, b, column, n, c, row * n + column);
+      }
+    }
+  }
+
+  private static void twoByEight(
+      float[] a, int firstA, int k, float[] b, int firstB, int n, float[] c, int at) {
+    int below = at + n;
+    float c0 = c[at];
+    float c1 = c[at + 1];
+    float c2 = c[at + 2];
+    float c3 = c[at + 3];
+    float c4 = c[at + 4];
+    float c5 = c[at + 5];
+    float c6 = c[at + 6];
+    float c7 = c[at + 7];
+    float d0 = c[below];
+    float d1 = c[below + 1];
+    float d2 = c[below + 2];
+    float d3 = c[below + 3];
+    float d4 = c[below + 4];
+    float d5 = c[below + 5];
+    float d6 = c[below + 6];
+    float d7 = c[below + 7];
+    for (int i = firstA, j = firstB; i < firstA + k; i++, j += n) {
+      float x = a[i];
+      float y = a[i + k];
+      float b0 = b[j];
+      float b1 = b[j + 1];
+      float b2 = b[j + 2];
+      float b3 = b[j + 3];
+      float b4 = b[j + 4];
+      float b5 = b[j + 5];
+      float b6 = b[j + 6];
+      float b7 = b[j + 7];
+      c0 = Math.fma(x, b0, c0);
+      c1 = Math.fma(x, b1, c1);
+      c2 = Math.fma(x, b2, c2);
+      c3 = Math.fma(x, b3, c3);
+      c4 = Math.fma(x, b4, c4);
+      c5 = Math.fma(x, b5, c5);
+      c6 = Math.fma(x, b6, c6);
+      c7 = Math.fma(x, b7, c7);
+      d0 = Math.fma(y, b0, d0);
+      d1 = Math.fma(y, b1, d1);
+      d2 = Math.fma(y, b2, d2);
+      d3 = Math.fma(y, b3, d3);
+      d4 = Math.fma(y, b4, d4);
+      d5 = Math.fma(y, b5, d5);
+      d6 = Math.fma(y, b6, d6);
+      d7 = Math.fma(y, b7, d7);
+    }
+    c[at] = c0;
+    c[at + 1] = c1;
+    c[at + 2] = c2;
+    c[at + 3] = c3;
+    c[at + 4] = c4;
+    c[at + 5] = c5;
+    c[at + 6] = c6;
+    c[at + 7] = c7;
+    c[below] = d0;
+    c[below + 1] = d1;
+    c[below + 2] = d2;
+    c[below + 3] = d3;
+    c[below + 4] = d4;
+    c[below + 5] = d5;
+    c[below + 6] = d6;
+    c[below + 7] = d7;
+  }
+}

@@ -1,0 +1,129 @@
+package dev.athanor.engine.ptx.meaning;
+
+import dev.athanor.engine.ptx.Modifier.Rounding;
+import dev.athanor.engine.ptx.Type;
+
+/** The floating-point formats of 8 and 16 bits (PTX ISA 5.2.2, 5.2.3): their bits and values. */
+public enum SmallFloat {
+  F16(10, -14, 0x7BFF, 0x7C00, 0x7FFF),
+  BF16(7, -126, 0x7F7F, 0x7F80, 0x7FFF),
+  /** Has no infinity: what is too great is NaN where it is not the greatest number. */
+  E4M3(3, -6, 0x7E, 0x7F, 0x7F),
+  E5M2(2, -14, 0x7B, 0x7C, 0x7F);
+
+  private final int fractionBits;
+  private final int smallestExponent;
+  private final int greatest;
+  private final int infinity;
+  private final int nan;
+
+  SmallFloat(int fractionBits, int smallestExponent, int greatest, int infinity, int nan) {
+    this.fractionBits = fractionBits;
+    this.smallestExponent = smallestExponent;
+    this.greatest = greatest;
+    this.infinity = infinity;
+    this.nan = nan;
+  }
+
+  /** Whether values of a type are computed as numbers, not as the bits of their carrier. */
+  static boolean has(Type type) {
+    return switch (type) {
+      case F16, BF16, E4M3, E5M2 -> true;
+      default -> false;
+    };
+  }
+
+  static float decode(int bits, Type type) {
+    return switch (type) {
+      case F16 -> Float.float16ToFloat((short) bits);
+      case BF16 -> Float.intBitsToFloat(bits << 16);
+      case E5M2 -> Float.float16ToFloat((short) (bits << 8));
+      case E4M3 -> E4M3.decode(bits & 0xFF);
+      default -> throw unknown(type);
+    };
+  }
+
+  /**
+   * The bits of the number nearest on the side that the rounding says; a NaN becomes the canonical
+   * one.
+   *
+   * @param finite whether what is too great becomes the greatest number
+   */
+  public static int encode(double value, Type type, Rounding rounding, boolean finite) {
+    return of(type).encode(value, rounding, finite);
+  }
+
+  /** As {@link #encode(double, Type, Rounding, boolean)} to nearest even. */
+  public static int encode(float value, Type type) {
+    return switch (type) {
+      case F16 -> Float.isNaN(value) ? F16.nan : Float.floatToFloat16(value) & 0xFFFF;
+      case BF16 -> {
+        int bits = Float.floatToRawIntBits(value);
+        yield Float.isNaN(value) ? BF16.nan : (bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16;
+      }
+      default -> of(type).encode(value, Rounding.RN, false);
+    };
+  }
+
+  private static SmallFloat of(Type type) {
+    return switch (type) {
+      case F16 -> F16;
+      case BF16 -> BF16;
+      case E4M3 -> E4M3;
+      case E5M2 -> E5M2;
+      default -> throw unknown(type);
+    };
+  }
+
+  private static IllegalArgumentException unknown(Type type) {
+    return new IllegalArgumentException("." + type.word() + " is no small floating-point type");
+  }
+
+  private float decode(int bits) {
+    int signBit = signBit();
+    int magnitude = bits & (signBit - 1);
+    if (magnitude >= infinity) {
+      return Float.NaN;
+    }
+    int exponent = Math.max(magnitude >> fractionBits, 1);
+    int digits =
+        (magnitude & ((1 << fractionBits) - 1))
+            + (magnitude >> fractionBits == 0 ? 0 : 1 << fractionBits);
+    float value = Math.scalb((float) digits, smallestExponent + exponent - 1 - fractionBits);
+    return (bits & signBit) == 0 ? value : -value;
+  }
+
+  private int encode(double value, Rounding rounding, boolean finite) {
+    if (Double.isNaN(value)) {
+      return nan;
+    }
+    int sign = Math.copySign(1, value) < 0 ? signBit() : 0;
+    double size = Math.abs(value);
+    int magnitude;
+    if (Double.isInfinite(size)) {
+      magnitude = finite ? greatest : infinity;
+    } else {
+      int exponent = Math.max(Math.getExponent(size), smallestExponent);
+      double digits = rounded(Math.scalb(size, fractionBits - exponent), rounding, value < 0);
+      long encoded = ((long) (exponent - smallestExponent) << fractionBits) + (long) digits;
+      boolean inward =
+          rounding == Rounding.RZ || rounding == (value < 0 ? Rounding.RP : Rounding.RM);
+      magnitude = encoded > greatest ? finite || inward ? greatest : infinity : (int) encoded;
+    }
+    return sign | magnitude;
+  }
+
+  private static double rounded(double size, Rounding rounding, boolean negative) {
+    return switch (rounding) {
+      case RZ -> Math.floor(size);
+      case RM -> negative ? Math.ceil(size) : Math.floor(size);
+      case RP -> negative ? Math.floor(size) : Math.ceil(size);
+      case RNA -> Math.floor(size + 0.5);
+      default -> Math.rint(size);
+    };
+  }
+
+  private int signBit() {
+    return nan > 0xFF ? 0x8000 : 0x80;
+  }
+}

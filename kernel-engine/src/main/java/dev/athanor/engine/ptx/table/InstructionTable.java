@@ -1,0 +1,210 @@
+package dev.athanor.engine.ptx.table;
+
+import static dev.athanor.engine.ptx.table.Row.pure;
+import static dev.athanor.engine.ptx.table.Row.row;
+
+import dev.athanor.engine.ptx.InstructionForm;
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Modifiers;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.Semantics.*;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.Statement;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The instruction table: the one place where an instruction is defined, here and in a list for each
+ * larger chapter of the manual. Its columns are the section of the PTX manual, the first version
+ * and target, the manual's line (in the notation of {@link InstructionForm} and {@link
+ * OperandSlot}), and the meaning. A new instruction is a row, its lane function where it has one,
+ * and a file under {@code src/test/filetests}; whatever walks the table tests the rest.
+ */
+public final class InstructionTable {
+
+  // spotless:off
+  private static final List<InstructionForm> OTHERS =
+      List.of(
+          // data movement
+          pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.<u16|b16|s16> d, a:special",                                    "identity"),
+          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
+          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
+          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
+
+          // control
+          row( "9.7.12.3",    "1.0", 20, "bra{.uni} a:label",                                                 new Branch()),
+          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit()),
+          row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit()),
+
+          row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
+          row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),
+          row( "9.7.19.2",    "6.2", 70, "nanosleep.u32 t",                                                   new NoEffect()),
+          row( "9.7.19.3",    "1.4", 20, "pmevent n:literal",                                                 new NoEffect()));
+  // spotless:on
+
+  private static final List<InstructionForm> TABLE =
+      Stream.of(
+              OTHERS,
+              IntegerRows.ALL,
+              VideoRows.ALL,
+              FloatRows.ALL,
+              HalfRows.ALL,
+              ComparisonRows.ALL,
+              ConversionRows.ALL,
+              MemoryRows.ALL,
+              WarpRows.ALL,
+              BarrierRows.ALL,
+              MbarrierRows.ALL,
+              BulkRows.ALL,
+              WgmmaRows.ALL,
+              FunctionRows.ALL,
+              MatrixRows.ALL)
+          .flatMap(List::stream)
+          .toList();
+  private static final Pattern UNSUPPORTED =
+      Pattern.compile("tex|tld4|txq|istypep|suld|sust|sured|suq|tcgen05");
+
+  private static final Pattern VOLTA = Pattern.compile("mma\\..*\\.m8n8k4\\..*f16.*");
+  private static final Pattern SPARSE = Pattern.compile("(mma|wgmma\\.mma_async)\\.sp(::|\\.).*");
+  private static final Pattern COPY_MODE =
+      Pattern.compile("^cp\\..*(\\.im2col[:\\w]*|\\.tile::\\w+)");
+
+  /** An opcode with a {@link Modifier.Part}. */
+  private static final Pattern PART = Pattern.compile("([^:]+)\\.([a-d]):(\\w+).*");
+
+  private static final Map<String, List<InstructionForm>> BY_MNEMONIC =
+      TABLE.stream().collect(Collectors.groupingBy(InstructionForm::mnemonic));
+
+  private InstructionTable() {}
+
+  /** Every row. */
+  public static List<InstructionForm> all() {
+    return TABLE;
+  }
+
+  /** A row with its modifiers chosen. */
+  public record Match(InstructionForm form, Modifiers modifiers) {}
+
+  /**
+   * The row that a spelling such as {@code fma.rn.f32} with these operands means.
+   *
+   * @throws IllegalArgumentException when there is none, saying how the instruction is written
+   */
+  public static Match find(String opcode, List<Operand> operands) {
+    var words = opcode.split("\\.");
+    var rows = BY_MNEMONIC.get(words[0]);
+    if (rows == null) {
+      throw new IllegalArgumentException(
+          UNSUPPORTED.matcher(words[0]).matches()
+              ? words[0] + " is not supported: textures, surfaces and tcgen05 are not"
+              : "no instruction \"%s\"; the table has %s"
+                  .formatted(
+                      words[0],
+                      BY_MNEMONIC.keySet().stream().sorted().collect(Collectors.joining(", "))));
+    }
+    var mode = COPY_MODE.matcher(opcode);
+    if (mode.find()) {
+      throw new IllegalArgumentException(
+          opcode + " is not supported: copies of tensors take tiles, not " + mode.group(1));
+    }
+    if (VOLTA.matcher(opcode).matches()) {
+      throw new IllegalArgumentException(
+          "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+    }
+    var sparse = SPARSE.matcher(opcode);
+    if (sparse.matches()) {
+      throw new IllegalArgumentException(
+          sparse.group(1) + ".sp is not supported: no product of a sparse matrix is");
+    }
+    var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
+    var fitting = new ArrayList<Match>();
+    for (var row : rows) {
+      row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
+    }
+    var taking =
+        fitting.stream().filter(match -> match.form().takes(operands, match.modifiers())).toList();
+    return taking.stream()
+        .filter(match -> match.form().suits(operands, match.modifiers()))
+        .findFirst()
+        .or(() -> taking.stream().findFirst())
+        .orElseThrow(
+            () -> new IllegalArgumentException(complaint(opcode, operands, rows, fitting)));
+  }
+
+  /**
+   * An instruction, its literals brought to the types of its row.
+   *
+   * @param opcode as written, {@code fma.rn.f32}
+   * @throws IllegalArgumentException when there is no such instruction or a literal does not fit
+   */
+  public static Statement.Instruction instruction(
+      String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
+    var match = find(opcode, operands);
+    var typed = new ArrayList<Operand>();
+    for (int i = 0; i < operands.size(); i++) {
+      typed.add(typed(operands.get(i), match.form().operands().get(i), match.modifiers()));
+    }
+    return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
+  }
+
+  private static Operand typed(Operand operand, OperandSlot slot, Modifiers modifiers) {
+    return switch (operand) {
+      case Operand.Immediate literal -> slot.literal(literal, modifiers);
+      case Operand.Vector vector when slot.isLoneElement(vector, modifiers) ->
+          typed(vector.elements().getFirst(), slot, modifiers);
+      case Operand.Vector vector ->
+          Operand.Vector.of(
+              vector.elements().stream()
+                  .map(element ->
+                      element instanceof Operand.Immediate literal
+                          ? slot.literal(literal, modifiers)
+                          : element)
+                  .toList());
+      default -> operand;
+    };
+  }
+
+  private static String complaint(
+      String opcode, List<Operand> operands, List<InstructionForm> rows, List<Match> fitting) {
+    var part = opcode.indexOf(':') < 0 ? null : PART.matcher(opcode);
+    if (fitting.isEmpty() && part != null && part.matches()) {
+      return "%s takes whole registers, not part %s of operand %s; it is written %s"
+          .formatted(part.group(1), part.group(3), part.group(2), syntax(rows));
+    }
+    if (fitting.isEmpty()) {
+      return "no instruction \"%s\"; %s is written %s"
+          .formatted(opcode, rows.getFirst().mnemonic(), syntax(rows));
+    }
+    return "%s takes %s, not (%s)"
+        .formatted(
+            opcode,
+            fitting.stream().map(InstructionTable::operandsOf).collect(Collectors.joining(" or ")),
+            operands.stream().map(Operand::toString).collect(Collectors.joining(", ")));
+  }
+
+  private static String syntax(List<InstructionForm> rows) {
+    return rows.stream().map(InstructionForm::syntax).collect(Collectors.joining(" or "));
+  }
+
+  private static String operandsOf(Match match) {
+    return match.form().operands().stream()
+        .map(slot -> slot.name() + " = " + slot.describe(match.modifiers()))
+        .collect(Collectors.joining(", ", "(", ")"));
+  }
+}

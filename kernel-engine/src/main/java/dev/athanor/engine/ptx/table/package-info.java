@@ -1,0 +1,5 @@
+/** The instruction table: a row for each instruction, by chapter of the PTX manual. */
+@NullMarked
+package dev.athanor.engine.ptx.table;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,356 @@
+package dev.athanor.engine.ptx.text;
+
+import dev.athanor.engine.ptx.Kernel.Parameter;
+import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.Literals;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Variable;
+import dev.athanor.engine.ptx.Variable.Value;
+import dev.athanor.engine.ptx.text.Lexer.Kind;
+import dev.athanor.engine.ptx.text.Lexer.Token;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+
+/** Reads declarations of variables, parameters and limits. */
+final class Declarations {
+
+  /** The values of a row of an array of arrays; missing ones are zeros. */
+  private static final int MOST_VALUES = 1 << 20;
+
+  private final Tokens tokens;
+  private final Expressions expressions;
+
+  Declarations(Tokens tokens) {
+    this.tokens = tokens;
+    this.expressions = new Expressions(tokens);
+  }
+
+  Expressions expressions() {
+    return expressions;
+  }
+
+  int count() {
+    return expressions.count();
+  }
+
+  /** Whether a comma says that another name of the same kind follows; else takes the end. */
+  boolean another() {
+    if (tokens.takeIf(",")) {
+      return true;
+    }
+    tokens.expect(";");
+    return false;
+  }
+
+  void pragma() {
+    do {
+      tokens.take(Kind.STRING);
+    } while (tokens.takeIf(","));
+    tokens.expect(";");
+  }
+
+  private int alignment() {
+    var token = tokens.peek();
+    int alignment = expressions.integer();
+    if (alignment < 1 || Integer.bitCount(alignment) != 1) {
+      throw Tokens.error(token, "an alignment is a power of two, not " + alignment);
+    }
+    return alignment;
+  }
+
+  /**
+   * Variables of one type, from there to the semicolon.
+   *
+   * @param declare answers the name that each has in the module or function
+   * @param symbol what a name in a first value stands for
+   */
+  void variables(
+      String linkage,
+      Space space,
+      java.util.function.Function<Token, String> declare,
+      UnaryOperator<String> symbol,
+      Consumer<Variable> to) {
+    int alignment = 1;
+    int vector = 1;
+    while (true) {
+      if (tokens.takeIf(".align")) {
+        alignment = alignment();
+      } else if (tokens.peek().text().matches("\\.v[24]")) {
+        vector = vectorLength();
+      } else if (tokens.takeIf(".attribute")) {
+        tokens.expect("(");
+        do {
+          tokens.take(Kind.WORD);
+        } while (tokens.takeIf(","));
+        tokens.expect(")");
+      } else {
+        break;
+      }
+    }
+    var type = type();
+    do {
+      to.accept(variable(linkage, space, alignment, vector, type, declare, symbol));
+    } while (tokens.takeIf(","));
+    tokens.expect(";");
+  }
+
+  private Variable variable(
+      String linkage,
+      Space space,
+      int alignment,
+      int vector,
+      Type type,
+      java.util.function.Function<Token, String> declare,
+      UnaryOperator<String> symbol) {
+    var at = tokens.peek();
+    tokens.name();
+    var lengths = new ArrayList<Integer>();
+    long count = vector;
+    while (tokens.takeIf("[")) {
+      lengths.add(tokens.peek().is("]") ? Variable.OPEN : expressions.count());
+      tokens.expect("]");
+      count = Math.min(1L << 32, count * lengths.getLast());
+    }
+    if (vector > 1) {
+      lengths.add(vector);
+    }
+    if (count * type.bytes() > Integer.MAX_VALUE) {
+      throw Tokens.error(at, at + " is larger than 2 GiB");
+    }
+    var values = new ArrayList<Value>();
+    if (tokens.peek().is("=") && space != Space.GLOBAL && space != Space.CONST) {
+      throw Tokens.error(
+          tokens.peek(),
+          "only variables in global and const memory have first values, %s is in %s memory"
+              .formatted(at, space.word()));
+    }
+    if (tokens.takeIf("=")) {
+      initial(type, lengths, 0, symbol, values);
+    }
+    if (lengths.contains(Variable.OPEN)) {
+      count = values.isEmpty() ? Variable.OPEN : values.size();
+    } else if (lengths.isEmpty()) {
+      count = Variable.SCALAR;
+    } else if (values.size() > count) {
+      throw Tokens.error(at, "%s has %d elements, got %d".formatted(at, count, values.size()));
+    }
+    return new Variable(
+        linkage,
+        space,
+        Math.max(alignment, type.bytes() * vector),
+        type,
+        declare.apply(at),
+        (int) count,
+        values);
+  }
+
+  private Type type() {
+    var token = tokens.peek();
+    var type = tokens.type();
+    if (type == Type.PRED) {
+      throw Tokens.error(token, "a predicate has no place in memory; use .b8");
+    }
+    return type;
+  }
+
+  /** The size of a variable. */
+  int size(Variable variable) {
+    return (int) variable.bytes();
+  }
+
+  private void initial(
+      Type type, List<Integer> lengths, int depth, UnaryOperator<String> symbol, List<Value> all) {
+    if (!tokens.peek().is("{")) {
+      all.add(value(type, symbol));
+      return;
+    }
+    var at = tokens.take();
+    tokens.enter();
+    int before = all.size();
+    if (!tokens.peek().is("}")) {
+      do {
+        initial(type, lengths, depth + 1, symbol, all);
+      } while (tokens.takeIf(","));
+    }
+    tokens.expect("}");
+    tokens.leave();
+    if (depth > 0) {
+      long row = lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, Limits::times);
+      if (depth >= lengths.size() || all.size() - before > row || row > MOST_VALUES) {
+        throw Tokens.error(
+            at,
+            "a row here has %d values, got %d"
+                .formatted(depth < lengths.size() ? row : 0, all.size() - before));
+      }
+      while (all.size() - before < row) {
+        all.add(new Value("", false, Literals.as(type, zero(type))));
+      }
+    }
+  }
+
+  private static Operand.Immediate zero(Type type) {
+    return type.kind() == Type.Kind.FLOAT ? Operand.Immediate.of(0.0) : Operand.Immediate.of(0);
+  }
+
+  private Value value(Type type, UnaryOperator<String> symbol) {
+    var token = tokens.peek();
+    if (expressions.begin()) {
+      var number = expressions.value();
+      if (tokens.takeIf("(")) { // one byte of an address: 0xFF00(x)
+        var whole = address(symbol);
+        tokens.expect(")");
+        return new Value(whole.symbol(), whole.generic(), whole.number(), number.bits());
+      }
+      try {
+        return new Value("", false, Literals.as(type, number));
+      } catch (IllegalArgumentException e) {
+        throw Tokens.error(token, String.valueOf(e.getMessage()));
+      }
+    }
+    return address(symbol);
+  }
+
+  private Value address(UnaryOperator<String> symbol) {
+    boolean generic = tokens.peek().text().equals("generic");
+    if (generic) {
+      tokens.take();
+      tokens.expect("(");
+    }
+    var name = symbol.apply(tokens.name());
+    if (generic) {
+      tokens.expect(")");
+    }
+    var zero = Operand.Immediate.of(0);
+    if (tokens.takeIf("+")) {
+      return new Value(name, generic, expressions.value());
+    }
+    return new Value(
+        name, generic, tokens.takeIf("-") ? Literals.negate(expressions.value()) : zero);
+  }
+
+  /** Parameters or results in parentheses; none where there are no parentheses. */
+  List<Parameter> parameters(Scopes scopes) {
+    var parameters = new ArrayList<Parameter>();
+    if (!tokens.takeIf("(")) {
+      return parameters;
+    }
+    while (!tokens.peek().is(")")) {
+      if (!parameters.isEmpty()) {
+        tokens.expect(",");
+      }
+      parameters.addAll(parameter(scopes));
+    }
+    tokens.take();
+    return parameters;
+  }
+
+  /** The parameters or results of a prototype, whose names mean nothing. */
+  List<Parameter> prototype() {
+    var parameters = new ArrayList<Parameter>();
+    if (tokens.takeIf("(")) {
+      while (!tokens.takeIf(")")) {
+        if (!parameters.isEmpty()) {
+          tokens.expect(",");
+        }
+        parameters.addAll(parameter(new Scopes(java.util.Set.of())));
+      }
+    }
+    return parameters;
+  }
+
+  /** A parameter, or several where it is a vector of registers. */
+  private List<Parameter> parameter(Scopes scopes) {
+    if (tokens.takeIf(".reg")) {
+      int length = vectorLength();
+      var type = tokens.type();
+      var name = tokens.name();
+      if (length > 1) {
+        return scopes.vector(name, type.registerClass(), length).stream()
+            .map(element -> inRegister(element.name(), type))
+            .toList();
+      }
+      scopes.register(name, type.registerClass());
+      return List.of(inRegister(java.util.Objects.requireNonNull(scopes.find(name)).name(), type));
+    }
+    tokens.expectWord(".param");
+    int alignment = tokens.takeIf(".align") ? alignment() : 1;
+    var type = type();
+    if (tokens.takeIf(".ptr")) { // what a pointer points to is a hint
+      if (tokens.peek().text().matches("\\.(global|shared|const|local)")) {
+        tokens.take();
+      }
+      if (tokens.takeIf(".align")) {
+        alignment();
+      }
+    }
+    var at = tokens.peek();
+    tokens.name();
+    int count = Variable.SCALAR;
+    if (tokens.takeIf("[")) {
+      count = tokens.peek().is("]") ? Variable.OPEN : expressions.count();
+      tokens.expect("]");
+    }
+    if ((long) count * type.bytes() > 1 << 16) {
+      throw Tokens.error(at, "parameter " + at + " is larger than 64 KiB");
+    }
+    return List.of(
+        new Parameter(scopes.declare(at), type, Math.max(alignment, type.bytes()), count, false));
+  }
+
+  private static Parameter inRegister(String name, Type type) {
+    return new Parameter(name, type, type.bytes(), Variable.SCALAR, true);
+  }
+
+  /** The registers of a vector, as {@code .v2} or {@code .v4} say; else 1. */
+  int vectorLength() {
+    return tokens.takeIf(".v2") ? 2 : tokens.takeIf(".v4") ? 4 : 1;
+  }
+
+  /** What stands between the parameters of a kernel and its body. */
+  Limits limits() {
+    var limits = Limits.NONE;
+    while (!tokens.peek().is("{")) {
+      var directive = tokens.take();
+      limits =
+          switch (directive.text()) {
+            case ".maxntid" -> limits.withMostThreads(three());
+            case ".reqntid" -> limits.withThreads(three());
+            case ".reqnctapercluster" -> limits.withCluster(three());
+            case ".minnctapersm" -> limits.withMinBlocks(count());
+            case ".maxnreg" -> limits.withMaxRegisters(count());
+            case ".explicitcluster" -> limits.withExplicitCluster();
+            case ".maxclusterrank" -> limits.withMaxClusterRank(count());
+            case ".abi_preserve", ".abi_preserve_control" -> {
+              count(); // how many registers keep their values is the assembler's affair
+              yield limits;
+            }
+            case ".noinline", ".blocksareclusters" -> limits;
+            case ".pragma" -> {
+              pragma();
+              yield limits;
+            }
+            default ->
+                throw Tokens.expected(
+                    directive,
+                    ".maxntid, .reqntid, .minnctapersm, .maxnreg, .reqnctapercluster,"
+                        + " .explicitcluster, .maxclusterrank, .pragma or {");
+          };
+    }
+    return limits;
+  }
+
+  private List<Integer> three() {
+    var sizes = new ArrayList<Integer>();
+    do {
+      sizes.add(count());
+    } while (sizes.size() < 3 && tokens.takeIf(","));
+    while (sizes.size() < 3) {
+      sizes.add(1);
+    }
+    return sizes;
+  }
+}

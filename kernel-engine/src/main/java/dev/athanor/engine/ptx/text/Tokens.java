@@ -1,0 +1,139 @@
+package dev.athanor.engine.ptx.text;
+
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.text.Lexer.Kind;
+import dev.athanor.engine.ptx.text.Lexer.Token;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Function;
+
+/** The tokens of a text and how far they have been read. */
+final class Tokens {
+
+  /** Deeper than any compiler nests expressions, and far from the end of the stack. */
+  private static final int DEEPEST_EXPRESSION = 64;
+
+  /** The same of scopes, which take less of the stack. */
+  private static final int DEEPEST_SCOPE = 512;
+
+  private final List<Token> tokens;
+  private int next;
+  private int depth;
+  private int scopes;
+
+  Tokens(List<Token> tokens) {
+    this.tokens = tokens;
+  }
+
+  int position() {
+    return next;
+  }
+
+  Token at(int position) {
+    return tokens.get(Math.min(position, tokens.size() - 1));
+  }
+
+  Token peek() {
+    return tokens.get(next);
+  }
+
+  Token take() {
+    var token = tokens.get(next);
+    if (token.kind() != Kind.END) {
+      next++;
+    }
+    return token;
+  }
+
+  Token take(Kind kind) {
+    var token = take();
+    if (token.kind() != kind) {
+      throw expected(token, "a " + kind.name().toLowerCase(Locale.ROOT));
+    }
+    return token;
+  }
+
+  /** Takes a punctuation mark or a word, if it is the next token. */
+  boolean takeIf(String text) {
+    boolean there = peek().text().equals(text) && peek().kind() != Kind.STRING;
+    if (there) {
+      take();
+    }
+    return there;
+  }
+
+  void expect(String punctuation) {
+    var token = take();
+    if (!token.is(punctuation)) {
+      throw expected(token, "\"" + punctuation + "\"");
+    }
+  }
+
+  void expectWord(String word) {
+    var token = take();
+    if (!token.text().equals(word)) {
+      throw expected(token, word);
+    }
+  }
+
+  String name() {
+    var token = take();
+    if (token.kind() != Kind.WORD || token.text().startsWith(".") || token.text().equals("%")) {
+      throw expected(token, "a name");
+    }
+    return token.text();
+  }
+
+  Type type() {
+    var token = take();
+    if (token.text().matches("\\.(texref|samplerref|surfref)")) {
+      throw error(token, "textures and surfaces are not supported; read global memory instead");
+    }
+    if (token.text().startsWith(".")
+        && Modifier.of(token.text().substring(1)) instanceof Type type) {
+      return type;
+    }
+    throw expected(token, "a type such as .b32");
+  }
+
+  /** Reads one token, whose reader complains of what it cannot read. */
+  <T> T read(Function<String, T> reader) {
+    var token = take();
+    try {
+      return reader.apply(token.text());
+    } catch (IllegalArgumentException e) {
+      throw error(token, String.valueOf(e.getMessage()));
+    }
+  }
+
+  /** Counts one level of nested expressions, until {@link #leave}. */
+  void enter() {
+    if (++depth > DEEPEST_EXPRESSION) {
+      throw error(peek(), "nested more than " + DEEPEST_EXPRESSION + " deep");
+    }
+  }
+
+  /** Counts one level of nested scopes, until {@link #leaveScope}. */
+  void enterScope() {
+    if (++scopes > DEEPEST_SCOPE) {
+      throw error(peek(), "nested more than " + DEEPEST_SCOPE + " deep");
+    }
+  }
+
+  void leaveScope() {
+    scopes--;
+  }
+
+  void leave() {
+    depth--;
+  }
+
+  static PtxSyntaxException expected(Token got, String right) {
+    return error(got, "expected " + right + ", got " + got);
+  }
+
+  static PtxSyntaxException error(Token at, String problem) {
+    return new PtxSyntaxException(at.source(), problem);
+  }
+}

@@ -1,0 +1,93 @@
+package dev.athanor.engine.emulator.run;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.ptx.text.Parser;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class IdleClustersTest {
+
+  private final EmulatorOptions options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF);
+  private final EmulatedDevice device = new EmulatedDevice(options);
+  private final GlobalMemory memory = new GlobalMemory(1 << 20, false);
+  private final IdleClusters idle = new IdleClusters();
+
+  private Program program(String name) {
+    var text =
+        """
+        .version 7.8
+        .target sm_90
+        .address_size 64
+        .visible .entry %s() { ret; }
+        """
+            .formatted(name);
+    var module = Parser.parse(text, "test.ptx");
+    return EmulatedDevice.program(device.load(module, name));
+  }
+
+  private LaunchedKernel launch(Program program, int blocks, EmulatorOptions with) {
+    return LaunchedKernel.of(
+        0,
+        program,
+        Dim3.of(blocks),
+        Dim3.of(32),
+        Dim3.of(1),
+        0,
+        memory.allocate(8),
+        memory.snapshot(),
+        with,
+        0);
+  }
+
+  private Cluster take(LaunchedKernel launch) {
+    return idle.take(launch, _ -> false);
+  }
+
+  @Test
+  void theOnesUsedLastAreKeptAndNoMore() {
+    var program = program("one");
+    int shapes = IdleClusters.MOST + 8;
+    Map<Integer, Cluster> used = new HashMap<>();
+    for (int blocks = 1; blocks <= shapes; blocks++) {
+      var launch = launch(program, blocks, options);
+      var cluster = take(launch);
+      idle.keep(launch, cluster);
+      used.put(blocks, cluster);
+    }
+    for (int blocks = 1; blocks <= shapes; blocks++) {
+      var cluster = take(launch(program, blocks, options));
+      if (blocks <= shapes - IdleClusters.MOST) {
+        assertThat(cluster).isNotSameAs(used.get(blocks));
+      } else {
+        assertThat(cluster).isSameAs(used.get(blocks));
+      }
+    }
+    var last = launch(program, shapes, options);
+    assertThat(take(last)).as("it is in use").isNotSameAs(used.get(shapes));
+  }
+
+  @Test
+  void anotherProgramHasItsOwn() {
+    var launch = launch(program("one"), 1, options);
+    var cluster = take(launch);
+    idle.keep(launch, cluster);
+    assertThat(take(launch(program("other"), 1, options))).isNotSameAs(cluster);
+  }
+
+  @Test
+  void whatTheSanitizerWatchesIsNotKept() {
+    var launch = launch(program("one"), 1, options.withSanitize(Sanitize.MEMORY));
+    var cluster = take(launch);
+    idle.keep(launch, cluster);
+    assertThat(take(launch)).isNotSameAs(cluster);
+  }
+}

@@ -1,0 +1,99 @@
+package dev.athanor.engine.emulator.sanitizer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.EmulatedDevice;
+import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.memory.Fault;
+import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.text.Parser;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** What happens when a launch has more synchronizations than the sanitizer can tell apart. */
+class EndOfTimeTest {
+
+  /** Each thread writes a word of shared memory, and after a barrier reads it. */
+  private static final String KERNEL =
+      """
+      .version 7.8
+      .target sm_80
+      .address_size 64
+      .visible .entry steps() {
+        .shared .align 4 .b8 tile[256];
+        .reg .b32 %r<4>;
+        mov.u32 %r0, %tid.x;
+        shl.b32 %r1, %r0, 2;
+        mov.u32 %r2, tile;
+        add.u32 %r1, %r1, %r2;
+        st.shared.u32 [%r1], %r0;
+        bar.sync 0;
+        ld.shared.u32 %r3, [%r1];
+        bar.sync 0;
+        ret;
+      }
+      """;
+
+  private static Cluster cluster(Sanitize sanitize) {
+    try (var device = new EmulatedDevice()) {
+      var loaded = device.load(Parser.parse(KERNEL, "steps.ptx"), "steps");
+      return new Cluster(
+          LaunchedKernel.of(
+              0,
+              EmulatedDevice.program(loaded),
+              Dim3.of(1000),
+              Dim3.of(64),
+              Dim3.of(1),
+              256,
+              new Memory.Small(Space.PARAM, MemorySegment.ofArray(new byte[0])),
+              new GlobalMemory(1 << 20, true).snapshot(),
+              EmulatorOptions.DEFAULT.withSanitize(sanitize),
+              0),
+          _ -> false);
+    }
+  }
+
+  private static void goOn(Cluster cluster, int until) {
+    var clocks = Objects.requireNonNull(cluster.sanitized()).clocks;
+    while (clocks.now(1) < until) {
+      clocks.tick(1);
+    }
+  }
+
+  @Test
+  void aLaunchWithTooManySynchronizationsIsStopped() {
+    var cluster = cluster(Sanitize.FULL);
+    cluster.run(0);
+    goOn(cluster, AccessStamp.END_OF_TIME - 100);
+    int last = 0;
+    Fault fault = null;
+    while (fault == null && last < 100) {
+      int number = ++last;
+      fault = catchThrowableOfType(Fault.class, () -> cluster.run(number));
+    }
+    assertThat(last).as("the first clusters still fit").isBetween(10, 99);
+    assertThat(fault)
+        .isNotNull()
+        .hasMessageMatching(
+            "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
+                .formatted(last));
+    // nothing is taken for a race that is none
+    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+  }
+
+  @Test
+  void accessesAloneAreCheckedForAnyTime() {
+    var cluster = cluster(Sanitize.MEMORY);
+    goOn(cluster, AccessStamp.END_OF_TIME + 100);
+    cluster.run(1);
+    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+  }
+}

@@ -1,0 +1,156 @@
+package dev.athanor.engine.ptx.table;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.RegisterClass;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Source;
+import dev.athanor.engine.ptx.Statement;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Version;
+import dev.athanor.engine.ptx.check.Verifier;
+import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.text.Parser;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class InstructionTableTest {
+
+  private static final Target EVERY_TARGET = new Target(90, true);
+  private static final Version NEWEST = new Version(9, 0);
+
+  @Test
+  void everySpellingIsThereAndPureOnesHaveAMeaning() {
+    var spellings = TableWalk.spellings();
+    assertThat(InstructionTable.all()).hasSizeGreaterThan(100);
+    assertThat(spellings).hasSizeGreaterThan(500);
+    for (var instruction : spellings) {
+      if (instruction.form().semantics() instanceof Semantics.Pure) {
+        assertThat(LaneMeaning.of(instruction.form(), instruction.modifiers()))
+            .as(instruction.toString())
+            .isNotEmpty();
+      }
+    }
+  }
+
+  @Test
+  void everySpellingPrintsParsesBackEqualAndVerifies() {
+    var module = TableWalk.module(NEWEST, EVERY_TARGET);
+    var text = module.toString();
+    var again = Parser.parse(text, "walk.ptx");
+    assertThat(again.toString()).isEqualTo(text);
+    var before = module.kernels().getFirst().instructions().toList();
+    long spellings =
+        TableWalk.spellings().stream()
+            .filter(i -> i.form().isIn(NEWEST, EVERY_TARGET, i.modifiers()))
+            .count();
+    assertThat(before).hasSizeGreaterThanOrEqualTo((int) spellings);
+    assertThat(again.kernels().getFirst().instructions().toList()).isEqualTo(before);
+    assertThat(Verifier.faults(module)).isEmpty();
+    assertThat(Verifier.faults(again)).isEmpty();
+  }
+
+  @Test
+  void modifiersMayComeInAnyOrder() {
+    for (var instruction : TableWalk.spellings()) {
+      var words = new java.util.ArrayList<>(instruction.modifiers().list());
+      // of types, the layouts of two matrices and two priorities, the order is what tells them
+      // apart
+      words.removeIf(word -> isOrdered(instruction, word));
+      Collections.reverse(words);
+      instruction.modifiers().list().stream()
+          .filter(word -> isOrdered(instruction, word))
+          .forEach(words::add);
+      assertThat(instruction.form().fit(words))
+          .as(instruction.toString())
+          .contains(instruction.modifiers());
+    }
+  }
+
+  private static boolean isOrdered(Statement.Instruction instruction, Modifier word) {
+    return word instanceof Type
+        || word instanceof Modifier.Layout
+        || (instruction.form().mnemonic().equals("createpolicy")
+            && word.word().startsWith("L2::evict"));
+  }
+
+  @Test
+  void noSpellingIsInTwoRows() {
+    for (var instruction : TableWalk.spellings()) {
+      var rows =
+          InstructionTable.all().stream()
+              .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))
+              .filter(row ->
+                  row.fit(instruction.modifiers().list())
+                      .filter(m ->
+                          row.takes(instruction.operands(), m)
+                              && row.suits(instruction.operands(), m))
+                      .isPresent())
+              .toList();
+      assertThat(rows).as(instruction.toString()).containsExactly(instruction.form());
+    }
+  }
+
+  @Test
+  void saysHowAnInstructionIsWritten() {
+    assertThatThrownBy(() -> InstructionTable.find("mul.s32", List.of()))
+        .hasMessageContaining(
+            "no instruction \"mul.s32\"; mul is written mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
+    assertThatThrownBy(() -> InstructionTable.find("frobnicate.f32", List.of()))
+        .hasMessageStartingWith(
+            "no instruction \"frobnicate\"; the table has abs, activemask, add, addc, and, applypriority, atom,");
+    assertThatThrownBy(() ->
+            InstructionTable.find("fma.rn.f32", List.of(new Register(RegisterClass.F32, "%f0"))))
+        .hasMessage(
+            "fma.rn.f32 takes (d = a .f32 register, a = a .f32 register or literal, b = a .f32 register or literal,"
+                + " c = a .f32 register or literal), not (%f0)");
+  }
+
+  @Test
+  void namesTheProductsOfMatricesThatItLacks() {
+    assertThatThrownBy(() ->
+            InstructionTable.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", List.of()))
+        .hasMessage(
+            "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+    assertThatThrownBy(() ->
+            InstructionTable.find(
+                "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", List.of()))
+        .hasMessage("mma.sp is not supported: no product of a sparse matrix is");
+    assertThatThrownBy(() ->
+            InstructionTable.find("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32", List.of()))
+        .hasMessageStartingWith(
+            "no instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; mma is written mma.sync");
+  }
+
+  @Test
+  void literalsMustSuitTheirOperand() {
+    var rs = new Register(RegisterClass.B16, "%rs0");
+    // ptxas truncates integers
+    assertThat(move("mov.u16", rs, Immediate.of(70_000)).toString())
+        .isEqualTo("mov.u16 %rs0, 4464;");
+    assertThatThrownBy(
+            () -> move("mov.f32", new Register(RegisterClass.F32, "%f0"), Immediate.of(1)))
+        .hasMessage("1 is no .f32 literal; write it as 0f3F800000 or 1.0");
+    assertThat(move("mov.s16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.s16 %rs0, -1;");
+    assertThat(move("mov.u16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.u16 %rs0, 65535;");
+    var address = new Operand.Address(new Register(RegisterClass.B64, "%rd0"), 0);
+    assertThatThrownBy(() ->
+            InstructionTable.instruction(
+                "cp.async.ca.shared.global",
+                List.of(address, address, Immediate.of(5)),
+                null,
+                Source.UNKNOWN))
+        .hasMessage("operand n must be one of the literals [4, 8, 16], got 5");
+  }
+
+  private static Statement.Instruction move(String opcode, Register d, Immediate a) {
+    return InstructionTable.instruction(opcode, List.of(d, a), null, Source.UNKNOWN);
+  }
+}
