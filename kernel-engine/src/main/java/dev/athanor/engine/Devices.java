@@ -5,7 +5,7 @@ import dev.athanor.engine.cuda.CudaDriver;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;
 import java.util.HashSet;

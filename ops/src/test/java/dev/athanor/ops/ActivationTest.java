@@ -8,7 +8,7 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.MemorySegment;

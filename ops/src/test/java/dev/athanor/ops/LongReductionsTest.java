@@ -3,7 +3,7 @@ package dev.athanor.ops;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;

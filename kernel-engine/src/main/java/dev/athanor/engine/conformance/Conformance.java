@@ -4,7 +4,7 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Module;
 import java.util.ArrayList;
 import java.util.Collection;

@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
@@ -12,7 +13,7 @@ import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.EncodedTensorMap;
 import dev.athanor.engine.emulator.memory.GlobalMemory;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.util.ArrayList;

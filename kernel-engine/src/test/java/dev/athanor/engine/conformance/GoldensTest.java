@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import java.io.IOException;

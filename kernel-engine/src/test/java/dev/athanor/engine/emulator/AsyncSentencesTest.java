@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -2,7 +2,7 @@ package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.Arrays;
 import java.util.List;

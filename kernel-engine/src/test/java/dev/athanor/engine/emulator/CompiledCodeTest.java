@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -7,8 +8,8 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.program.Program;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.RandomKernels;

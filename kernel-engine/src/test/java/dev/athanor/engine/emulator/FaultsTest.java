@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -7,7 +8,7 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

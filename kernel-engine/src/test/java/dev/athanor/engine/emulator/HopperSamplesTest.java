@@ -8,7 +8,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.Arrays;
 import java.util.List;

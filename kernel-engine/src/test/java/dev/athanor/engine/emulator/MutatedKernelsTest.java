@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.fail;
@@ -7,9 +8,9 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Samples;
 import dev.athanor.engine.ptx.Target;

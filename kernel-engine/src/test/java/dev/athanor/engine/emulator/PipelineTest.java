@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,8 +9,8 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.Arrays;
 import java.util.EnumMap;

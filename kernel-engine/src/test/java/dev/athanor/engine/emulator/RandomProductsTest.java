@@ -1,13 +1,14 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;

@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -6,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.concurrent.Callable;

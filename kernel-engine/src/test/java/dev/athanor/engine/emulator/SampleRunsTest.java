@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.withinPercentage;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import java.util.List;
 import java.util.Random;

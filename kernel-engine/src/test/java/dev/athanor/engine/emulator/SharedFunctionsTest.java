@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -10,7 +10,7 @@ import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.Fill;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.SampleRig.Way;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.engine.ptx.text.PtxSyntaxException;

@@ -6,7 +6,7 @@ import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Bindings;

@@ -1,7 +1,7 @@
 package dev.athanor.service.cli;
 
 import dev.athanor.engine.Devices;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import java.util.List;
 
 /**

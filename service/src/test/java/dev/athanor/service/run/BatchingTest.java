@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;

@@ -1,6 +1,6 @@
 package dev.athanor.engine.emulator.async;
 
-import dev.athanor.engine.emulator.EmulatorOptions.AsyncTiming;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Deque;

@@ -9,7 +9,6 @@ import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.step.Cluster;
-import dev.athanor.engine.emulator.step.FusedProducts;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Source;

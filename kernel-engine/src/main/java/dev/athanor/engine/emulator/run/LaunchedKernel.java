@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator.run;
 
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.EmulatorOptions;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.program.Program;

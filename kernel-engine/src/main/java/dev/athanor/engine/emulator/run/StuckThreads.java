@@ -5,7 +5,6 @@ import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
 import dev.athanor.engine.emulator.step.Block;
-import dev.athanor.engine.emulator.step.BlockBarriers;
 import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.step.Step;
 import java.util.ArrayList;

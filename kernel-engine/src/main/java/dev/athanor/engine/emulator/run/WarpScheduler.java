@@ -1,6 +1,6 @@
 package dev.athanor.engine.emulator.run;
 
-import dev.athanor.engine.emulator.Schedule;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;

@@ -3,7 +3,7 @@ package dev.athanor.engine.emulator.sanitizer;
 import dev.athanor.engine.emulator.async.Mbarrier;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.step.NamedBarriers;
+import dev.athanor.engine.emulator.run.NamedBarriers;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.IdentityHashMap;

@@ -2,8 +2,8 @@ package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
-import dev.athanor.engine.emulator.EmulatorOptions;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.DeviceHeap;
 import dev.athanor.engine.emulator.memory.VariableExtents;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;

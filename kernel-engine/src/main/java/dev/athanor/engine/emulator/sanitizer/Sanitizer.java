@@ -10,7 +10,7 @@ import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.step.Block;
-import dev.athanor.engine.emulator.step.NamedBarriers;
+import dev.athanor.engine.emulator.run.NamedBarriers;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Modifier.Space;

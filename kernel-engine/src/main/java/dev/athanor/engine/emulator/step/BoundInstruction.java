@@ -70,7 +70,7 @@ public final class BoundInstruction {
   }
 
   /** The operands of a barrier. */
-  Barrier barrier() {
+  public Barrier barrier() {
     if (barrier == null) {
       throw new IllegalStateException(instruction + " is no barrier");
     }

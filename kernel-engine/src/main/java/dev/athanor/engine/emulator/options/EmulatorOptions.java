@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator;
+package dev.athanor.engine.emulator.options;
 
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.watch.Observer;

@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.emulator.run;
 
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.Arrays;

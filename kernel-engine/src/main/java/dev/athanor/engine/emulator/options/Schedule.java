@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator;
+package dev.athanor.engine.emulator.options;
 
 /**
  * In which order threads go on that may. The hardware promises none but that each goes on at last

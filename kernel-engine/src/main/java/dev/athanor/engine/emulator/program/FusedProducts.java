@@ -1,7 +1,9 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.emulator.program;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.LoadStore;
+import dev.athanor.engine.emulator.step.Vectors;
 
 import dev.athanor.engine.emulator.memory.RegisterStorage;
-import dev.athanor.engine.emulator.program.Binder;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;

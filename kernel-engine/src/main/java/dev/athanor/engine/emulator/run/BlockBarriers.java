@@ -1,4 +1,6 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.emulator.run;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.BoundInstruction;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
