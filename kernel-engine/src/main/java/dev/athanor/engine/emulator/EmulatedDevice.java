@@ -21,6 +21,9 @@ import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.ModuleVariables;
 import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.run.LoadedProgram;
+import dev.athanor.engine.emulator.step.LaunchContext;
+import dev.athanor.engine.emulator.step.PrintBuffer;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.run.WorkerPool;
 import dev.athanor.engine.ptx.Kernel;
@@ -166,7 +169,7 @@ public final class EmulatedDevice implements Device {
   /** The kernels of a verified module that were asked for, and its variables. */
   private static final class Programs {
     private final Module module;
-    private final Map<String, Program> byKernel = new HashMap<>();
+    private final Map<String, LoadedProgram> byKernel = new HashMap<>();
     private @Nullable ModuleVariables variables;
 
     Programs(Module module) {
@@ -189,7 +192,7 @@ public final class EmulatedDevice implements Device {
         ofModule = new ModuleVariables(inliner.variables(), device.memory);
         variables = ofModule;
       }
-      var program = new Program(inlined, ofModule);
+      var program = new LoadedProgram(new Program(inlined, ofModule));
       byKernel.put(kernel, program);
       return new Loaded(device, program, Origin.COMPILED);
     }
@@ -200,16 +203,16 @@ public final class EmulatedDevice implements Device {
         && (call.function() == RuntimeFunction.MALLOC || call.function() == RuntimeFunction.FREE);
   }
 
-  private record Loaded(EmulatedDevice device, Program program, Origin origin)
+  private record Loaded(EmulatedDevice device, LoadedProgram program, Origin origin)
       implements LoadedKernel {
     @Override
     public Kernel kernel() {
-      return program.written();
+      return program.code().written();
     }
   }
 
   /** What is executed for a kernel of an emulator. */
-  public static Program program(LoadedKernel kernel) {
+  public static LoadedProgram program(LoadedKernel kernel) {
     return ((Loaded) kernel).program;
   }
 
@@ -278,21 +281,25 @@ public final class EmulatedDevice implements Device {
     return () -> run(launch, loaded.program, parameters);
   }
 
-  private void run(Launch launch, Program program, Memory parameters) {
+  private void run(Launch launch, LoadedProgram program, Memory parameters) {
     var workspace = launch.cooperative() ? workspace() : null;
     try {
       var launched =
           LaunchedKernel.of(
               launches.getAndIncrement(),
               program,
-              launch.grid(),
-              launch.block(),
-              launch.cluster(),
-              launch.kernel().kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
-              parameters,
-              memory.snapshot(),
-              options,
-              workspace == null ? 0 : workspace.address());
+              new LaunchContext(
+                  program.code().kernel(),
+                  launch.grid(),
+                  launch.block(),
+                  launch.cluster(),
+                  launch.kernel().kernel().staticSharedBytes() + launch.dynamicSharedBytes(),
+                  program.code().variables().constants(),
+                  parameters,
+                  memory.snapshot(),
+                  options,
+                  workspace == null ? 0 : workspace.address(),
+                  new PrintBuffer()));
       try {
         if (workspace == null) {
           workers.run(launched);
@@ -300,7 +307,7 @@ public final class EmulatedDevice implements Device {
           WorkerPool.runCooperatively(launched);
         }
       } finally {
-        launched.printed().deliver(options.output());
+        launched.context().printed().deliver(options.output());
       }
     } finally {
       if (workspace != null) {

@@ -10,7 +10,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.run.LoadedProgram;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.RandomKernels;
 import dev.athanor.engine.ptx.Samples;
@@ -93,7 +93,7 @@ class CompiledCodeTest {
     }
   }
 
-  private static Program program(EmulatedDevice device, Module module, String kernel) {
+  private static LoadedProgram program(EmulatedDevice device, Module module, String kernel) {
     return EmulatedDevice.program(device.load(module, kernel));
   }
 

@@ -37,19 +37,21 @@ public final class AsyncBinder {
     Lanes of(Operand operand, Type type);
   }
 
+  private final AsyncState async;
   private final Block block;
   private final Instruction instruction;
   private final Sources sources;
 
-  public AsyncBinder(Block block, Instruction instruction, Sources sources) {
-    this.block = block;
+  public AsyncBinder(AsyncState async, Instruction instruction, Sources sources) {
+    this.async = async;
+    this.block = async.block;
     this.instruction = instruction;
     this.sources = sources;
   }
 
   public Step operate(MbarrierKind kind) {
     return new MbarrierSteps.Operate(
-        block,
+        async,
         instruction,
         kind,
         addresses("a"),
@@ -59,11 +61,11 @@ public final class AsyncBinder {
   }
 
   public Step testWait() {
-    return new MbarrierSteps.TestWait(block, instruction, addresses("a"), asked(), result());
+    return new MbarrierSteps.TestWait(async, instruction, addresses("a"), asked(), result());
   }
 
   public Step tryWait() {
-    return new MbarrierSteps.TryWait(block, instruction, addresses("a"), asked(), result());
+    return new MbarrierSteps.TryWait(async, instruction, addresses("a"), asked(), result());
   }
 
   private Lanes asked() {
@@ -75,13 +77,13 @@ public final class AsyncBinder {
   }
 
   public Step copyArrive() {
-    return new MbarrierSteps.CopyArrive(block, instruction, addresses("a"));
+    return new MbarrierSteps.CopyArrive(async, instruction, addresses("a"));
   }
 
   public Step bulkCopy() {
     var operation = reduction();
     return new BulkSteps.Copy(
-        block,
+        async,
         instruction,
         completion("b"),
         addresses("d"),
@@ -99,7 +101,7 @@ public final class AsyncBinder {
     Function<TensorMap, Reduction> combine =
         operation == null ? null : map -> reduction(operation, type(map.element()));
     return new BulkSteps.TensorCopy(
-        block,
+        async,
         instruction,
         completion("b"),
         new Addresses(block, instruction, null, sources.of(tile.map(), Type.U64), 0),
@@ -128,7 +130,7 @@ public final class AsyncBinder {
     var type = instruction.modifiers().type().orElseThrow();
     var operation = reduction();
     return new BulkSteps.Store(
-        block,
+        async,
         instruction,
         completion("m"),
         addresses("d"),
@@ -171,7 +173,7 @@ public final class AsyncBinder {
             ? new Left(v.elements().stream().map(o -> sources.of(o, Type.B32)).toList(), null, true)
             : new Left(List.of(), sources.of(a, Type.B64), isZero("t"));
     return new WgmmaSteps.Multiply(
-        block,
+        async,
         instruction,
         elements(Objects.requireNonNull(operand("d")))
             .map(o -> sources.of(o, slot("d").type(modifiers)))
@@ -196,7 +198,7 @@ public final class AsyncBinder {
     return new Completion(
         operand(barrier) == null
             ? null
-            : new MbarrierFinder(block, instruction, addresses(barrier)),
+            : new MbarrierFinder(async, instruction, addresses(barrier)),
         optional("w", Type.U16));
   }
 

@@ -33,6 +33,7 @@ public final class AsyncCopies {
   }
 
   private final Block block;
+  private final PendingOperations operations;
   private final List<List<Copies>> pending = new ArrayList<>();
   private final ArrayList<Copies> spare = new ArrayList<>();
 
@@ -42,8 +43,9 @@ public final class AsyncCopies {
   /** How many copy instructions warps have issued. */
   private long issued;
 
-  public AsyncCopies(Block block) {
+  AsyncCopies(Block block, PendingOperations operations) {
     this.block = block;
+    this.operations = operations;
     this.committed = new int[block.scratch.length];
     for (int warp = 0; warp < block.registers.warps(); warp++) {
       pending.add(new ArrayList<>());
@@ -51,7 +53,7 @@ public final class AsyncCopies {
   }
 
   /** Forgets what is left of another block. */
-  public void clear() {
+  void clear() {
     pending.forEach(tickets -> {
       spare.addAll(tickets);
       tickets.clear();
@@ -85,7 +87,7 @@ public final class AsyncCopies {
     if (all.isEmpty()) {
       return;
     }
-    for (var copies : block.cluster.work().isReordered() ? all.reversed() : all) {
+    for (var copies : operations.isReordered() ? all.reversed() : all) {
       for (int left = copies.mask & mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
         if (choice.has(copies, lane)) {
@@ -109,7 +111,7 @@ public final class AsyncCopies {
   }
 
   /** Finishes all copies of threads. */
-  public void finishAll(int warp, int mask) {
+  void finishAll(int warp, int mask) {
     if (!pending.get(warp).isEmpty()) {
       commit(warp, mask);
       finish(warp, mask, 0);
@@ -179,7 +181,7 @@ public final class AsyncCopies {
       reads.warp = warp;
       reads.mask = 0;
       reads.bytes = bytes;
-      boolean late = !block.cluster.work().isDoneAtOnce();
+      boolean late = !operations.isDoneAtOnce();
       var ticket = spare.isEmpty() ? new Copies() : spare.removeLast();
       ticket.number = ++issued;
       ticket.mask = mask;

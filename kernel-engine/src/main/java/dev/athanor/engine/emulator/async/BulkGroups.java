@@ -15,15 +15,17 @@ public final class BulkGroups {
   private record Member(Transfer transfer, int group) {}
 
   private final Block block;
+  private final PendingOperations operations;
   private final int[] committed;
   private final Map<Integer, List<Member>> members = new HashMap<>();
 
-  public BulkGroups(Block block) {
+  BulkGroups(Block block, PendingOperations operations) {
     this.block = block;
+    this.operations = operations;
     this.committed = new int[block.scratch.length];
   }
 
-  public void clear() {
+  void clear() {
     Arrays.fill(committed, 0);
     members.clear();
   }
@@ -41,12 +43,12 @@ public final class BulkGroups {
   }
 
   /** {@code cp.async.bulk.commit_group}. */
-  public record Commit(Block block) implements Step {
+  public record Commit(BulkGroups groups) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int lane = 32 * first; lane < 32 * end; lane++) {
-        if (block.isActive(lane)) {
-          block.bulkGroups.committed[lane]++;
+        if (groups.block.isActive(lane)) {
+          groups.committed[lane]++;
         }
       }
     }
@@ -58,12 +60,12 @@ public final class BulkGroups {
    * @param but how many of the newest groups it does not wait for
    * @param read whether it waits only until sources are read
    */
-  public record Wait(Block block, int but, boolean read) implements Step {
+  public record Wait(BulkGroups groups, int but, boolean read) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int lane = 32 * first; lane < 32 * end; lane++) {
-        if (block.isActive(lane)) {
-          block.bulkGroups.await(lane, but, read);
+        if (groups.block.isActive(lane)) {
+          groups.await(lane, but, read);
         }
       }
     }
@@ -88,7 +90,7 @@ public final class BulkGroups {
         }
       }
     }
-    block.cluster.work().finishAll(wanted);
+    operations.finishAll(wanted);
     own.removeIf(member -> member.transfer.isDone());
   }
 }

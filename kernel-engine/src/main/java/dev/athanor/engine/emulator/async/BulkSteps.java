@@ -43,12 +43,14 @@ final class BulkSteps {
 
   /** What the steps have in common: lane after lane issues. */
   abstract static class Issue implements Step {
+    final AsyncState async;
     final Block block;
     final Instruction instruction;
     private final Completion completion;
 
-    Issue(Block block, Instruction instruction, Completion completion) {
-      this.block = block;
+    Issue(AsyncState async, Instruction instruction, Completion completion) {
+      this.async = async;
+      this.block = async.block;
       this.instruction = instruction;
       this.completion = completion;
     }
@@ -80,11 +82,11 @@ final class BulkSteps {
       var flight =
           checks == null
               ? null
-              : checks.issue(lane, source, target, bytes, block.bulkGroups.committed(lane));
+              : checks.issue(lane, source, target, bytes, async.bulkGroups.committed(lane));
       var transfer =
           new Transfer(block, instruction, lane, source, target, bytes, reduction, null, flight);
-      block.bulkGroups.add(lane, transfer);
-      block.cluster.work().issue(transfer);
+      async.bulkGroups.add(lane, transfer);
+      async.pending.issue(transfer);
     }
 
     /**
@@ -106,7 +108,7 @@ final class BulkSteps {
       }
       if (completion.ranks == null) {
         var owner = barriers.owner(lane & 31);
-        if (owner.sharedMemory != to) {
+        if (owner.block.sharedMemory != to) {
           throw fault(
               Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
         }
@@ -123,7 +125,7 @@ final class BulkSteps {
               "goes to block %d of the cluster, which has %d"
                   .formatted(rank, block.cluster.size()));
         }
-        load(lane, source, target, block.cluster.block(rank), barriers, bytes, reduction);
+        load(lane, source, target, async.peer(rank), barriers, bytes, reduction);
       }
     }
 
@@ -131,18 +133,18 @@ final class BulkSteps {
         int lane,
         TransferEndpoint source,
         Function<Memory, TransferEndpoint> target,
-        Block owner,
+        AsyncState owner,
         MbarrierFinder barriers,
         int bytes,
         @Nullable Reduction reduction) {
       var barrier = barriers.find(owner, lane & 31);
-      var to = target.apply(owner.sharedMemory);
+      var to = target.apply(owner.block.sharedMemory);
       var checks = block.checks();
       var flight = checks == null ? null : checks.issue(lane, source, to, bytes, barrier);
       var transfer =
           new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, flight);
       barrier.owe(transfer);
-      block.cluster.work().issue(transfer);
+      async.pending.issue(transfer);
     }
 
     /** Where the bytes of a lane are. */
@@ -173,7 +175,7 @@ final class BulkSteps {
      * @param reduction null = a copy
      */
     Copy(
-        Block block,
+        AsyncState async,
         Instruction instruction,
         Completion completion,
         Addresses targets,
@@ -181,7 +183,7 @@ final class BulkSteps {
         Lanes size,
         @Nullable Lanes mask,
         @Nullable Reduction reduction) {
-      super(block, instruction, completion);
+      super(async, instruction, completion);
       this.targets = targets;
       this.sources = sources;
       this.size = size;
@@ -228,14 +230,14 @@ final class BulkSteps {
      * @param reduction what is done with the elements of a tensor; null = they are copied
      */
     TensorCopy(
-        Block block,
+        AsyncState async,
         Instruction instruction,
         Completion completion,
         Addresses maps,
         List<Lanes> coordinates,
         Addresses shared,
         @Nullable Function<TensorMap, Reduction> reduction) {
-      super(block, instruction, completion);
+      super(async, instruction, completion);
       this.maps = maps;
       this.coordinates = coordinates;
       this.shared = shared;
@@ -307,14 +309,14 @@ final class BulkSteps {
      * @param size the bytes of an element
      */
     Store(
-        Block block,
+        AsyncState async,
         Instruction instruction,
         Completion completion,
         Addresses targets,
         List<Lanes> values,
         int size,
         @Nullable Reduction reduction) {
-      super(block, instruction, completion);
+      super(async, instruction, completion);
       this.targets = targets;
       this.values = values;
       this.size = size;

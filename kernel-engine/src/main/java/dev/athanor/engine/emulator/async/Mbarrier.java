@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 public final class Mbarrier {
 
   private final Block block;
+  private final PendingOperations operations;
   private final long offset;
 
   /** The work that will tell this barrier when it is done. */
@@ -34,8 +35,9 @@ public final class Mbarrier {
   /**
    * @param offset in the shared memory of the block
    */
-  Mbarrier(Block block, long offset, int count) {
+  Mbarrier(Block block, PendingOperations operations, long offset, int count) {
     this.block = block;
+    this.operations = operations;
     this.offset = offset;
     this.expected = count;
     this.pending = count;
@@ -73,7 +75,7 @@ public final class Mbarrier {
 
   /** Does a piece of the work that this barrier waits for; answers whether there was any. */
   boolean hasten() {
-    return block.cluster.work().hasten(owed);
+    return operations.hasten(owed);
   }
 
   @Nullable String arrive(int count, boolean mayComplete) {

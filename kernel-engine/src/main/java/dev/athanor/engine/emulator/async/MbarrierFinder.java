@@ -10,13 +10,15 @@ import org.jspecify.annotations.Nullable;
 
 /** Finds the barriers that the lanes of a warp name with an operand. */
 final class MbarrierFinder {
+  private final AsyncState async;
   private final Block block;
   private final Instruction instruction;
   private final Addresses addresses;
   private final MemoryRequest touch;
 
-  MbarrierFinder(Block block, Instruction instruction, Addresses addresses) {
-    this.block = block;
+  MbarrierFinder(AsyncState async, Instruction instruction, Addresses addresses) {
+    this.async = async;
+    this.block = async.block;
     this.instruction = instruction;
     this.addresses = addresses;
     this.touch = new MemoryRequest(instruction, MemoryRequest.Kind.ATOMIC);
@@ -32,8 +34,8 @@ final class MbarrierFinder {
   }
 
   /** The block in whose shared memory a lane's barrier is. */
-  Block owner(int lane) {
-    var owner = block.cluster.owner(touch.memory(lane));
+  AsyncState owner(int lane) {
+    var owner = async.owner(touch.memory(lane));
     if (owner == null) {
       throw fault(Kind.RULE, lane, "an mbarrier is in shared memory, not there");
     }
@@ -50,7 +52,7 @@ final class MbarrierFinder {
   }
 
   /** The barrier at a lane's offset in another block. */
-  Mbarrier find(Block owner, int lane) {
+  Mbarrier find(AsyncState owner, int lane) {
     var barrier = owner.mbarriers.get(offset(lane));
     if (barrier == null) {
       throw fault(
@@ -59,7 +61,7 @@ final class MbarrierFinder {
           "there is no mbarrier at %d%s"
               .formatted(
                   offset(lane),
-                  owner == block ? "" : " of block %d of the cluster".formatted(owner.rank)));
+                  owner == async ? "" : " of block %d of the cluster".formatted(owner.block.rank)));
     }
     if (!barrier.isIntact()) {
       throw fault(

@@ -33,17 +33,17 @@ final class MbarrierSteps {
      * @param result takes the state before an arrival; null = nobody asks
      */
     Operate(
-        Block block,
+        AsyncState async,
         Instruction instruction,
         MbarrierKind kind,
         Addresses addresses,
         @Nullable Lanes count,
         @Nullable Lanes bytes,
         @Nullable Lanes result) {
-      this.block = block;
+      this.block = async.block;
       this.kind = kind;
       this.mayComplete = !instruction.modifiers().has("noComplete");
-      this.finder = new MbarrierFinder(block, instruction, addresses);
+      this.finder = new MbarrierFinder(async, instruction, addresses);
       this.count = count;
       this.bytes = bytes;
       this.result = result;
@@ -122,11 +122,11 @@ final class MbarrierSteps {
         finder.complain(
             Kind.MBARRIER_REMADE, lane, "is made anew without mbarrier.inval: %s".formatted(old));
       }
-      var made = new Mbarrier(owner, offset, (int) number);
+      var made = new Mbarrier(owner.block, owner.pending, offset, (int) number);
       owner.mbarriers.put(offset, made);
       var checks = block.checks();
       if (checks != null) {
-        checks.made(made, 32 * warp + lane, owner.sharedMemory, offset);
+        checks.made(made, 32 * warp + lane, owner.block.sharedMemory, offset);
       }
     }
   }
@@ -139,9 +139,9 @@ final class MbarrierSteps {
     private final Lanes asked;
     private final Lanes result;
 
-    TestWait(Block block, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
-      this.block = block;
-      this.finder = new MbarrierFinder(block, instruction, addresses);
+    TestWait(AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+      this.block = async.block;
+      this.finder = new MbarrierFinder(async, instruction, addresses);
       this.parity = instruction.modifiers().has("parity");
       this.asked = asked;
       this.result = result;
@@ -279,8 +279,8 @@ final class MbarrierSteps {
   /** Asks, and waits a while. */
   static final class TryWait extends TestWait implements Step.Event {
 
-    TryWait(Block block, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
-      super(block, instruction, addresses, asked, result);
+    TryWait(AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+      super(async, instruction, addresses, asked, result);
     }
 
     @Override
@@ -312,16 +312,18 @@ final class MbarrierSteps {
 
   /** {@code cp.async.mbarrier.arrive}. */
   static final class CopyArrive implements Step {
+    private final AsyncState async;
     private final Block block;
     private final Instruction instruction;
     private final boolean counted;
     private final MbarrierFinder finder;
 
-    CopyArrive(Block block, Instruction instruction, Addresses addresses) {
-      this.block = block;
+    CopyArrive(AsyncState async, Instruction instruction, Addresses addresses) {
+      this.async = async;
+      this.block = async.block;
       this.instruction = instruction;
       this.counted = instruction.modifiers().has("noinc");
-      this.finder = new MbarrierFinder(block, instruction, addresses);
+      this.finder = new MbarrierFinder(async, instruction, addresses);
     }
 
     @Override
@@ -341,9 +343,9 @@ final class MbarrierSteps {
           }
           var checks = block.checks();
           var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
-          var arrival = new Arrival(barrier, warp, lane, block.copies.issued(), flight);
+          var arrival = new Arrival(barrier, warp, lane, async.copies.issued(), flight);
           barrier.owe(arrival);
-          block.cluster.work().issue(arrival);
+          async.pending.issue(arrival);
         }
       }
     }
@@ -365,7 +367,7 @@ final class MbarrierSteps {
 
       @Override
       void perform() {
-        block.copies.finishIssued(warp, 1 << lane, copies);
+        async.copies.finishIssued(warp, 1 << lane, copies);
         if (flight != null && barrier.watch != null) {
           flight.doneBy(barrier.watch.agent, barrier.watch.next());
         }

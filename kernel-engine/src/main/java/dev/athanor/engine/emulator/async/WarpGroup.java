@@ -27,7 +27,7 @@ public final class WarpGroup {
     final int[] writers = new int[WARPS];
   }
 
-  private final Block block;
+  private final PendingOperations operations;
   private final int first;
   private final List<WgmmaSteps.Product> products = new ArrayList<>();
   private final IdentityHashMap<Object, Owed> owed = new IdentityHashMap<>();
@@ -40,8 +40,8 @@ public final class WarpGroup {
   /**
    * @param first of its warps
    */
-  public WarpGroup(Block block, int first) {
-    this.block = block;
+  WarpGroup(PendingOperations operations, int first) {
+    this.operations = operations;
     this.first = first;
   }
 
@@ -76,7 +76,7 @@ public final class WarpGroup {
     var product = products.get(at);
     product.join(warp, step);
     if (product.isComplete()) {
-      block.cluster.work().issue(product);
+      operations.issue(product);
     }
   }
 
@@ -111,7 +111,7 @@ public final class WarpGroup {
         return;
       }
       if (!earlier.isDone()) {
-        block.cluster.work().finish(earlier);
+        operations.finish(earlier);
       }
     }
   }

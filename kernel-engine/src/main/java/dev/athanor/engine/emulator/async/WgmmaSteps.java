@@ -37,6 +37,7 @@ public final class WgmmaSteps {
 
   /** {@code wgmma.mma_async}. */
   static final class Multiply implements Step.Collective {
+    private final AsyncState async;
     private final Block block;
     private final Instruction instruction;
     private final List<Lanes> sums;
@@ -54,7 +55,7 @@ public final class WgmmaSteps {
      * @param shape in elements of {@code bits}
      */
     Multiply(
-        Block block,
+        AsyncState async,
         Instruction instruction,
         List<Lanes> sums,
         Left left,
@@ -63,7 +64,8 @@ public final class WgmmaSteps {
         MatrixShape shape,
         int bits,
         WgmmaProduct product) {
-      this.block = block;
+      this.async = async;
+      this.block = async.block;
       this.instruction = instruction;
       this.sums = sums;
       this.left = left;
@@ -86,7 +88,7 @@ public final class WgmmaSteps {
       for (int warp = first; warp < end; warp++) {
         if (block.active[warp] != 0) {
           WarpSteps.checkFull(block, instruction, warp);
-          group(block, instruction, warp).join(warp, this);
+          group(async, instruction, warp).join(warp, this);
         }
       }
     }
@@ -219,8 +221,9 @@ public final class WgmmaSteps {
     }
   }
 
-  private static WarpGroup group(Block block, Instruction instruction, int warp) {
-    var group = block.warpGroups.get(warp / WarpGroup.WARPS);
+  private static WarpGroup group(AsyncState async, Instruction instruction, int warp) {
+    var block = async.block;
+    var group = async.warpGroups.get(warp / WarpGroup.WARPS);
     if (group.first() + WarpGroup.WARPS > block.live.length) {
       throw block.fault(
           32 * warp,
@@ -328,18 +331,18 @@ public final class WgmmaSteps {
   }
 
   /** {@code wgmma.commit_group}. */
-  public record Commit(Block block, Instruction instruction) implements Step.Collective {
+  public record Commit(AsyncState async, Instruction instruction) implements Step.Collective {
     @Override
     public int needed(int warp, int mask) {
-      return block.live[warp];
+      return async.block.live[warp];
     }
 
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int warp = first; warp < end; warp++) {
-        if (block.active[warp] != 0) {
-          WarpSteps.checkFull(block, instruction, warp);
-          group(block, instruction, warp).commit(warp);
+        if (async.block.active[warp] != 0) {
+          WarpSteps.checkFull(async.block, instruction, warp);
+          group(async, instruction, warp).commit(warp);
         }
       }
     }
@@ -350,19 +353,19 @@ public final class WgmmaSteps {
    *
    * @param but how many of the newest groups it does not wait for
    */
-  public record Wait(Block block, Instruction instruction, int but) implements Step.Event {
+  public record Wait(AsyncState async, Instruction instruction, int but) implements Step.Event {
     @Override
     public boolean isReady(int warp, int mask) {
-      return group(block, instruction, warp).incomplete(warp, but) == null;
+      return group(async, instruction, warp).incomplete(warp, but) == null;
     }
 
     @Override
     public void execute(int first, int end, boolean whole) {
       for (int warp = first; warp < end; warp++) {
-        if (block.active[warp] != 0) {
-          var group = group(block, instruction, warp);
-          block.cluster.work().finishAll(group.before(warp, but));
-          var checks = block.checks();
+        if (async.block.active[warp] != 0) {
+          var group = group(async, instruction, warp);
+          async.pending.finishAll(group.before(warp, but));
+          var checks = async.block.checks();
           if (checks != null) {
             checks.awaitsProducts(warp, group.committed(warp) - but);
           }
@@ -372,7 +375,7 @@ public final class WgmmaSteps {
 
     @Override
     public String missing(int warp, int mask) {
-      return "for " + group(block, instruction, warp).incomplete(warp, but);
+      return "for " + group(async, instruction, warp).incomplete(warp, but);
     }
   }
 }

@@ -4,6 +4,7 @@ import static java.lang.constant.ConstantDescs.CD_Object;
 import static java.lang.constant.ConstantDescs.CD_int;
 import static java.lang.constant.ConstantDescs.CD_void;
 
+import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.program.Binder;
 import dev.athanor.engine.emulator.program.ProgramFlow;
@@ -158,7 +159,7 @@ public final class Compiler {
     for (var instruction : flow.code().subList(from, to)) {
       var semantics = instruction.form().semantics();
       if (semantics instanceof Semantics.Load || semantics instanceof Semantics.Store) {
-        var space = Optional.ofNullable(Binder.space(instruction)).orElse(Space.GLOBAL);
+        var space = Optional.ofNullable(Addresses.space(instruction)).orElse(Space.GLOBAL);
         if (!accessed.add(space)) {
           accessedTwice.add(space);
         }

@@ -7,6 +7,7 @@ import static java.lang.constant.ConstantDescs.CD_int;
 import static java.lang.constant.ConstantDescs.CD_long;
 import static java.lang.constant.ConstantDescs.CD_void;
 
+import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.program.Binder;
 import dev.athanor.engine.emulator.program.ProgramFlow;
@@ -533,7 +534,7 @@ final class SegmentWriter {
     var elements = Binder.spread(instruction.operands().get(value)).toList();
     var at = (Operand.Address) instruction.operands().get(address);
     int bytes = type.bytes() * elements.size();
-    var space = Binder.space(instruction);
+    var space = Addresses.space(instruction);
     code.loadConstant(pc).istore(position);
     Place place;
     if (space != Space.SHARED && space != Space.SHARED_CTA) {
@@ -567,7 +568,7 @@ final class SegmentWriter {
 
   /** Memory of any space, the instruction's. */
   private Place memory(int pc, Operand.Address at, int bytes) {
-    var space = Binder.space(flow.code().get(pc));
+    var space = Addresses.space(flow.code().get(pc));
     int offset = code.allocateLocal(TypeKind.LONG);
     compiler.site(code, pc, space, bytes);
     wideAddress(at);

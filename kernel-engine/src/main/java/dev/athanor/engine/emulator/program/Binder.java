@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator.program;
 
 import dev.athanor.engine.emulator.async.AsyncBinder;
 import dev.athanor.engine.emulator.async.AsyncCopies;
+import dev.athanor.engine.emulator.async.AsyncState;
 import dev.athanor.engine.emulator.async.BulkGroups;
 import dev.athanor.engine.emulator.async.WgmmaSteps;
 import dev.athanor.engine.emulator.jit.LaneLoops;
@@ -60,13 +61,15 @@ public final class Binder {
   private final Program program;
   private final Map<String, Integer> labels;
   private final Block block;
+  private final AsyncState async;
   private final Registers registers;
   private final Map<String, WarpFunction> functions = new HashMap<>();
 
-  Binder(Program program, Map<String, Integer> labels, Block block) {
+  Binder(Program program, Map<String, Integer> labels, Block block, AsyncState async) {
     this.program = program;
     this.labels = labels;
     this.block = block;
+    this.async = async;
     this.registers = block.registers;
   }
 
@@ -75,7 +78,7 @@ public final class Binder {
    *
    * @throws IllegalArgumentException when its operands make no sense, naming it
    */
-  BoundInstruction bind(Instruction instruction) {
+  public BoundInstruction bind(Instruction instruction) {
     try {
       return bindChecked(instruction);
     } catch (IllegalArgumentException e) {
@@ -99,12 +102,12 @@ public final class Binder {
       case Semantics.LoadTile _ -> op(Kind.COLLECTIVE, i, tile(i, 1, 0, true));
       case Semantics.StoreTile _ -> op(Kind.COLLECTIVE, i, tile(i, 0, 1, false));
       case Semantics.AsyncCopy _ -> op(Kind.STRAIGHT, i, copy(i));
-      case Semantics.CommitGroup _ -> op(Kind.STRAIGHT, i, block.copies.new Commit());
+      case Semantics.CommitGroup _ -> op(Kind.STRAIGHT, i, async.copies().new Commit());
       case Semantics.WaitGroup _ ->
           op(
               Kind.STRAIGHT,
               i,
-              block.copies
+              async.copies()
               .new Wait(i.operands().isEmpty() ? AsyncCopies.Wait.ALL : (int) literal(i, 0)));
       case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
       case Semantics.Fence _ ->
@@ -132,19 +135,19 @@ public final class Binder {
       case Semantics.CopyArrive _ -> op(Kind.STRAIGHT, i, async(i).copyArrive());
       case Semantics.BulkCopy _ -> op(Kind.STRAIGHT, i, async(i).bulkCopy());
       case Semantics.TensorCopy _ -> op(Kind.STRAIGHT, i, async(i).tensorCopy());
-      case Semantics.CommitBulk _ -> op(Kind.STRAIGHT, i, new BulkGroups.Commit(block));
+      case Semantics.CommitBulk _ -> op(Kind.STRAIGHT, i, new BulkGroups.Commit(async.bulkGroups()));
       case Semantics.WaitBulk _ ->
           op(
               Kind.STRAIGHT,
               i,
-              new BulkGroups.Wait(block, (int) literal(i, 0), i.modifiers().has("read")));
+              new BulkGroups.Wait(async.bulkGroups(), (int) literal(i, 0), i.modifiers().has("read")));
       case Semantics.StoreAsync _ -> op(Kind.STRAIGHT, i, async(i).storeAsync());
       case Semantics.ReplaceInTensorMap _ -> op(Kind.STRAIGHT, i, async(i).replace());
       case Semantics.CopyTensorMap _ -> op(Kind.COLLECTIVE, i, async(i).copyMap());
       case Semantics.Wgmma _ -> op(Kind.COLLECTIVE, i, async(i).multiply());
-      case Semantics.WgmmaCommit _ -> op(Kind.COLLECTIVE, i, new WgmmaSteps.Commit(block, i));
+      case Semantics.WgmmaCommit _ -> op(Kind.COLLECTIVE, i, new WgmmaSteps.Commit(async, i));
       case Semantics.WgmmaWait _ ->
-          op(Kind.EVENT, i, new WgmmaSteps.Wait(block, i, (int) literal(i, 0)));
+          op(Kind.EVENT, i, new WgmmaSteps.Wait(async, i, (int) literal(i, 0)));
       case Semantics.Branch _ ->
           op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
       case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
@@ -208,7 +211,7 @@ public final class Binder {
   }
 
   private AsyncBinder async(Instruction instruction) {
-    return new AsyncBinder(block, instruction, this::source);
+    return new AsyncBinder(async, instruction, this::source);
   }
 
   private Step atomic(Instruction instruction, Semantics.Atomic atomic) {
@@ -220,16 +223,12 @@ public final class Binder {
     return new Atomic(
         block,
         instruction,
-        addresses(instruction, address, space(instruction)),
+        addresses(instruction, address, Addresses.space(instruction)),
         atomic.function(),
         operands(instruction, true).stream().map(o -> registers.of((Operand.Register) o)).toList(),
         spread(operands.get(address + 1)).map(o -> source(o, type)).toList(),
         compares ? source(operands.get(address + 2), type) : null,
         type.bytes());
-  }
-
-  public static @Nullable Space space(Instruction instruction) {
-    return instruction.modifiers().find(Space.class).orElse(null);
   }
 
   private Step pure(Instruction instruction) {
@@ -271,7 +270,7 @@ public final class Binder {
     return new LoadStore(
         block,
         instruction,
-        addresses(instruction, address, space(instruction)),
+        addresses(instruction, address, Addresses.space(instruction)),
         cells,
         values,
         type.bytes(),
@@ -333,7 +332,7 @@ public final class Binder {
   private Step copy(Instruction instruction) {
     var valid = operand(instruction, "s");
     var ignored = operand(instruction, "i");
-    return block.copies
+    return async.copies()
     .new Copy(
         instruction,
         addresses(instruction, 0, Space.SHARED),
@@ -411,7 +410,7 @@ public final class Binder {
   /** Whether an instruction always loads a parameter that it names: the same for all threads. */
   public boolean isParameter(Instruction instruction) {
     if (!(instruction.form().semantics() instanceof Semantics.Load)
-        || space(instruction) != Space.PARAM
+        || Addresses.space(instruction) != Space.PARAM
         || instruction.guard() != null
         || !(instruction.operands().getFirst() instanceof Operand.Register)) {
       return false;

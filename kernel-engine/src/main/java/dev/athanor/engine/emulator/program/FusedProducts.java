@@ -1,4 +1,5 @@
 package dev.athanor.engine.emulator.program;
+import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.LoadStore;
 import dev.athanor.engine.emulator.step.Vectors;
@@ -245,7 +246,7 @@ public final class FusedProducts {
     }
 
     private boolean takesLoad(Instruction i) {
-      var space = Binder.space(i);
+      var space = Addresses.space(i);
       if (!(i.form().semantics() instanceof Semantics.Load)
           || (space != Space.SHARED && space != Space.SHARED_CTA)
           || LoadStore.isStrong(i)

@@ -1,14 +1,10 @@
 package dev.athanor.engine.emulator.program;
 
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.jit.Compiler;
-import dev.athanor.engine.emulator.jit.Compiler.Compiled;
+import dev.athanor.engine.emulator.async.AsyncState;
 import dev.athanor.engine.emulator.memory.ModuleVariables;
 import dev.athanor.engine.emulator.memory.Registers;
-import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.step.Block;
-import dev.athanor.engine.emulator.step.BoundInstruction;
-import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Source;
@@ -26,16 +22,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
 public final class Program {
-
-  /** Instructions of a warp after which a program is compiled: some milliseconds' worth. */
-  private static final long HOT = 1 << 19;
 
   /** The local memory that a thread may have on any device (CUDA programming guide 16.2). */
   private static final int MOST_LOCAL_BYTES = 512 << 10;
@@ -49,10 +40,6 @@ public final class Program {
   private final Set<Operand.Register> registers;
   private final List<Instruction> instructions = new ArrayList<>();
   private final Map<String, Integer> labels = new HashMap<>();
-  private final LongAdder interpreted = new LongAdder();
-  private final LongAdder segments = new LongAdder();
-  private final LongAdder fused = new LongAdder();
-  private volatile @Nullable Compiled compiled;
 
   /**
    * Decodes a kernel.
@@ -101,7 +88,6 @@ public final class Program {
     // falling off the end returns
     var end = InstructionTable.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
-    new Cluster(LaunchedKernel.trial(this), _ -> true); // to hear complaints now
   }
 
   /** The kernel as it was given. */
@@ -154,67 +140,13 @@ public final class Program {
     return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
   }
 
-  /** The instructions, to be executed in a block. */
-  public BoundInstruction[] bind(Block block) {
-    var binder = new Binder(this, labels, block);
-    return instructions.stream().map(binder::bind).toArray(BoundInstruction[]::new);
+  /** Returns a binder for a block. */
+  public Binder binder(Block block, AsyncState async) {
+    return new Binder(this, labels, block, async);
   }
 
-  /**
-   * Takes note of a block that has been run.
-   *
-   * @param steps instructions that were interpreted, each for a warp
-   * @param runs segments of compiled code
-   * @param products how often products were executed together
-   */
-  public void worked(long steps, long runs, long products) {
-    interpreted.add(steps);
-    segments.add(runs);
-    fused.add(products);
-  }
-
-  /** How many instructions have been interpreted, each for a warp. */
-  public long interpreted() {
-    return interpreted.sum();
-  }
-
-  /** How many segments of compiled code have been run. */
-  public long segments() {
-    return segments.sum();
-  }
-
-  /** How often a gang has executed {@link FusedProducts}. */
-  public long fused() {
-    return fused.sum();
-  }
-
-  /**
-   * Whether so much was interpreted that it would have been worth compiling.
-   *
-   * @param more in a block that has not ended
-   */
-  public boolean isHot(long more) {
-    return compiled != null || interpreted.sum() + more > HOT;
-  }
-
-  /**
-   * The program as JVM code, as far as it can be compiled. Programs are executed in one way.
-   *
-   * @param everything whether to compile also what the interpreter is faster at
-   */
-  public Compiled compiled(Block block, boolean everything) {
-    var known = compiled;
-    return known != null ? known : compile(block, everything);
-  }
-
-  private synchronized Compiled compile(Block block, boolean everything) {
-    var known = compiled;
-    if (known == null) {
-      known =
-          Compiler.compile(
-              new ProgramFlow(instructions, labels), new Binder(this, labels, block), everything);
-      compiled = known;
-    }
-    return known;
+  /** Returns the control flow and live registers of the instructions. */
+  public ProgramFlow flow() {
+    return new ProgramFlow(instructions, labels);
   }
 }

@@ -6,7 +6,9 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.emulator.jit.CompiledCode;
 import dev.athanor.engine.emulator.memory.Fault;
-import dev.athanor.engine.emulator.program.Program;
+import dev.athanor.engine.emulator.async.AsyncCluster;
+import dev.athanor.engine.emulator.async.AsyncState;
+import dev.athanor.engine.emulator.async.PendingOperations;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
@@ -42,7 +44,9 @@ public final class BlockRunner {
   private final BlockBarriers barriers;
   private final WarpScheduler picker;
   private final @Nullable Observer observer;
-  private final Program program;
+  private final LoadedProgram program;
+  private final AsyncState async;
+  private final PendingOperations pending;
 
   /** How the current block is executed. */
   private Execution execution = Execution.INTERPRETED;
@@ -73,26 +77,36 @@ public final class BlockRunner {
   /**
    * @param rank of the block in its cluster
    */
-  public BlockRunner(LaunchedKernel launch, Cluster cluster, int rank) {
+  BlockRunner(LaunchedKernel launch, Cluster cluster, AsyncCluster asyncs, int rank) {
     this.observer = launch.observer(cluster.sanitized(), rank);
     this.block =
-        new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
-    this.code = launch.program().bind(block);
+        new Block(
+            launch.context(),
+            launch.program().code().registers(launch.context().block()),
+            observer,
+            cluster,
+            rank);
+    this.async = asyncs.add(block);
+    this.pending = asyncs.pending();
+    if (cluster.sanitized() != null) {
+      cluster.sanitized().own(rank, block.sharedMemory, async.mbarriers());
+    }
+    this.code = launch.program().bind(block, async);
     var vectors = Vectors.available();
     this.fused =
-        vectors == null || observer != null || launch.options().schedule() != Schedule.CONVERGING
+        vectors == null || observer != null || launch.context().options().schedule() != Schedule.CONVERGING
             ? null
-            : FusedProducts.in(launch.program().instructions(), vectors, block);
+            : FusedProducts.in(launch.program().code().instructions(), vectors, block);
     this.watched = new boolean[code.length];
     for (int i = 0; observer != null && i < watched.length; i++) {
-      watched[i] = observer.watches(i) && !launch.program().added().contains(i);
+      watched[i] = observer.watches(i) && !launch.program().code().added().contains(i);
     }
     this.warps = new Warp[block.live.length];
     for (int i = 0; i < warps.length; i++) {
       warps[i] = new Warp(i);
     }
     this.barriers = new BlockBarriers(block, code, warps, observer);
-    this.picker = new WarpScheduler(launch.options().schedule(), launch.options().seed(), warps);
+    this.picker = new WarpScheduler(launch.context().options().schedule(), launch.context().options().seed(), warps);
     this.program = launch.program();
   }
 
@@ -102,7 +116,7 @@ public final class BlockRunner {
 
   /** Goes over to another launch of the same shape. */
   public void launch(LaunchedKernel launch) {
-    block.launch(launch);
+    block.launch(launch.context());
     compiled = null; // it keeps where memory was found
   }
 
@@ -118,6 +132,7 @@ public final class BlockRunner {
     interpreted = 0;
     segments = 0;
     products = 0;
+    async.clear();
     block.begin(number);
     picker.begin(number);
     for (var warp : warps) {
@@ -129,7 +144,7 @@ public final class BlockRunner {
 
   /** Tells who watches that the block has ended. */
   public void end() {
-    program.worked(interpreted, segments, products);
+    program.count(interpreted, segments, products);
     if (observer != null) {
       observer.end();
     }
@@ -150,7 +165,7 @@ public final class BlockRunner {
     }
     boolean some = false;
     for (int turns = 0; turns < TURN; turns++) {
-      block.cluster.work().pass();
+      pending.pass();
       var next = picker.next();
       if (next != null) {
         run(next);
@@ -173,7 +188,7 @@ public final class BlockRunner {
           case TIERED -> program.isHot(interpreted);
         };
     if (wanted && !departed) {
-      var made = program.compiled(block, execution == Execution.COMPILED);
+      var made = program.compiled(block, async, execution == Execution.COMPILED);
       compiled = compiled == null ? made.bind(block) : compiled;
       starts = made.starts();
     }
@@ -499,7 +514,7 @@ public final class BlockRunner {
       var fragment = fragment(single, warp, whole);
       int chosen = op.chosen(warp, fragment.mask);
       block.live[warp] &= ~chosen;
-      block.copies.finishAll(warp, chosen);
+      async.exit(warp, chosen);
       fragment.mask &= ~chosen;
       fragment.pc = pc + 1;
       if (chosen != 0) {

@@ -1,7 +1,5 @@
 package dev.athanor.engine.emulator.run;
 
-import dev.athanor.engine.emulator.program.Program;
-import dev.athanor.engine.emulator.step.Cluster;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.LongPredicate;
@@ -15,7 +13,7 @@ final class IdleClusters {
 
   static final int MOST = 32;
 
-  private record Idle(Program program, Cluster cluster) {}
+  private record Idle(LoadedProgram program, ClusterRunner cluster) {}
 
   /** Those used last first. */
   private final Deque<Idle> idle = new ArrayDeque<>();
@@ -23,10 +21,10 @@ final class IdleClusters {
   /**
    * A cluster to run those of a launch in, one after the other.
    *
-   * @param cancelled see {@link Cluster}
+   * @param cancelled see {@link ClusterRunner}
    */
-  Cluster take(LaunchedKernel launch, LongPredicate cancelled) {
-    if (Cluster.isReusable(launch)) {
+  ClusterRunner take(LaunchedKernel launch, LongPredicate cancelled) {
+    if (ClusterRunner.isReusable(launch)) {
       synchronized (this) {
         for (var each = idle.iterator(); each.hasNext(); ) {
           var next = each.next();
@@ -37,12 +35,12 @@ final class IdleClusters {
         }
       }
     }
-    return new Cluster(launch, cancelled);
+    return new ClusterRunner(launch, cancelled);
   }
 
   /** Keeps a cluster whose launch has gone well. */
-  void keep(LaunchedKernel launch, Cluster cluster) {
-    if (Cluster.isReusable(launch)) {
+  void keep(LaunchedKernel launch, ClusterRunner cluster) {
+    if (ClusterRunner.isReusable(launch)) {
       synchronized (this) {
         idle.push(new Idle(launch.program(), cluster));
         if (idle.size() > MOST) {

@@ -1,111 +1,55 @@
 package dev.athanor.engine.emulator.run;
 
-import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.memory.GlobalMemory;
-import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.program.Program;
 import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
 import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
 import dev.athanor.engine.emulator.sanitizer.Sanitizer;
-import dev.athanor.engine.emulator.step.PrintBuffer;
+import dev.athanor.engine.emulator.step.LaunchContext;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.emulator.watch.Observers;
-import dev.athanor.engine.ptx.Modifier.Space;
-import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of a program.
+ * A launch of a loaded program.
  *
- * @param number of the launch on its device, from 0
- * @param started when it began, as {@link System#nanoTime} says
- * @param cluster how many blocks are resident together
- * @param sharedBytes of a block
- * @param parameters their values, laid out as the kernel says
- * @param memory the buffers that it may touch
- * @param workspace the address of the memory in which the blocks of a cooperative launch wait for
- *     one another; 0 = it is no such launch
- * @param printed what its blocks print
- * @param sanitizer what its workers find; null = nothing is looked for
+ * @param number the number of the launch on its device, from 0
+ * @param started when the launch began, by {@link System#nanoTime}
+ * @param context what its blocks see of it
+ * @param sanitizer collects what its workers find; null = no sanitizer
  */
 public record LaunchedKernel(
     long number,
     long started,
-    Program program,
-    Dim3 grid,
-    Dim3 block,
-    Dim3 cluster,
-    int sharedBytes,
-    Memory parameters,
-    GlobalMemory.Snapshot memory,
-    EmulatorOptions options,
-    long workspace,
-    PrintBuffer printed,
+    LoadedProgram program,
+    LaunchContext context,
     @Nullable SanitizedLaunch sanitizer) {
 
-  /** A run with a sanitizer if the options say so. */
-  public static LaunchedKernel of(
-      long number,
-      Program program,
-      Dim3 grid,
-      Dim3 block,
-      Dim3 cluster,
-      int sharedBytes,
-      Memory parameters,
-      GlobalMemory.Snapshot memory,
-      EmulatorOptions options,
-      long workspace) {
-    var plain =
-        new LaunchedKernel(
-            number,
-            System.nanoTime(),
-            program,
-            grid,
-            block,
-            cluster,
-            sharedBytes,
-            parameters,
-            memory,
-            options,
-            workspace,
-            new PrintBuffer(),
-            null);
+  /** Returns a launch with a sanitizer if the options ask for one. */
+  public static LaunchedKernel of(long number, LoadedProgram program, LaunchContext context) {
+    var plain = new LaunchedKernel(number, System.nanoTime(), program, context, null);
+    var options = context.options();
     return options.sanitize() == Sanitize.OFF
         ? plain
-        : plain.withSanitizer(
-            new SanitizedLaunch(plain.observed(), cluster, options, memory.heap()));
-  }
-
-  private LaunchedKernel withSanitizer(SanitizedLaunch watching) {
-    return new LaunchedKernel(
-        number,
-        started,
-        program,
-        grid,
-        block,
-        cluster,
-        sharedBytes,
-        parameters,
-        memory,
-        options,
-        workspace,
-        printed,
-        watching);
+        : new LaunchedKernel(
+            number,
+            plain.started,
+            program,
+            context,
+            new SanitizedLaunch(
+                plain.observed(), context.cluster(), options, context.memory().heap()));
   }
 
   private Observer.Observed observed() {
     return new Observer.Observed(
         number,
-        program.kernel(),
-        program.instructions(),
-        program.added(),
-        grid,
-        block,
-        sharedBytes);
+        program.code().kernel(),
+        program.code().instructions(),
+        program.code().added(),
+        context.grid(),
+        context.block(),
+        context.sharedBytes());
   }
 
   /**
@@ -119,29 +63,11 @@ public record LaunchedKernel(
     if (watch != null) {
       all.add(new Sanitizer(watch, rank));
     }
-    options.observers().forEach(factory -> all.add(factory.observe(observed)));
+    context.options().observers().forEach(factory -> all.add(factory.observe(observed)));
     return switch (all.size()) {
       case 0 -> null;
       case 1 -> all.getFirst();
       default -> new Observers(List.copyOf(all));
     };
-  }
-
-  /** A launch that is never run. */
-  public static LaunchedKernel trial(Program program) {
-    return new LaunchedKernel(
-        0,
-        System.nanoTime(),
-        program,
-        Dim3.of(1),
-        Dim3.of(32),
-        Dim3.of(1),
-        0,
-        new Memory.Small(Space.PARAM, Arena.ofAuto().allocate(1)),
-        new GlobalMemory.Snapshot(List.of(), List.of(), null),
-        EmulatorOptions.DEFAULT,
-        0,
-        new PrintBuffer(),
-        null);
   }
 }

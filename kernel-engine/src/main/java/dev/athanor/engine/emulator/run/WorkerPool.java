@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator.run;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.emulator.memory.Fault;
-import dev.athanor.engine.emulator.step.Cluster;
 import java.util.ArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
@@ -36,7 +35,7 @@ public final class WorkerPool implements AutoCloseable {
    */
   public void run(LaunchedKernel launch) {
     var work = new Work(launch, idle);
-    long clusters = Cluster.count(launch);
+    long clusters = ClusterRunner.count(launch);
     if (clusters == 1) {
       work.run(); // to wake a worker takes longer than many a small kernel
     } else {
@@ -56,13 +55,13 @@ public final class WorkerPool implements AutoCloseable {
    * @throws KernelFault when a thread did something undefined
    */
   public static void runCooperatively(LaunchedKernel launch) {
-    var clusters = new ArrayList<Cluster>();
-    for (long i = launch.grid().count() / launch.cluster().count(); i > 0; i--) {
-      clusters.add(new Cluster(launch, _ -> false));
+    var clusters = new ArrayList<ClusterRunner>();
+    for (long i = launch.context().grid().count() / launch.context().cluster().count(); i > 0; i--) {
+      clusters.add(new ClusterRunner(launch, _ -> false));
     }
     Fault failure = null;
     try {
-      Cluster.runTogether(clusters);
+      ClusterRunner.runTogether(clusters);
     } catch (Fault fault) {
       failure = fault;
     } catch (RuntimeException | Error e) {
@@ -85,7 +84,7 @@ public final class WorkerPool implements AutoCloseable {
       found.addAll(launch.sanitizer().reports());
     }
     if (!found.isEmpty()) {
-      throw KernelFault.of(launch.program().kernel().name(), found);
+      throw KernelFault.of(launch.program().code().kernel().name(), found);
     }
   }
 
@@ -161,7 +160,7 @@ public final class WorkerPool implements AutoCloseable {
 
     private void runClusters() {
       var cluster = idle.take(launch, this::isCancelled);
-      long clusters = Cluster.count(launch);
+      long clusters = ClusterRunner.count(launch);
       for (long number = next.getAndIncrement();
           number < clusters && !isCancelled(number);
           number = next.getAndIncrement()) {

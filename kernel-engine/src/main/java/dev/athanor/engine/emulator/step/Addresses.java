@@ -52,6 +52,11 @@ public final class Addresses {
 
   private Memory memory;
 
+  /** Returns the state space that an instruction names; null for a generic access. */
+  public static @Nullable Space space(Instruction instruction) {
+    return instruction.modifiers().find(Space.class).orElse(null);
+  }
+
   /**
    * @param space that of the instruction; null = generic
    * @param base the register, of 32 or 64 bits

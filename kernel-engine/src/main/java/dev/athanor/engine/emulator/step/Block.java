@@ -4,16 +4,11 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.Report.Place;
-import dev.athanor.engine.emulator.async.AsyncCopies;
-import dev.athanor.engine.emulator.async.BulkGroups;
-import dev.athanor.engine.emulator.async.Mbarrier;
-import dev.athanor.engine.emulator.async.WarpGroup;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers;
-import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.sanitizer.AsyncSanitizer;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
@@ -26,11 +21,8 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the steps of a worker see of the block that they execute. */
@@ -72,15 +64,6 @@ public final class Block {
 
   public final Target target;
   public final Arithmetic arithmetic;
-  public final AsyncCopies copies;
-
-  /** The barriers in shared memory, by their offsets. */
-  public final Map<Long, Mbarrier> mbarriers = new HashMap<>();
-
-  public final BulkGroups bulkGroups;
-
-  /** Each four warps. */
-  public final List<WarpGroup> warpGroups = new ArrayList<>();
 
   /** What the current launch has. */
   public Memory parameterMemory;
@@ -102,7 +85,7 @@ public final class Block {
    * @param rank in the cluster
    */
   public Block(
-      LaunchedKernel launch,
+      LaunchContext launch,
       Registers registers,
       @Nullable Observer observer,
       Cluster cluster,
@@ -119,12 +102,9 @@ public final class Block {
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
-    if (cluster.sanitized() != null) {
-      cluster.sanitized().own(rank, sharedMemory, mbarriers);
-    }
     this.parameterMemory = launch.parameters();
-    this.constants = launch.program().variables().constants();
-    this.localBytes = localBytes(launch.program().kernel());
+    this.constants = launch.constants();
+    this.localBytes = localBytes(launch.kernel());
     long locals = 32L * warps * localBytes;
     this.localMemory =
         new Memory.Small(
@@ -133,76 +113,15 @@ public final class Block {
     this.printed = launch.printed();
     this.target = launch.options().target();
     this.arithmetic = launch.options().arithmetic();
-    this.copies = new AsyncCopies(this);
-    this.bulkGroups = new BulkGroups(this);
-    for (int warp = 0; warp < warps; warp += WarpGroup.WARPS) {
-      warpGroups.add(new WarpGroup(this, warp));
-    }
     this.grid = launch.grid();
     this.shape = launch.block();
-    this.places = new LaunchGeometry(launch.program().kernel().name(), grid, shape, clusterShape);
-    registers
-        .special()
-        .forEach((register, kept) -> {
-          if (register == SpecialRegister.IS_EXPLICIT_CLUSTER) {
-            Arrays.fill(kept.ints(), clusterShape.count() > 1 ? -1 : 0);
-          }
-          if (kept.storage() != RegisterStorage.INT) {
-            return; // 64 bits: zero, or set as they are read
-          }
-          int[] lanes = kept.ints();
-          switch (register) {
-            case TID_X, TID_Y, TID_Z, LANEID, WARPID ->
-                Arrays.setAll(
-                    lanes,
-                    lane ->
-                        switch (register) {
-                          case TID_X -> lane % shape.x();
-                          case TID_Y -> lane / shape.x() % shape.y();
-                          case TID_Z -> lane / shape.x() / shape.y();
-                          case LANEID -> lane % 32;
-                          default -> lane / 32;
-                        });
-            case NTID_X -> Arrays.fill(lanes, shape.x());
-            case NTID_Y -> Arrays.fill(lanes, shape.y());
-            case NTID_Z -> Arrays.fill(lanes, shape.z());
-            case NCTAID_X -> Arrays.fill(lanes, grid.x());
-            case NCTAID_Y -> Arrays.fill(lanes, grid.y());
-            case NCTAID_Z -> Arrays.fill(lanes, grid.z());
-            case CTAID_X, CTAID_Y, CTAID_Z -> {} // begin fills them
-            case NWARPID -> Arrays.fill(lanes, warps);
-            case SMID -> {} // the one multiprocessor that there seems to be
-            case NSMID -> Arrays.fill(lanes, 1);
-            case LANEMASK_EQ -> Arrays.setAll(lanes, lane -> 1 << lane);
-            case LANEMASK_LT -> Arrays.setAll(lanes, lane -> (1 << lane) - 1);
-            case LANEMASK_LE -> Arrays.setAll(lanes, lane -> (2 << lane) - 1);
-            case LANEMASK_GT -> Arrays.setAll(lanes, lane -> -(2 << lane));
-            case LANEMASK_GE -> Arrays.setAll(lanes, lane -> -(1 << lane));
-            case TOTAL_SMEM_SIZE, AGGR_SMEM_SIZE -> Arrays.fill(lanes, launch.sharedBytes());
-            case DYNAMIC_SMEM_SIZE ->
-                Arrays.fill(
-                    lanes, launch.sharedBytes() - launch.program().kernel().staticSharedBytes());
-            case CLOCK, CLOCK_HI, GLOBALTIMER_LO, GLOBALTIMER_HI -> {} // set as they are read
-            // as the driver sets them for cooperative groups, which the PTX of nvcc shows
-            case ENVREG1 -> Arrays.fill(lanes, (int) (launch.workspace() >>> 32));
-            case ENVREG2 -> Arrays.fill(lanes, (int) launch.workspace());
-            case NCLUSTERID_X -> Arrays.fill(lanes, grid.x() / clusterShape.x());
-            case NCLUSTERID_Y -> Arrays.fill(lanes, grid.y() / clusterShape.y());
-            case NCLUSTERID_Z -> Arrays.fill(lanes, grid.z() / clusterShape.z());
-            case CLUSTER_NCTAID_X -> Arrays.fill(lanes, clusterShape.x());
-            case CLUSTER_NCTAID_Y -> Arrays.fill(lanes, clusterShape.y());
-            case CLUSTER_NCTAID_Z -> Arrays.fill(lanes, clusterShape.z());
-            case CLUSTER_NCTARANK -> Arrays.fill(lanes, (int) clusterShape.count());
-            case CLUSTER_CTARANK -> Arrays.fill(lanes, rank);
-            case CLUSTER_CTAID_X, CLUSTER_CTAID_Y, CLUSTER_CTAID_Z -> {} // begin fills them
-            case CLUSTERID_X, CLUSTERID_Y, CLUSTERID_Z -> {}
-            default -> {} // zero: performance counters, environment registers, reserved memory
-          }
-        });
+    this.places = new LaunchGeometry(launch.kernel().name(), grid, shape, clusterShape);
+    SpecialRegisters.launch(registers, launch, rank);
+    cluster.add(this);
   }
 
   /** Goes over to another launch of the same shape. */
-  public void launch(LaunchedKernel launch) {
+  public void launch(LaunchContext launch) {
     parameterMemory = launch.parameters();
     memory = launch.memory();
     printed = launch.printed();
@@ -219,10 +138,6 @@ public final class Block {
     registers.poison();
     GlobalMemory.poison(shared);
     GlobalMemory.poison(localMemory.segment());
-    copies.clear();
-    mbarriers.clear();
-    bulkGroups.clear();
-    warpGroups.forEach(WarpGroup::clear);
     ticks = 0;
     hasStored = false;
     if (observer != null) {
@@ -233,38 +148,7 @@ public final class Block {
       int lanes = Math.min(32, threads - 32 * warp);
       live[warp] = lanes == 32 ? -1 : (1 << lanes) - 1;
     }
-    registers
-        .special()
-        .forEach((register, kept) -> {
-          if (kept.storage() != RegisterStorage.INT) {
-            return;
-          }
-          int[] lanes = kept.ints();
-          switch (register) {
-            case CLUSTERID_X -> Arrays.fill(lanes, blockX() / clusterShape.x());
-            case CLUSTERID_Y -> Arrays.fill(lanes, blockY() / clusterShape.y());
-            case CLUSTERID_Z -> Arrays.fill(lanes, blockZ() / clusterShape.z());
-            case CLUSTER_CTAID_X -> Arrays.fill(lanes, blockX() % clusterShape.x());
-            case CLUSTER_CTAID_Y -> Arrays.fill(lanes, blockY() % clusterShape.y());
-            case CLUSTER_CTAID_Z -> Arrays.fill(lanes, blockZ() % clusterShape.z());
-            case CTAID_X -> Arrays.fill(lanes, blockX());
-            case CTAID_Y -> Arrays.fill(lanes, blockY());
-            case CTAID_Z -> Arrays.fill(lanes, blockZ());
-            default -> {} // the same for all blocks
-          }
-        });
-  }
-
-  private int blockX() {
-    return (int) (number % grid.x());
-  }
-
-  private int blockY() {
-    return (int) (number / grid.x() % grid.y());
-  }
-
-  private int blockZ() {
-    return (int) (number / grid.x() / grid.y());
+    SpecialRegisters.begin(registers, grid, clusterShape, block);
   }
 
   /** Takes note that memory has changed that is there when the block has ended. */
@@ -280,7 +164,7 @@ public final class Block {
   }
 
   /** Whether memory has changed, since the block began, that is there when it has ended. */
-  boolean hasStored() {
+  public boolean hasStored() {
     return hasStored;
   }
 
@@ -290,7 +174,7 @@ public final class Block {
   }
 
   /** Grows when something changes for which others may wait. */
-  long progressed() {
+  public long progressed() {
     return progress;
   }
 

@@ -24,7 +24,7 @@ public final class ClusterBarrier {
     this.cluster = cluster;
   }
 
-  void clear() {
+  public void clear() {
     phase = 0;
     if (arrived.length == 0) {
       arrived = new int[cluster.size()][];

@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
-import dev.athanor.engine.emulator.program.Binder;
 import dev.athanor.engine.emulator.step.Addresses.Pattern;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -61,7 +60,7 @@ public final class LoadStore implements Step {
 
   /** Whether what an access touches is gone when the block has ended. */
   public static boolean staysInside(Instruction instruction) {
-    var space = Binder.space(instruction);
+    var space = Addresses.space(instruction);
     return space == Space.SHARED || space == Space.SHARED_CTA || space == Space.LOCAL;
   }
 

@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator.watch;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
 import dev.athanor.engine.device.Report.Place;
-import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.ptx.Statement.Instruction;
 
 /**
@@ -57,7 +56,17 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
   public Place inCluster(long number, int thread, Instruction instruction) {
     int threads = 32 * warps();
     return of(
-        Cluster.number(grid, cluster, number, thread / threads), thread % threads, instruction);
+        number(grid, cluster, number, thread / threads), thread % threads, instruction);
+  }
+
+  /** The number in the grid, x running fastest, of the block of a rank of a cluster. */
+  public static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
+    int wide = grid.x() / shape.x();
+    int high = grid.y() / shape.y();
+    long x = cluster % wide * shape.x() + rank % shape.x();
+    long y = cluster / wide % high * shape.y() + rank / shape.x() % shape.y();
+    long z = cluster / wide / high * shape.z() + rank / shape.x() / shape.y();
+    return (z * grid.y() + y) * grid.x() + x;
   }
 
   /** The number of the cluster that a block is in. */

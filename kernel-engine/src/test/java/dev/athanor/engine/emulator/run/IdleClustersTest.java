@@ -7,8 +7,10 @@ import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
-import dev.athanor.engine.emulator.program.Program;
-import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.emulator.step.LaunchContext;
+import dev.athanor.engine.emulator.step.PrintBuffer;
+
+
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.HashMap;
 import java.util.Map;
@@ -21,7 +23,7 @@ class IdleClustersTest {
   private final GlobalMemory memory = new GlobalMemory(1 << 20, false);
   private final IdleClusters idle = new IdleClusters();
 
-  private Program program(String name) {
+  private LoadedProgram program(String name) {
     var text =
         """
         .version 7.8
@@ -34,21 +36,25 @@ class IdleClustersTest {
     return EmulatedDevice.program(device.load(module, name));
   }
 
-  private LaunchedKernel launch(Program program, int blocks, EmulatorOptions with) {
+  private LaunchedKernel launch(LoadedProgram program, int blocks, EmulatorOptions with) {
     return LaunchedKernel.of(
         0,
         program,
-        Dim3.of(blocks),
-        Dim3.of(32),
-        Dim3.of(1),
-        0,
-        memory.allocate(8),
-        memory.snapshot(),
-        with,
-        0);
+        new LaunchContext(
+            program.code().kernel(),
+            Dim3.of(blocks),
+            Dim3.of(32),
+            Dim3.of(1),
+            0,
+            program.code().variables().constants(),
+            memory.allocate(8),
+            memory.snapshot(),
+            with,
+            0,
+            new PrintBuffer()));
   }
 
-  private Cluster take(LaunchedKernel launch) {
+  private ClusterRunner take(LaunchedKernel launch) {
     return idle.take(launch, _ -> false);
   }
 
@@ -56,7 +62,7 @@ class IdleClustersTest {
   void theOnesUsedLastAreKeptAndNoMore() {
     var program = program("one");
     int shapes = IdleClusters.MOST + 8;
-    Map<Integer, Cluster> used = new HashMap<>();
+    Map<Integer, ClusterRunner> used = new HashMap<>();
     for (int blocks = 1; blocks <= shapes; blocks++) {
       var launch = launch(program, blocks, options);
       var cluster = take(launch);

@@ -9,9 +9,11 @@ import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.step.LaunchContext;
+import dev.athanor.engine.emulator.step.PrintBuffer;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
-import dev.athanor.engine.emulator.step.Cluster;
+import dev.athanor.engine.emulator.run.ClusterRunner;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
@@ -42,27 +44,29 @@ class EndOfTimeTest {
       }
       """;
 
-  private static Cluster cluster(Sanitize sanitize) {
+  private static ClusterRunner cluster(Sanitize sanitize) {
     try (var device = new EmulatedDevice()) {
       var loaded = device.load(Parser.parse(KERNEL, "steps.ptx"), "steps");
-      return new Cluster(
-          LaunchedKernel.of(
-              0,
-              EmulatedDevice.program(loaded),
+      var program = EmulatedDevice.program(loaded);
+      var context =
+          new LaunchContext(
+              program.code().kernel(),
               Dim3.of(1000),
               Dim3.of(64),
               Dim3.of(1),
               256,
+              program.code().variables().constants(),
               new Memory.Small(Space.PARAM, MemorySegment.ofArray(new byte[0])),
               new GlobalMemory(1 << 20, true).snapshot(),
               EmulatorOptions.DEFAULT.withSanitize(sanitize),
-              0),
-          _ -> false);
+              0,
+              new PrintBuffer());
+      return new ClusterRunner(LaunchedKernel.of(0, program, context), _ -> false);
     }
   }
 
-  private static void goOn(Cluster cluster, int until) {
-    var clocks = Objects.requireNonNull(cluster.sanitized()).clocks;
+  private static void goOn(ClusterRunner cluster, int until) {
+    var clocks = Objects.requireNonNull(cluster.cluster().sanitized()).clocks;
     while (clocks.now(1) < until) {
       clocks.tick(1);
     }
@@ -86,7 +90,7 @@ class EndOfTimeTest {
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
     // nothing is taken for a race that is none
-    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+    assertThat(Objects.requireNonNull(cluster.cluster().sanitized()).launch.reports()).isEmpty();
   }
 
   @Test
@@ -94,6 +98,6 @@ class EndOfTimeTest {
     var cluster = cluster(Sanitize.MEMORY);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);
-    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+    assertThat(Objects.requireNonNull(cluster.cluster().sanitized()).launch.reports()).isEmpty();
   }
 }

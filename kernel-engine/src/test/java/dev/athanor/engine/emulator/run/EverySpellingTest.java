@@ -1,14 +1,14 @@
-package dev.athanor.engine.emulator;
+package dev.athanor.engine.emulator.run;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.ModuleVariables;
-import dev.athanor.engine.emulator.memory.VariableExtents;
 import dev.athanor.engine.emulator.program.Program;
-import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.memory.VariableExtents;
+
 import dev.athanor.engine.emulator.sanitizer.MemoryEffect;
-import dev.athanor.engine.emulator.step.Cluster;
+
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -30,15 +30,15 @@ class EverySpellingTest {
     return TableWalk.module(new Version(9, 0), Target.of("sm_90a"), instructions);
   }
 
-  private static Program program(Module module) {
+  private static LoadedProgram program(Module module) {
     var inliner = new Inliner(module);
     var variables = new ModuleVariables(inliner.variables(), new GlobalMemory(1 << 20, false));
-    return new Program(inliner.kernel("walk"), variables);
+    return new LoadedProgram(new Program(inliner.kernel("walk"), variables));
   }
 
   @Test
   void everySpellingHasARoleInTheMemoryModel() {
-    var kernel = program(module(List.of())).kernel();
+    var kernel = program(module(List.of())).code().kernel();
     var variables = new VariableExtents(kernel, List.of(), 0);
     for (int i = 0; i < ALL.size(); i++) {
       assertThat(MemoryEffect.of(i, ALL.get(i), variables).number()).isEqualTo(i);
@@ -53,7 +53,8 @@ class EverySpellingTest {
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.warnings(module)).isNotNull();
     var program = program(module);
-    var block = new Cluster(LaunchedKernel.trial(program), _ -> true).block(0);
-    assertThat(program.compiled(block, true).bind(block)).isNotNull();
+    var trial = program.trial();
+    assertThat(program.compiled(trial.block(), trial.async(), true).bind(trial.block()))
+        .isNotNull();
   }
 }
