@@ -21,6 +21,7 @@ import dev.athanor.engine.emulator.step.ClusterBarrier;
 import dev.athanor.engine.emulator.step.LoadStore;
 import dev.athanor.engine.emulator.step.MatrixSteps;
 import dev.athanor.engine.emulator.step.RuntimeCall;
+import dev.athanor.engine.emulator.step.SimpleSteps;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.step.Vectors;
 import dev.athanor.engine.emulator.step.WarpSteps;
@@ -111,21 +112,21 @@ public final class Binder {
               .new Wait(i.operands().isEmpty() ? AsyncCopies.Wait.ALL : (int) literal(i, 0)));
       case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
       case Semantics.Fence _ ->
-          op(Kind.STRAIGHT, i, i.operands().isEmpty() ? new Step.Fence() : async(i).fenceMap());
-      case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new Step.NoEffect());
+          op(Kind.STRAIGHT, i, i.operands().isEmpty() ? new SimpleSteps.Fence() : async(i).fenceMap());
+      case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new SimpleSteps.NoEffect());
       case Semantics.ClusterRank _ ->
           op(
               Kind.STRAIGHT,
               i,
-              new Step.ClusterRank(
+              new SimpleSteps.ClusterRank(
                   block,
                   registers.of((Operand.Register) i.operands().get(0)),
                   source(i.operands().get(1), i.modifiers().type().orElseThrow())));
       case Semantics.ClusterArrive _ -> op(Kind.STRAIGHT, i, new ClusterBarrier.Arrive(block, i));
       case Semantics.ClusterWait _ -> op(Kind.EVENT, i, new ClusterBarrier.Wait(block, i));
-      case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new Step.Trap(block, i));
+      case Semantics.Trap _ -> op(Kind.STRAIGHT, i, new SimpleSteps.Trap(block, i));
       case Semantics.Barrier barrier ->
-          op(Kind.BARRIER, i, new Step.Nothing(i), 0, barrier(i, barrier.kind()));
+          op(Kind.BARRIER, i, new SimpleSteps.Nothing(i), 0, barrier(i, barrier.kind()));
       case Semantics.Mbarrier mbarrier ->
           switch (mbarrier.kind()) {
             case TRY_WAIT -> op(Kind.EVENT, i, async(i).tryWait());
@@ -149,8 +150,8 @@ public final class Binder {
       case Semantics.WgmmaWait _ ->
           op(Kind.EVENT, i, new WgmmaSteps.Wait(async, i, (int) literal(i, 0)));
       case Semantics.Branch _ ->
-          op(Kind.BRANCH, i, new Step.Nothing(i), label(i.operands().getFirst()), null);
-      case Semantics.Exit _ -> op(Kind.EXIT, i, new Step.Nothing(i));
+          op(Kind.BRANCH, i, new SimpleSteps.Nothing(i), label(i.operands().getFirst()), null);
+      case Semantics.Exit _ -> op(Kind.EXIT, i, new SimpleSteps.Nothing(i));
       case Semantics.RuntimeCall call -> op(Kind.STRAIGHT, i, runtimeCall(i, call.function()));
       case Semantics.Call _, Semantics.IndexedBranch _ ->
           throw new IllegalArgumentException("a call has to be inlined first");
@@ -181,7 +182,7 @@ public final class Binder {
   /** Sets the clocks that an instruction reads before it reads them. */
   private Step timed(Instruction instruction, Step step) {
     var clocks = clocks(instruction).stream().map(registers::of).toList();
-    return clocks.isEmpty() ? step : new Step.Timed(block, clocks, step);
+    return clocks.isEmpty() ? step : new SimpleSteps.Timed(block, clocks, step);
   }
 
   private Barrier barrier(Instruction instruction, BarrierKind kind) {
@@ -256,7 +257,7 @@ public final class Binder {
         sources.add(lanes.array());
       }
     }
-    return new Step.Pure(
+    return new SimpleSteps.Pure(
         block,
         LaneLoops.bind(
             form, modifiers, resultPlaces, results.toArray(), sourcePlaces, sources.toArray()));
