@@ -22,6 +22,8 @@ import dev.athanor.engine.emulator.memory.ModuleVariables;
 import dev.athanor.engine.emulator.program.Program;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.run.WorkerPool;
+import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
@@ -277,6 +279,13 @@ public final class EmulatedDevice implements Device {
     return () -> run(launch, loaded.program, parameters);
   }
 
+  private static LaunchObserver.@Nullable Factory sanitizer(EmulatorOptions options) {
+    boolean races = options.sanitize() == Sanitize.FULL;
+    return options.sanitize() == Sanitize.OFF
+        ? null
+        : launch -> new SanitizedLaunch(launch, races, options.ignored());
+  }
+
   private void run(Launch launch, Program program, Memory parameters) {
     var workspace = launch.cooperative() ? workspace() : null;
     try {
@@ -291,7 +300,8 @@ public final class EmulatedDevice implements Device {
               parameters,
               memory.snapshot(),
               options,
-              workspace == null ? 0 : workspace.address());
+              workspace == null ? 0 : workspace.address(),
+              sanitizer(options));
       try {
         if (workspace == null) {
           workers.run(launched);

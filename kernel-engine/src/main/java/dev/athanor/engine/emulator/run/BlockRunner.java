@@ -75,7 +75,7 @@ public final class BlockRunner {
    * @param rank of the block in its cluster
    */
   public BlockRunner(LaunchedKernel launch, Cluster cluster, int rank) {
-    this.observer = launch.observer(cluster.sanitized(), rank);
+    this.observer = launch.observer(cluster.observer(), rank);
     this.block =
         new Block(launch, launch.program().registers(launch.block()), observer, cluster, rank);
     this.code = launch.program().bind(block);

@@ -2,14 +2,13 @@ package dev.athanor.engine.emulator.run;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatorOptions;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.program.Program;
-import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
-import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
-import dev.athanor.engine.emulator.sanitizer.Sanitizer;
+import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.PrintBuffer;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.emulator.watch.Observers;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -30,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param workspace the address of the memory in which the blocks of a cooperative launch wait for
  *     one another; 0 = it is no such launch
  * @param printed what its blocks print
- * @param sanitizer what its workers find; null = nothing is looked for
+ * @param observer of the launch as a whole, whose reports make it fail; null = there is none
  */
 public record LaunchedKernel(
     long number,
@@ -45,9 +44,13 @@ public record LaunchedKernel(
     EmulatorOptions options,
     long workspace,
     PrintBuffer printed,
-    @Nullable SanitizedLaunch sanitizer) {
+    @Nullable LaunchObserver observer) {
 
-  /** A run with a sanitizer if the options say so. */
+  /**
+   * A new run.
+   *
+   * @param observers makes its observer; null = it has none
+   */
   public static LaunchedKernel of(
       long number,
       Program program,
@@ -58,7 +61,8 @@ public record LaunchedKernel(
       Memory parameters,
       GlobalMemory.Snapshot memory,
       EmulatorOptions options,
-      long workspace) {
+      long workspace,
+      LaunchObserver.@Nullable Factory observers) {
     var plain =
         new LaunchedKernel(
             number,
@@ -74,13 +78,10 @@ public record LaunchedKernel(
             workspace,
             new PrintBuffer(),
             null);
-    return options.sanitize() == Sanitize.OFF
-        ? plain
-        : plain.withSanitizer(
-            new SanitizedLaunch(plain.observed(), cluster, options, memory.heap()));
+    return observers == null ? plain : plain.withObserver(observers.observe(plain.observed()));
   }
 
-  private LaunchedKernel withSanitizer(SanitizedLaunch watching) {
+  private LaunchedKernel withObserver(LaunchObserver newObserver) {
     return new LaunchedKernel(
         number,
         started,
@@ -94,7 +95,7 @@ public record LaunchedKernel(
         options,
         workspace,
         printed,
-        watching);
+        newObserver);
   }
 
   private Observer.Observed observed() {
@@ -105,19 +106,22 @@ public record LaunchedKernel(
         program.added(),
         grid,
         block,
-        sharedBytes);
+        cluster,
+        sharedBytes,
+        Block.localBytes(program.kernel()),
+        memory.heap());
   }
 
   /**
    * Who watches the blocks of one rank that a worker runs; null = nobody.
    *
-   * @param watch what a sanitizer knows of their clusters; null = there is none
+   * @param clusters the observer of their clusters; null = there is none
    */
-  @Nullable Observer observer(@Nullable ClusterHistory watch, int rank) {
+  @Nullable Observer observer(@Nullable ClusterObserver clusters, int rank) {
     var observed = observed();
     var all = new ArrayList<Observer>();
-    if (watch != null) {
-      all.add(new Sanitizer(watch, rank));
+    if (clusters != null) {
+      all.add(clusters.observer(rank));
     }
     options.observers().forEach(factory -> all.add(factory.observe(observed)));
     return switch (all.size()) {

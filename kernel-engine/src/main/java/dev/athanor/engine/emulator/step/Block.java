@@ -14,7 +14,7 @@ import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
-import dev.athanor.engine.emulator.sanitizer.AsyncSanitizer;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
@@ -70,6 +70,9 @@ public final class Block {
   /** Who watches; null = nobody. */
   final @Nullable Observer observer;
 
+  /** The observer of asynchronous operations; null = there is none. */
+  public final @Nullable AsyncObserver asyncObserver;
+
   public final Target target;
   public final Arithmetic arithmetic;
   public final AsyncCopies copies;
@@ -119,9 +122,11 @@ public final class Block {
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
-    if (cluster.sanitized() != null) {
-      cluster.sanitized().own(rank, sharedMemory, mbarriers);
+    var clusterObserver = cluster.observer();
+    if (clusterObserver != null) {
+      clusterObserver.ownsShared(rank, sharedMemory);
     }
+    this.asyncObserver = clusterObserver == null ? null : clusterObserver.asyncObserver(rank);
     this.parameterMemory = launch.parameters();
     this.constants = launch.program().variables().constants();
     this.localBytes = localBytes(launch.program().kernel());
@@ -292,12 +297,6 @@ public final class Block {
   /** Grows when something changes for which others may wait. */
   long progressed() {
     return progress;
-  }
-
-  /** Who looks at what goes on beside the threads; null = nobody. */
-  public @Nullable AsyncSanitizer checks() {
-    var watch = cluster.sanitized();
-    return watch == null ? null : watch.checks(rank);
   }
 
   /** Lets who watches see what is about to be touched. */

@@ -10,7 +10,8 @@ import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.run.BlockRunner;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
-import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
+import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -37,7 +38,7 @@ public final class Cluster {
   private final List<BlockRunner> runners = new ArrayList<>();
   private final PendingOperations work;
   private final ClusterBarrier barrier = new ClusterBarrier(this);
-  private final @Nullable ClusterHistory sanitized;
+  private final @Nullable ClusterObserver observer;
   private final @Nullable Duration timeout;
   private LongPredicate cancelled;
 
@@ -57,13 +58,13 @@ public final class Cluster {
     this.started = launch.started();
     this.cancelled = cancelled;
     this.work = new PendingOperations(launch.options().asyncTiming(), launch.options().seed());
-    this.sanitized = launch.sanitizer() == null ? null : new ClusterHistory(launch.sanitizer());
+    this.observer = launch.observer() == null ? null : launch.observer().observeClusters();
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, this, rank));
     }
     boolean compilable =
         shape.count() == 1
-            && sanitized == null
+            && observer == null
             && launch.options().observers().isEmpty()
             && launch.options().schedule() == Schedule.CONVERGING
             && launch.sharedBytes() % Integer.BYTES == 0; // it is touched by words
@@ -72,7 +73,7 @@ public final class Cluster {
 
   /** Whether one like this could be another's, if that is of the same program and device. */
   public static boolean isReusable(LaunchedKernel launch) {
-    return launch.sanitizer() == null && launch.options().observers().isEmpty();
+    return launch.observer() == null && launch.options().observers().isEmpty();
   }
 
   /**
@@ -122,9 +123,9 @@ public final class Cluster {
     return shape;
   }
 
-  /** What a sanitizer knows of the blocks; null = there is none. */
-  public @Nullable ClusterHistory sanitized() {
-    return sanitized;
+  /** Returns the observer of the blocks; null = there is none. */
+  public @Nullable ClusterObserver observer() {
+    return observer;
   }
 
   public ClusterBarrier barrier() {
@@ -133,16 +134,6 @@ public final class Cluster {
 
   public Block block(int rank) {
     return runners.get(rank).block();
-  }
-
-  /** The number in the grid, x running fastest, of a block of a cluster. */
-  public static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
-    int wide = grid.x() / shape.x();
-    int high = grid.y() / shape.y();
-    long x = cluster % wide * shape.x() + rank % shape.x();
-    long y = cluster / wide % high * shape.y() + rank / shape.x() % shape.y();
-    long z = cluster / wide / high * shape.z() + rank / shape.x() / shape.y();
-    return (z * grid.y() + y) * grid.x() + x;
   }
 
   /**
@@ -171,7 +162,7 @@ public final class Cluster {
 
   private void begin(long cluster, Execution how) {
     for (int rank = 0; rank < size(); rank++) {
-      runners.get(rank).begin(number(grid, shape, cluster, rank), how);
+      runners.get(rank).begin(LaunchGeometry.number(grid, shape, cluster, rank), how);
     }
     barrier.clear();
     work.begin(cluster);

@@ -3,7 +3,6 @@ package dev.athanor.engine.emulator.watch;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
 import dev.athanor.engine.device.Report.Place;
-import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.ptx.Statement.Instruction;
 
 /**
@@ -12,6 +11,9 @@ import dev.athanor.engine.ptx.Statement.Instruction;
  * @param cluster how many blocks one has
  */
 public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster) {
+
+  /** Warps of a warpgroup (PTX ISA 9.7.15). */
+  public static final int WARPGROUP = 4;
 
   private static Index index(long number, Dim3 in) {
     return new Index(
@@ -56,8 +58,17 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
    */
   public Place inCluster(long number, int thread, Instruction instruction) {
     int threads = 32 * warps();
-    return of(
-        Cluster.number(grid, cluster, number, thread / threads), thread % threads, instruction);
+    return of(number(grid, cluster, number, thread / threads), thread % threads, instruction);
+  }
+
+  /** The number in the grid, x running fastest, of a block of a cluster. */
+  public static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
+    int wide = grid.x() / shape.x();
+    int high = grid.y() / shape.y();
+    long x = cluster % wide * shape.x() + rank % shape.x();
+    long y = cluster / wide % high * shape.y() + rank / shape.x() % shape.y();
+    long z = cluster / wide / high * shape.z() + rank / shape.x() / shape.y();
+    return (z * grid.y() + y) * grid.x() + x;
   }
 
   /** The number of the cluster that a block is in. */

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.EmulatorOptions;
-import dev.athanor.engine.emulator.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.Memory;
@@ -16,6 +15,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What happens when a launch has more synchronizations than the sanitizer can tell apart. */
@@ -42,7 +42,7 @@ class EndOfTimeTest {
       }
       """;
 
-  private static Cluster cluster(Sanitize sanitize) {
+  private static Cluster cluster(boolean races) {
     try (var device = new EmulatedDevice()) {
       var loaded = device.load(Parser.parse(KERNEL, "steps.ptx"), "steps");
       return new Cluster(
@@ -55,14 +55,19 @@ class EndOfTimeTest {
               256,
               new Memory.Small(Space.PARAM, MemorySegment.ofArray(new byte[0])),
               new GlobalMemory(1 << 20, true).snapshot(),
-              EmulatorOptions.DEFAULT.withSanitize(sanitize),
-              0),
+              EmulatorOptions.DEFAULT,
+              0,
+              launch -> new SanitizedLaunch(launch, races, Set.of())),
           _ -> false);
     }
   }
 
+  private static ClusterHistory history(Cluster cluster) {
+    return (ClusterHistory) Objects.requireNonNull(cluster.observer());
+  }
+
   private static void goOn(Cluster cluster, int until) {
-    var clocks = Objects.requireNonNull(cluster.sanitized()).clocks;
+    var clocks = history(cluster).clocks;
     while (clocks.now(1) < until) {
       clocks.tick(1);
     }
@@ -70,7 +75,7 @@ class EndOfTimeTest {
 
   @Test
   void aLaunchWithTooManySynchronizationsIsStopped() {
-    var cluster = cluster(Sanitize.FULL);
+    var cluster = cluster(true);
     cluster.run(0);
     goOn(cluster, AccessStamp.END_OF_TIME - 100);
     int last = 0;
@@ -86,14 +91,14 @@ class EndOfTimeTest {
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
     // nothing is taken for a race that is none
-    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports()).isEmpty();
   }
 
   @Test
   void accessesAloneAreCheckedForAnyTime() {
-    var cluster = cluster(Sanitize.MEMORY);
+    var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);
-    assertThat(Objects.requireNonNull(cluster.sanitized()).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports()).isEmpty();
   }
 }
