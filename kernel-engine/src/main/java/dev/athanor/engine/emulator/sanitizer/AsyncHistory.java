@@ -17,7 +17,8 @@ final class AsyncHistory {
 
   private final ClusterHistory watch;
   private final List<AsyncAccess> flights = new ArrayList<>();
-  private final Map<ObservedMbarrier, MbarrierHistory> barriers = new IdentityHashMap<>();
+  private final IdentityHashMap<ObservedMbarrier, MbarrierHistory> barriers =
+      new IdentityHashMap<>();
 
   /** For each thread the last round of the cluster's barrier that it has waited for. */
   private final int[] joined;
