@@ -26,6 +26,8 @@ import dev.athanor.engine.emulator.step.LaunchContext;
 import dev.athanor.engine.emulator.step.PrintBuffer;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.run.WorkerPool;
+import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
@@ -281,6 +283,13 @@ public final class EmulatedDevice implements Device {
     return () -> run(launch, loaded.program, parameters);
   }
 
+  private static LaunchObserver.@Nullable Factory sanitizer(EmulatorOptions options) {
+    boolean races = options.sanitize() == Sanitize.FULL;
+    return options.sanitize() == Sanitize.OFF
+        ? null
+        : launch -> new SanitizedLaunch(launch, races, options.ignored());
+  }
+
   private void run(Launch launch, LoadedProgram program, Memory parameters) {
     var workspace = launch.cooperative() ? workspace() : null;
     try {
@@ -299,7 +308,8 @@ public final class EmulatedDevice implements Device {
                   memory.snapshot(),
                   options,
                   workspace == null ? 0 : workspace.address(),
-                  new PrintBuffer()));
+                  new PrintBuffer()),
+              sanitizer(options));
       try {
         if (workspace == null) {
           workers.run(launched);

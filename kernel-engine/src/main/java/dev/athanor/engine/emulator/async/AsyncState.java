@@ -60,11 +60,6 @@ public final class AsyncState {
     return bulkGroups;
   }
 
-  /** The mbarriers of the block by offset in its shared memory, as they are made and removed. */
-  public Map<Long, Mbarrier> mbarriers() {
-    return mbarriers;
-  }
-
   /** The state of another block of the cluster. */
   AsyncState peer(int rank) {
     return cluster.block(rank);

@@ -72,9 +72,9 @@ public final class BulkGroups {
   }
 
   private void await(int lane, int but, boolean read) {
-    var checks = block.checks();
-    if (checks != null && committed[lane] > but) {
-      checks.awaits(lane, committed[lane] - but, read);
+    var observer = block.asyncObserver;
+    if (observer != null && committed[lane] > but) {
+      observer.awaits(lane, committed[lane] - but, read);
     }
     var own = members.get(lane);
     if (own == null) {

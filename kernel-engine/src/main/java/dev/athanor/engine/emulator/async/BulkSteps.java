@@ -78,13 +78,12 @@ final class BulkSteps {
         TransferEndpoint target,
         int bytes,
         @Nullable Reduction reduction) {
-      var checks = block.checks();
-      var flight =
-          checks == null
-              ? null
-              : checks.issue(lane, source, target, bytes, async.bulkGroups.committed(lane));
+      var observer = block.asyncObserver;
+      if (observer != null) {
+        observer.issues(lane, source, target, bytes, async.bulkGroups.committed(lane));
+      }
       var transfer =
-          new Transfer(block, instruction, lane, source, target, bytes, reduction, null, flight);
+          new Transfer(block, instruction, lane, source, target, bytes, reduction, null, null);
       async.bulkGroups.add(lane, transfer);
       async.pending.issue(transfer);
     }
@@ -139,10 +138,10 @@ final class BulkSteps {
         @Nullable Reduction reduction) {
       var barrier = barriers.find(owner, lane & 31);
       var to = target.apply(owner.block.sharedMemory);
-      var checks = block.checks();
-      var flight = checks == null ? null : checks.issue(lane, source, to, bytes, barrier);
+      var observer = block.asyncObserver;
+      var signal = observer == null ? null : observer.issues(lane, source, to, bytes, barrier);
       var transfer =
-          new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, flight);
+          new Transfer(block, instruction, lane, source, to, bytes, reduction, barrier, signal);
       barrier.owe(transfer);
       async.pending.issue(transfer);
     }
@@ -255,9 +254,9 @@ final class BulkSteps {
         throw fault(Kind.TENSOR_MAP, lane, String.valueOf(e.getMessage()));
       }
       var map = encoded.map();
-      var checks = block.checks();
-      if (checks != null && maps.memory() instanceof Allocation buffer) {
-        checks.usesMap(lane, buffer, at);
+      var observer = block.asyncObserver;
+      if (observer != null && maps.memory() instanceof Allocation buffer) {
+        observer.usesMap(lane, buffer, at);
       }
       if (map.sizes().size() != coordinates.size()) {
         throw fault(
@@ -342,11 +341,12 @@ final class BulkSteps {
     }
   }
 
-  /** Lets who looks know that a tensor map was changed. */
-  private static void changed(Block block, int lane, Memory memory, long offset, boolean together) {
-    var checks = block.checks();
-    if (checks != null) {
-      checks.changesMap(lane, memory, offset, together);
+  /** Tells the observer that a tensor map was changed. */
+  private static void changed(
+      Block block, int lane, Memory memory, long offset, boolean collective) {
+    var observer = block.asyncObserver;
+    if (observer != null) {
+      observer.changesMap(lane, memory, offset, collective);
     }
   }
 
@@ -355,7 +355,7 @@ final class BulkSteps {
     @Override
     public void execute(int first, int end, boolean whole) {
       VarHandle.fullFence();
-      var checks = block.checks();
+      var observer = block.asyncObserver;
       for (int lane = 32 * first; lane < 32 * end; lane++) {
         if (!block.isActive(lane)) {
           continue;
@@ -364,8 +364,8 @@ final class BulkSteps {
         if (at < 0) {
           throw maps.fault(lane, TensorMap.BYTES, MAP_ALIGNMENT);
         }
-        if (checks != null && maps.memory() instanceof Allocation buffer) {
-          checks.fencesMap(lane, buffer.address() + at);
+        if (observer != null && maps.memory() instanceof Allocation buffer) {
+          observer.fencesMap(lane, buffer, at);
         }
       }
     }

@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.emulator.memory.LaneAccess;
-import dev.athanor.engine.emulator.sanitizer.MbarrierHistory;
 import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.ptx.meaning.MbarrierState;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * have come as are expected and all bytes that were announced; then the next begins. What is done
  * to it answers what is wrong with that, or null.
  */
-public final class Mbarrier {
+public final class Mbarrier implements ObservedMbarrier {
 
   private final Block block;
   private final PendingOperations operations;
@@ -21,9 +21,6 @@ public final class Mbarrier {
 
   /** The work that will tell this barrier when it is done. */
   private final Deque<PendingOperation> owed = new ArrayDeque<>();
-
-  /** Who knows what its phases order; null = nobody looks. */
-  public @Nullable MbarrierHistory watch;
 
   private long phase;
   private int expected;
@@ -68,7 +65,7 @@ public final class Mbarrier {
     owed.add(ticket);
   }
 
-  /** Whether there is work that will tell it. */
+  @Override
   public boolean isOwed() {
     return owed.stream().anyMatch(ticket -> !ticket.isDone());
   }
@@ -142,15 +139,15 @@ public final class Mbarrier {
       pending = expected;
       announced = 0;
       come = 0;
-      if (watch != null) {
-        watch.complete(phase);
+      if (block.asyncObserver != null) {
+        block.asyncObserver.completes(this, phase);
       }
     }
     store();
     block.progress();
   }
 
-  /** Bytes that are announced and have not come, or the other way round. */
+  @Override
   public int missingBytes() {
     return bytes;
   }
@@ -160,7 +157,7 @@ public final class Mbarrier {
     return pending == 0 && bytes != 0;
   }
 
-  /** Which it is, in words. */
+  @Override
   public String name() {
     return "the mbarrier at " + offset;
   }

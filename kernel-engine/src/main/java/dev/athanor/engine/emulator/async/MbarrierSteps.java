@@ -2,11 +2,10 @@ package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
-import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
-import dev.athanor.engine.emulator.sanitizer.AsyncSanitizer;
 import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.meaning.MbarrierState;
@@ -71,12 +70,12 @@ final class MbarrierSteps {
       }
       var barrier = finder.find(lane);
       long before = barrier.state();
-      var checks = block.checks();
-      if (checks != null) {
+      var observer = block.asyncObserver;
+      if (observer != null) {
         switch (kind) {
-          case ARRIVE, DROP -> checks.arrives(barrier, 32 * warp + lane);
-          case INVAL -> checks.invalidates(barrier, 32 * warp + lane);
-          default -> checks.counts(barrier, 32 * warp + lane);
+          case ARRIVE, DROP -> observer.arrives(barrier, 32 * warp + lane);
+          case INVAL -> observer.invalidates(barrier, 32 * warp + lane);
+          default -> observer.counts(barrier, 32 * warp + lane);
         }
       }
       if (bytes != null) {
@@ -124,9 +123,9 @@ final class MbarrierSteps {
       }
       var made = new Mbarrier(owner.block, owner.pending, offset, (int) number);
       owner.mbarriers.put(offset, made);
-      var checks = block.checks();
-      if (checks != null) {
-        checks.made(made, 32 * warp + lane, owner.block.sharedMemory, offset);
+      var observer = block.asyncObserver;
+      if (observer != null) {
+        observer.made(made, 32 * warp + lane, owner.block.sharedMemory, offset);
       }
     }
   }
@@ -166,9 +165,9 @@ final class MbarrierSteps {
           result.set(32 * warp + lane, complete ? 1 : 0);
           over |= complete ? 1 << lane : 0;
         }
-        var checks = block.checks();
-        if (checks != null) {
-          tell(checks, warp, mask, over);
+        var observer = block.asyncObserver;
+        if (observer != null) {
+          tell(observer, warp, mask, over);
         }
       }
     }
@@ -178,10 +177,10 @@ final class MbarrierSteps {
      *
      * @param over for which lanes the phase is complete
      */
-    private void tell(AsyncSanitizer checks, int warp, int mask, int over) {
+    private void tell(AsyncObserver observer, int warp, int mask, int over) {
       for (int left = mask & ~over; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        checks.misses(finder.find(lane), 32 * warp + lane);
+        observer.misses(finder.find(lane), 32 * warp + lane);
       }
       for (int left = over; left != 0; ) {
         var barrier = finder.find(Integer.numberOfTrailingZeros(left));
@@ -190,7 +189,7 @@ final class MbarrierSteps {
           int lane = Integer.numberOfTrailingZeros(others);
           lanes |= finder.find(lane) == barrier ? 1 << lane : 0;
         }
-        checks.observes(barrier, warp, lanes);
+        observer.observes(barrier, warp, lanes);
         left &= ~lanes;
       }
     }
@@ -341,9 +340,9 @@ final class MbarrierSteps {
           if (!counted) {
             finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
           }
-          var checks = block.checks();
-          var flight = checks == null ? null : checks.copiesArrive(barrier, 32 * warp + lane);
-          var arrival = new Arrival(barrier, warp, lane, async.copies.issued(), flight);
+          var observer = block.asyncObserver;
+          var signal = observer == null ? null : observer.copiesArrive(barrier, 32 * warp + lane);
+          var arrival = new Arrival(barrier, warp, lane, async.copies.issued(), signal);
           barrier.owe(arrival);
           async.pending.issue(arrival);
         }
@@ -355,10 +354,15 @@ final class MbarrierSteps {
       private final int warp;
       private final int lane;
       private final long copies;
-      private final @Nullable AsyncAccess flight;
+      private final AsyncObserver.@Nullable Signal signal;
 
-      Arrival(Mbarrier barrier, int warp, int lane, long copies, @Nullable AsyncAccess flight) {
-        this.flight = flight;
+      Arrival(
+          Mbarrier barrier,
+          int warp,
+          int lane,
+          long copies,
+          AsyncObserver.@Nullable Signal signal) {
+        this.signal = signal;
         this.barrier = barrier;
         this.warp = warp;
         this.lane = lane;
@@ -368,8 +372,8 @@ final class MbarrierSteps {
       @Override
       void perform() {
         async.copies.finishIssued(warp, 1 << lane, copies);
-        if (flight != null && barrier.watch != null) {
-          flight.doneBy(barrier.watch.agent, barrier.watch.next());
+        if (signal != null) {
+          signal.done();
         }
         var complaint = barrier.arrive(1, true);
         if (complaint != null) {

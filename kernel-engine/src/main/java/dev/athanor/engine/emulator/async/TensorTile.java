@@ -80,8 +80,8 @@ final class TensorTile implements TransferEndpoint {
   }
 
   @Override
-  public void places(Places to) {
-    runs((buffer, offset, at, bytes) -> to.add(buffer, offset, bytes, at));
+  public void forEach(Visitor visitor) {
+    runs((buffer, offset, at, bytes) -> visitor.visit(buffer, offset, bytes, at));
   }
 
   @Override
@@ -160,9 +160,9 @@ final class TensorTile implements TransferEndpoint {
     }
 
     @Override
-    public void places(Places to) {
+    public void forEach(Visitor visitor) {
       for (long at = 0; at < bytes; at += CHUNK) {
-        to.add(memory, swizzle.place(offset + at), CHUNK, at);
+        visitor.visit(memory, swizzle.place(offset + at), CHUNK, at);
       }
     }
 

@@ -2,8 +2,8 @@ package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
-import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
 import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -21,7 +21,7 @@ final class Transfer extends PendingOperation {
   private final MemorySegment bytes;
   private final TransferEndpoint.@Nullable Reduction reduction;
   private final @Nullable Mbarrier barrier;
-  private final @Nullable AsyncAccess flight;
+  private final AsyncObserver.@Nullable Signal signal;
   private boolean isRead;
 
   /**
@@ -29,7 +29,7 @@ final class Transfer extends PendingOperation {
    * @param size in bytes
    * @param reduction what is done at the target; null = it is overwritten
    * @param barrier what learns of the bytes; null = nothing
-   * @param flight what a sanitizer knows of it; null = nobody looks
+   * @param signal told before the barrier; null = nothing
    */
   Transfer(
       Block block,
@@ -40,7 +40,7 @@ final class Transfer extends PendingOperation {
       int size,
       TransferEndpoint.@Nullable Reduction reduction,
       @Nullable Mbarrier barrier,
-      @Nullable AsyncAccess flight) {
+      AsyncObserver.@Nullable Signal signal) {
     this.block = block;
     this.instruction = instruction;
     this.lane = lane;
@@ -49,7 +49,7 @@ final class Transfer extends PendingOperation {
     this.bytes = MemorySegment.ofArray(new long[Math.ceilDiv(size, Long.BYTES)]).asSlice(0, size);
     this.reduction = reduction;
     this.barrier = barrier;
-    this.flight = flight;
+    this.signal = signal;
   }
 
   /** Reads the source, unless that is done. */
@@ -70,9 +70,8 @@ final class Transfer extends PendingOperation {
     }
     block.stored();
     if (barrier != null) {
-      if (flight != null && barrier.watch != null) {
-        flight.readBy(barrier.watch.agent, barrier.watch.next());
-        flight.doneBy(barrier.watch.agent, barrier.watch.next());
+      if (signal != null) {
+        signal.done();
       }
       if (!barrier.isIntact()) {
         throw block.fault(

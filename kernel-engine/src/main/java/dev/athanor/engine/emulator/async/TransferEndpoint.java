@@ -4,13 +4,14 @@ import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.step.Atomic;
 import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.watch.ByteRanges;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics.AtomicFunction;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /** One end of an asynchronous transfer: bytes in an order of its own, somewhere in memory. */
-public interface TransferEndpoint {
+public interface TransferEndpoint extends ByteRanges {
 
   /** The bytes that a swizzle moves at once. */
   int CHUNK = 16;
@@ -20,20 +21,6 @@ public interface TransferEndpoint {
 
   /** Replaces all bytes. */
   void write(MemorySegment from);
-
-  /** Bytes that follow one another in a memory. */
-  @FunctionalInterface
-  interface Places {
-    /**
-     * Some of the bytes.
-     *
-     * @param at the place of the first among the side's
-     */
-    void add(Memory memory, long offset, long bytes, long at);
-  }
-
-  /** Tells where in memory its bytes are, as far as they are there. */
-  void places(Places to);
 
   /** Combines what is there with elements. */
   void combine(MemorySegment from, Reduction reduction);
@@ -95,14 +82,14 @@ public interface TransferEndpoint {
     }
 
     @Override
-    public void places(Places to) {
+    public void forEach(Visitor visitor) {
       if (mask == ALL) {
-        to.add(memory, offset, bytes, 0);
+        visitor.visit(memory, offset, bytes, 0);
         return;
       }
       for (long i = 0; i < bytes; i++) {
         if (((mask >>> (i % CHUNK)) & 1) != 0) {
-          to.add(memory, offset + i, 1, i);
+          visitor.visit(memory, offset + i, 1, i);
         }
       }
     }
@@ -129,7 +116,7 @@ public interface TransferEndpoint {
     }
 
     @Override
-    public void places(Places to) {}
+    public void forEach(Visitor visitor) {}
 
     @Override
     public void combine(MemorySegment from, Reduction reduction) {

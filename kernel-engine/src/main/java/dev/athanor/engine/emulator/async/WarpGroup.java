@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -17,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class WarpGroup {
 
-  public static final int WARPS = 4;
+  public static final int WARPS = LaunchGeometry.WARPGROUP;
   static final int ALL = (1 << WARPS) - 1;
   static final int THREADS = 32 * WARPS;
 

@@ -3,10 +3,11 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
-import dev.athanor.engine.emulator.sanitizer.AsyncAccess;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.step.WarpSteps;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
+import dev.athanor.engine.emulator.watch.ByteRanges;
 import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.MatrixShape;
@@ -124,14 +125,24 @@ public final class WgmmaSteps {
       sums.forEach(group::pay);
     }
 
-    /** The 16 bytes each of shared memory that the factors lie in, as far as they are there. */
-    private BitSet chunks(WarpGroup group, long leftDescriptor, long rightDescriptor) {
+    /** The chunks of shared memory that the factors lie in, as far as they are there. */
+    private ByteRanges factors(WarpGroup group, long leftDescriptor, long rightDescriptor) {
       var chunks = new BitSet();
       if (left.registers.isEmpty()) {
         add(matrix(group, leftDescriptor, left.byDepth), shape.m(), chunks);
       }
       add(matrix(group, rightDescriptor, right.byDepth), shape.n(), chunks);
-      return chunks;
+      return visitor -> show(chunks, visitor);
+    }
+
+    private void show(BitSet chunks, ByteRanges.Visitor visitor) {
+      for (int at = chunks.nextSetBit(0); at >= 0; ) {
+        int end = chunks.nextClearBit(at);
+        long offset = (long) TransferEndpoint.CHUNK * at;
+        visitor.visit(
+            block.sharedMemory, offset, (long) TransferEndpoint.CHUNK * (end - at), offset);
+        at = chunks.nextSetBit(end);
+      }
     }
 
     private void add(SharedMatrix matrix, int outer, BitSet chunks) {
@@ -244,10 +255,10 @@ public final class WgmmaSteps {
     private long right;
     private long keeps;
 
-    /** What a sanitizer knows of it, and what it reads; null = nobody looks. */
-    private @Nullable AsyncAccess flight;
+    /** The product as its observer sees it, and what it reads; null = there is no observer. */
+    private AsyncObserver.@Nullable Product observed;
 
-    private @Nullable BitSet chunks;
+    private @Nullable ByteRanges factors;
 
     /**
      * @param group which of the groups that its warps commit it is in
@@ -296,22 +307,21 @@ public final class WgmmaSteps {
       tell(warp);
     }
 
-    /** Lets who looks know that a warp takes part. */
+    /** Tells the observer that a warp takes part. */
     private void tell(int warp) {
-      var checks = step.block.checks();
-      if (checks == null) {
+      var observer = step.block.asyncObserver;
+      if (observer == null) {
         return;
       }
-      var read = chunks;
-      var known = flight;
-      if (read == null || known == null) {
-        read = step.chunks(owner, left, right);
-        known = checks.product(warp);
-        chunks = read;
-        flight = known;
+      var read = factors;
+      var product = observed;
+      if (read == null || product == null) {
+        read = step.factors(owner, left, right);
+        product = observer.product(warp);
+        factors = read;
+        observed = product;
       }
-      checks.reads(known, warp, step.block.sharedMemory, read);
-      checks.multiplies(known, warp, group);
+      product.join(warp, read, group);
     }
 
     @Override
@@ -365,9 +375,9 @@ public final class WgmmaSteps {
         if (async.block.active[warp] != 0) {
           var group = group(async, instruction, warp);
           async.pending.finishAll(group.before(warp, but));
-          var checks = async.block.checks();
-          if (checks != null) {
-            checks.awaitsProducts(warp, group.committed(warp) - but);
+          var observer = async.block.asyncObserver;
+          if (observer != null) {
+            observer.awaitsProducts(warp, group.committed(warp) - but);
           }
         }
       }

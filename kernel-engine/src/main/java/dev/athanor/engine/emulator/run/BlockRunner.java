@@ -78,7 +78,7 @@ public final class BlockRunner {
    * @param rank of the block in its cluster
    */
   BlockRunner(LaunchedKernel launch, Cluster cluster, AsyncCluster asyncs, int rank) {
-    this.observer = launch.observer(cluster.sanitized(), rank);
+    this.observer = launch.observer(cluster.observer(), rank);
     this.block =
         new Block(
             launch.context(),
@@ -88,9 +88,6 @@ public final class BlockRunner {
             rank);
     this.async = asyncs.add(block);
     this.pending = asyncs.pending();
-    if (cluster.sanitized() != null) {
-      cluster.sanitized().own(rank, block.sharedMemory, async.mbarriers());
-    }
     this.code = launch.program().bind(block, async);
     var vectors = Vectors.available();
     this.fused =

@@ -10,7 +10,6 @@ import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.emulator.async.AsyncCluster;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
-import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
 import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -58,14 +57,14 @@ public final class ClusterRunner {
     this.work = new PendingOperations(launch.context().options().asyncTiming(), launch.context().options().seed());
     this.cluster =
         new Cluster(
-            shape, launch.sanitizer() == null ? null : new ClusterHistory(launch.sanitizer()));
+            shape, launch.observer() == null ? null : launch.observer().observeClusters());
     var async = new AsyncCluster(work);
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, cluster, async, rank));
     }
     boolean compilable =
         shape.count() == 1
-            && launch.sanitizer() == null
+            && launch.observer() == null
             && launch.context().options().observers().isEmpty()
             && launch.context().options().schedule() == Schedule.CONVERGING
             && launch.context().sharedBytes() % Integer.BYTES == 0; // it is touched by words
@@ -74,7 +73,7 @@ public final class ClusterRunner {
 
   /** Whether one like this could be another's, if that is of the same program and device. */
   public static boolean isReusable(LaunchedKernel launch) {
-    return launch.sanitizer() == null && launch.context().options().observers().isEmpty();
+    return launch.observer() == null && launch.context().options().observers().isEmpty();
   }
 
   /**

@@ -1,10 +1,9 @@
 package dev.athanor.engine.emulator.run;
 
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
-import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
-import dev.athanor.engine.emulator.sanitizer.Sanitizer;
+import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.LaunchContext;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.emulator.watch.Observers;
 import java.util.ArrayList;
@@ -17,28 +16,30 @@ import org.jspecify.annotations.Nullable;
  * @param number the number of the launch on its device, from 0
  * @param started when the launch began, by {@link System#nanoTime}
  * @param context what its blocks see of it
- * @param sanitizer collects what its workers find; null = no sanitizer
+ * @param observer the observer of the whole launch, whose reports fail it; null = none
  */
 public record LaunchedKernel(
     long number,
     long started,
     LoadedProgram program,
     LaunchContext context,
-    @Nullable SanitizedLaunch sanitizer) {
+    @Nullable LaunchObserver observer) {
 
-  /** Returns a launch with a sanitizer if the options ask for one. */
-  public static LaunchedKernel of(long number, LoadedProgram program, LaunchContext context) {
+  /**
+   * Returns a new launch.
+   *
+   * @param observers creates the observer of the launch; null = none
+   */
+  public static LaunchedKernel of(
+      long number,
+      LoadedProgram program,
+      LaunchContext context,
+      LaunchObserver.@Nullable Factory observers) {
     var plain = new LaunchedKernel(number, System.nanoTime(), program, context, null);
-    var options = context.options();
-    return options.sanitize() == Sanitize.OFF
+    return observers == null
         ? plain
         : new LaunchedKernel(
-            number,
-            plain.started,
-            program,
-            context,
-            new SanitizedLaunch(
-                plain.observed(), context.cluster(), options, context.memory().heap()));
+            number, plain.started, program, context, observers.observe(plain.observed()));
   }
 
   private Observer.Observed observed() {
@@ -49,19 +50,22 @@ public record LaunchedKernel(
         program.code().added(),
         context.grid(),
         context.block(),
-        context.sharedBytes());
+        context.cluster(),
+        context.sharedBytes(),
+        Block.localBytes(context.kernel()),
+        context.memory().heap());
   }
 
   /**
    * Who watches the blocks of one rank that a worker runs; null = nobody.
    *
-   * @param watch what a sanitizer knows of their clusters; null = there is none
+   * @param clusters the observer of their clusters; null = there is none
    */
-  @Nullable Observer observer(@Nullable ClusterHistory watch, int rank) {
+  @Nullable Observer observer(@Nullable ClusterObserver clusters, int rank) {
     var observed = observed();
     var all = new ArrayList<Observer>();
-    if (watch != null) {
-      all.add(new Sanitizer(watch, rank));
+    if (clusters != null) {
+      all.add(clusters.observer(rank));
     }
     context.options().observers().forEach(factory -> all.add(factory.observe(observed)));
     return switch (all.size()) {

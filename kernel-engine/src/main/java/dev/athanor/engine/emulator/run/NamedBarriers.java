@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator.run;
 
+import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.Arrays;
 
@@ -9,7 +10,7 @@ import java.util.Arrays;
  */
 public final class NamedBarriers {
 
-  public static final int COUNT = 16;
+  public static final int COUNT = Observer.BARRIERS;
 
   /** The number of warps of a barrier that waits for all that live. */
   static final int ALL = 0;

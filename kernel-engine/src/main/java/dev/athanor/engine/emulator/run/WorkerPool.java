@@ -80,8 +80,8 @@ public final class WorkerPool implements AutoCloseable {
     if (fault != null) {
       found.addAll(fault.reports());
     }
-    if (launch.sanitizer() != null) {
-      found.addAll(launch.sanitizer().reports());
+    if (launch.observer() != null) {
+      found.addAll(launch.observer().reports());
     }
     if (!found.isEmpty()) {
       throw KernelFault.of(launch.program().code().kernel().name(), found);

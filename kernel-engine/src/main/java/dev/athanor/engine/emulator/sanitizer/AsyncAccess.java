@@ -1,11 +1,14 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.watch.AsyncObserver;
+import org.jspecify.annotations.Nullable;
+
 /**
  * Something that goes on beside the threads and touches memory: a bulk copy, a copy of a tile, a
  * product of a warpgroup. Its reads and its writes are over for a thread that knows an agent to be
  * far enough (see {@link SparseVectorClock#agent}).
  */
-public final class AsyncAccess {
+final class AsyncAccess implements AsyncObserver.Signal {
 
   /** What nobody knows: it is under way. */
   private static final int NEVER = Integer.MAX_VALUE;
@@ -19,27 +22,39 @@ public final class AsyncAccess {
   /** The number of its instruction in the kernel. */
   final int instruction;
 
+  /** The mbarrier that it signals; null = none. */
+  private final @Nullable MbarrierHistory barrier;
+
   private long readAgent;
   private int read = NEVER;
   private long writeAgent;
   private int written = NEVER;
 
-  AsyncAccess(int number, int thread, int instruction) {
+  AsyncAccess(int number, int thread, int instruction, @Nullable MbarrierHistory barrier) {
     this.number = number;
     this.thread = thread;
     this.instruction = instruction;
+    this.barrier = barrier;
   }
 
   /** Says who knows its source to be read. */
-  public void readBy(long agent, int time) {
+  void readBy(long agent, int time) {
     readAgent = agent;
     read = time;
   }
 
   /** Says who knows it to be done. */
-  public void doneBy(long agent, int time) {
+  void doneBy(long agent, int time) {
     writeAgent = agent;
     written = time;
+  }
+
+  @Override
+  public void done() {
+    if (barrier != null) {
+      readBy(barrier.agent, barrier.next());
+      doneBy(barrier.agent, barrier.next());
+    }
   }
 
   /** Whether a thread knows that it has written, or that it has read. */
@@ -49,7 +64,7 @@ public final class AsyncAccess {
   }
 
   /** When its agent knows it to be done; {@link Integer#MAX_VALUE} = it is under way. */
-  int done() {
+  int doneTime() {
     return written;
   }
 }

@@ -1,10 +1,13 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the sanitizer knows of the work beside the threads of a cluster: its flights, and the
@@ -14,7 +17,8 @@ final class AsyncHistory {
 
   private final ClusterHistory watch;
   private final List<AsyncAccess> flights = new ArrayList<>();
-  private final List<MbarrierHistory> barriers = new ArrayList<>();
+  private final IdentityHashMap<ObservedMbarrier, MbarrierHistory> barriers =
+      new IdentityHashMap<>();
 
   /** For each thread the last round of the cluster's barrier that it has waited for. */
   private final int[] joined;
@@ -41,9 +45,13 @@ final class AsyncHistory {
     Arrays.fill(joined, 0);
   }
 
-  /** Something begins to act beside the threads. */
-  AsyncAccess issue(int thread, int instruction) {
-    var flight = new AsyncAccess(base + flights.size(), thread, instruction);
+  /**
+   * Something begins to act beside the threads.
+   *
+   * @param barrier that it signals; null = none
+   */
+  AsyncAccess issue(int thread, int instruction, @Nullable MbarrierHistory barrier) {
+    var flight = new AsyncAccess(base + flights.size(), thread, instruction, barrier);
     flights.add(flight);
     return flight;
   }
@@ -64,17 +72,37 @@ final class AsyncHistory {
   }
 
   /** A thread makes an mbarrier. */
-  MbarrierHistory make(int thread, int instruction) {
-    var made =
+  void make(
+      ObservedMbarrier barrier,
+      int thread,
+      int instruction,
+      ClusterHistory.Shared shared,
+      long offset) {
+    barriers.put(
+        barrier,
         new MbarrierHistory(
-            newAgent(), thread, watch.clocks.now(thread / 32), instruction, joined.length);
-    barriers.add(made);
-    return made;
+            newAgent(),
+            thread,
+            watch.clocks.now(thread / 32),
+            instruction,
+            shared,
+            offset,
+            joined.length));
+    shared.mbarriers().add(offset, barrier);
+  }
+
+  /** The history of an mbarrier of this cluster. */
+  MbarrierHistory of(ObservedMbarrier barrier) {
+    var known = barriers.get(barrier);
+    if (known == null) {
+      throw new IllegalStateException("nobody saw that " + barrier + " was made");
+    }
+    return known;
   }
 
   /** {@code fence.mbarrier_init}. */
   void fenceMade(int warp, int lanes) {
-    for (var barrier : barriers) {
+    for (var barrier : barriers.values()) {
       if (barrier.maker / 32 == warp && ((lanes >>> (barrier.maker % 32)) & 1) != 0) {
         barrier.isFenced = true;
       }
@@ -83,7 +111,7 @@ final class AsyncHistory {
 
   /** A thread arrives at the barrier of the cluster. */
   void arrive(int thread, int round) {
-    for (var barrier : barriers) {
+    for (var barrier : barriers.values()) {
       if (barrier.maker == thread && barrier.isFenced && barrier.round == MbarrierHistory.NEVER) {
         barrier.round = round;
       }

@@ -2,28 +2,27 @@ package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.TensorMap;
-import dev.athanor.engine.emulator.async.Mbarrier;
-import dev.athanor.engine.emulator.async.TransferEndpoint;
-import dev.athanor.engine.emulator.async.WarpGroup;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
+import dev.athanor.engine.emulator.watch.ByteRanges;
+import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Looks at what the steps of a block do beside its threads: what mbarriers order, and what bulk
  * copies, copies of tiles and products touch until somebody has waited for them. The steps tell it,
  * while their instruction is executed. Threads are numbered through the block.
  */
-public final class AsyncSanitizer {
+final class AsyncSanitizer implements AsyncObserver {
 
   /** No group. */
   private static final int NONE = -1;
-
-  private static final int CHUNK = TransferEndpoint.CHUNK;
 
   private final Sanitizer of;
   private final ClusterHistory watch;
@@ -64,22 +63,20 @@ public final class AsyncSanitizer {
     of.complain(kind, thread, of.role().instruction(), what, remedy);
   }
 
-  /** A thread has made an mbarrier. */
-  public void made(Mbarrier barrier, int thread, Memory memory, long offset) {
-    barrier.watch = async.make(inCluster(thread), of.role().number());
-    watch.shared(memory).defined().set(offset, Long.BYTES);
+  @Override
+  public void made(ObservedMbarrier barrier, int thread, Memory memory, long offset) {
+    var shared = watch.shared(memory);
+    async.make(barrier, inCluster(thread), of.role().number(), shared, offset);
+    shared.defined().set(offset, Long.BYTES);
   }
 
-  private MbarrierHistory watchOf(Mbarrier barrier) {
-    var known = barrier.watch;
-    if (known == null) {
-      throw new IllegalStateException("nobody saw that " + barrier + " was made");
-    }
-    return known;
+  @Override
+  public void completes(ObservedMbarrier barrier, long phases) {
+    async.of(barrier).complete(phases);
   }
 
-  private MbarrierHistory seen(Mbarrier barrier, int thread) {
-    var known = watchOf(barrier);
+  private MbarrierHistory seen(ObservedMbarrier barrier, int thread) {
+    var known = async.of(barrier);
     if (of.launch.races && !async.isVisible(known, inCluster(thread))) {
       boolean near = watch.rankOf(known.maker / 32) == of.rank;
       complain(
@@ -95,14 +92,15 @@ public final class AsyncSanitizer {
     return known;
   }
 
-  /** A thread announces bytes, or says that they have come. */
-  public void counts(Mbarrier barrier, int thread) {
+  @Override
+  public void counts(ObservedMbarrier barrier, int thread) {
     seen(barrier, thread);
   }
 
-  /** A thread gives up an mbarrier. */
-  public void invalidates(Mbarrier barrier, int thread) {
+  @Override
+  public void invalidates(ObservedMbarrier barrier, int thread) {
     var known = seen(barrier, thread);
+    known.shared.mbarriers().remove(known.offset);
     if (!of.launch.races) {
       return;
     }
@@ -137,8 +135,8 @@ public final class AsyncSanitizer {
     }
   }
 
-  /** A thread is about to arrive. */
-  public void arrives(Mbarrier barrier, int thread) {
+  @Override
+  public void arrives(ObservedMbarrier barrier, int thread) {
     var known = seen(barrier, thread);
     if (!known.isObserved()) {
       complain(
@@ -155,20 +153,20 @@ public final class AsyncSanitizer {
     }
   }
 
-  /** Lanes of a warp know that a phase is complete. */
-  public void observes(Mbarrier barrier, int warp, int lanes) {
+  @Override
+  public void observes(ObservedMbarrier barrier, int warp, int lanes) {
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
       seen(barrier, thread).observe(inCluster(thread));
     }
     if (!of.role().instruction().modifiers().has("relaxed")) {
       int ofCluster = of.firstWarp + warp;
-      watch.clocks.learn(ofCluster, lanes, watch.live[ofCluster], watchOf(barrier).come());
+      watch.clocks.learn(ofCluster, lanes, watch.live[ofCluster], async.of(barrier).come());
     }
   }
 
-  /** A thread has asked for a phase that is not complete. */
-  public void misses(Mbarrier barrier, int thread) {
+  @Override
+  public void misses(ObservedMbarrier barrier, int thread) {
     long passed = seen(barrier, thread).miss(inCluster(thread));
     if (passed > 1) {
       complain(
@@ -180,33 +178,31 @@ public final class AsyncSanitizer {
     }
   }
 
-  /** The copies that a thread has issued will arrive. */
-  public AsyncAccess copiesArrive(Mbarrier barrier, int thread) {
-    seen(barrier, thread);
-    var flight = async.issue(inCluster(thread), of.role().number());
+  @Override
+  public Signal copiesArrive(ObservedMbarrier barrier, int thread) {
+    var known = seen(barrier, thread);
+    var flight = async.issue(inCluster(thread), of.role().number(), known);
     watch.copies.arrive(inCluster(thread), flight);
     return flight;
   }
 
-  /** A thread issues a copy that an mbarrier will be told of. */
-  public AsyncAccess issue(
-      int thread, TransferEndpoint source, TransferEndpoint target, int bytes, Mbarrier barrier) {
+  @Override
+  public Signal issues(
+      int thread, ByteRanges source, ByteRanges target, int bytes, ObservedMbarrier barrier) {
     // a copy reaches its mbarrier through the generic proxy (PTX ISA 9.7.9.25.4.1)
     var known = seen(barrier, thread);
-    var flight = issue(thread, source, target, bytes);
+    var flight = issue(thread, source, target, bytes, known);
     known.last = flight;
     return flight;
   }
 
-  /** A thread issues a copy that is part of a group. */
-  public AsyncAccess issue(
-      int thread, TransferEndpoint source, TransferEndpoint target, int bytes, int group) {
-    var flight = issue(thread, source, target, bytes);
+  @Override
+  public void issues(int thread, ByteRanges source, ByteRanges target, int bytes, int group) {
+    var flight = issue(thread, source, target, bytes, null);
     lastGroups[thread] = group;
     lastInstructions[thread] = of.role().number();
     flight.readBy(groups(thread, true), group + 1);
     flight.doneBy(groups(thread, false), group + 1);
-    return flight;
   }
 
   /** The agent that tells of a thread's groups. */
@@ -215,13 +211,17 @@ public final class AsyncSanitizer {
   }
 
   private AsyncAccess issue(
-      int thread, TransferEndpoint source, TransferEndpoint target, int bytes) {
+      int thread,
+      ByteRanges source,
+      ByteRanges target,
+      int bytes,
+      @Nullable MbarrierHistory barrier) {
     var role = of.role();
-    var flight = async.issue(inCluster(thread), role.number());
+    var flight = async.issue(inCluster(thread), role.number(), barrier);
     var defined = new DefinedBytes(bytes);
     defined.setRange(0, bytes);
     var reads = new MemoryRequest(role.instruction(), MemoryRequest.Kind.LOAD);
-    source.places((memory, offset, count, at) -> {
+    source.forEach((memory, offset, count, at) -> {
       var there = of.defined(memory);
       if (there != null) {
         defined.copyRange(there, offset, at, count);
@@ -232,7 +232,7 @@ public final class AsyncSanitizer {
         new MemoryRequest(
             role.instruction(),
             role.combines() ? MemoryRequest.Kind.ATOMIC : MemoryRequest.Kind.STORE);
-    target.places((memory, offset, count, at) -> {
+    target.forEach((memory, offset, count, at) -> {
       var there = of.defined(memory);
       if (there != null && !role.combines()) {
         there.copyRange(defined, at, offset, count);
@@ -242,12 +242,7 @@ public final class AsyncSanitizer {
     return flight;
   }
 
-  /**
-   * A thread has waited for its groups.
-   *
-   * @param until how many are done
-   * @param read whether only their sources are
-   */
+  @Override
   public void awaits(int thread, int until, boolean read) {
     var news = new SparseVectorClock();
     news.raise(groups(thread, true), until);
@@ -258,12 +253,8 @@ public final class AsyncSanitizer {
     this.read[thread] = Math.max(this.read[thread], until);
   }
 
-  /**
-   * A thread has changed a tensor map.
-   *
-   * @param together whether all lanes of its warp have
-   */
-  public void changesMap(int thread, Memory memory, long offset, boolean together) {
+  @Override
+  public void changesMap(int thread, Memory memory, long offset, boolean collective) {
     var defined = of.defined(memory);
     if (defined != null) {
       defined.setRange(offset, TensorMap.BYTES);
@@ -272,7 +263,7 @@ public final class AsyncSanitizer {
       int warp = inCluster(thread) / 32;
       long mark = AccessStamp.at(0, warp, thread % 32, now(thread));
       of.launch.changedMaps.put(
-          buffer.address() + offset, new TensorMapChange(mark, (int) watch.cluster(), together));
+          buffer.address() + offset, new TensorMapChange(mark, (int) watch.cluster(), collective));
     }
   }
 
@@ -280,19 +271,19 @@ public final class AsyncSanitizer {
     return watch.clocks.now(inCluster(thread) / 32);
   }
 
-  /** {@code fence.proxy.tensormap::generic.acquire} of a map. */
-  public void fencesMap(int thread, long address) {
+  @Override
+  public void fencesMap(int thread, Allocation buffer, long offset) {
     int warp = inCluster(thread) / 32;
     var known = new SparseVectorClock();
     watch.clocks.publish(warp, thread % 32, known);
     async.fenceMap(
-        address,
+        buffer.address() + offset,
         inCluster(thread),
         new TensorMapFence((int) watch.cluster(), warp, now(thread), known));
     watch.clocks.tick(warp);
   }
 
-  /** A thread copies a tile of a tensor map. */
+  @Override
   public void usesMap(int thread, Allocation buffer, long offset) {
     if (!of.launch.races) {
       return;
@@ -335,39 +326,27 @@ public final class AsyncSanitizer {
         || watch.clocks.knows(warp, lane, watch.cluster(), other / 32, other % 32, time);
   }
 
-  /** A product of four warps begins, as far as one of them is concerned. */
-  public AsyncAccess product(int warp) {
-    return async.issue(inCluster(32 * warp), of.role().number());
+  @Override
+  public Product product(int warp) {
+    var product = async.issue(inCluster(32 * warp), of.role().number(), null);
+    return (joining, factors, group) -> join(product, joining, factors, group);
   }
 
-  /**
-   * It reads its factors.
-   *
-   * @param chunks the 16 bytes each that it reads of the block's shared memory
-   */
-  public void reads(AsyncAccess product, int warp, Memory shared, BitSet chunks) {
+  private void join(AsyncAccess product, int warp, ByteRanges factors, int group) {
     var reads = new MemoryRequest(of.role().instruction(), MemoryRequest.Kind.LOAD);
-    for (int at = chunks.nextSetBit(0); at >= 0; ) {
-      int end = chunks.nextClearBit(at);
-      of.fly(
-          reads, 32 * warp, product.number, shared, (long) CHUNK * at, (long) CHUNK * (end - at));
-      at = chunks.nextSetBit(end);
-    }
-  }
-
-  /** The agent that tells of a warpgroup's groups of products. */
-  private long products(int warp) {
-    return async.agentOf(-1 - (of.firstWarp + warp) / WarpGroup.WARPS);
-  }
-
-  /** A warp takes part in a product, which is in its group of a number. */
-  public void multiplies(AsyncAccess product, int warp, int group) {
+    factors.forEach((memory, offset, bytes, _) ->
+        of.fly(reads, 32 * warp, product.number, memory, offset, bytes));
     product.readBy(products(warp), group + 1);
     product.doneBy(products(warp), group + 1);
     registers.multiply(warp, of.role(), group);
   }
 
-  /** A warp has waited for its groups of products. */
+  /** The agent that tells of a warpgroup's groups of products. */
+  private long products(int warp) {
+    return async.agentOf(-1 - (of.firstWarp + warp) / LaunchGeometry.WARPGROUP);
+  }
+
+  @Override
   public void awaitsProducts(int warp, int until) {
     registers.await(warp, until);
     if (until <= 0) {
@@ -402,7 +381,7 @@ public final class AsyncSanitizer {
   /** All threads of the block have ended. */
   void end() {
     for (var barrier : watch.mbarriers(of.rank)) {
-      var known = watchOf(barrier);
+      var known = async.of(barrier);
       var last = known.last;
       if (last != null && !known.hasSeen(last)) {
         of.reportUnseen(last, barrier);

@@ -1,21 +1,24 @@
 package dev.athanor.engine.emulator.sanitizer;
 
-import dev.athanor.engine.emulator.async.Mbarrier;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.run.NamedBarriers;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
+import dev.athanor.engine.emulator.watch.Observer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What the sanitizer knows of the blocks of a cluster that a worker runs together. Warps and
  * threads are numbered through the cluster.
  */
-public final class ClusterHistory {
+final class ClusterHistory implements ClusterObserver {
 
   /**
    * The shared memory of one block.
@@ -24,12 +27,29 @@ public final class ClusterHistory {
    */
   record Shared(int rank, SharedShadow shadow, DefinedBytes defined, LiveMbarriers mbarriers) {}
 
-  /**
-   * The mbarriers of one block, by their offsets.
-   *
-   * @param all changes as they are made
-   */
-  record LiveMbarriers(Map<Long, Mbarrier> all) {
+  /** The mbarriers of one block that have not been given up, by their offsets. */
+  static final class LiveMbarriers {
+    private final Map<Long, ObservedMbarrier> all = new HashMap<>();
+
+    boolean isEmpty() {
+      return all.isEmpty();
+    }
+
+    Collection<ObservedMbarrier> all() {
+      return all.values();
+    }
+
+    void add(long offset, ObservedMbarrier barrier) {
+      all.put(offset, barrier);
+    }
+
+    void remove(long offset) {
+      all.remove(offset);
+    }
+
+    void clear() {
+      all.clear();
+    }
 
     /** Whether any of some bytes is that of an mbarrier. */
     boolean isHit(long offset, int bytes) {
@@ -45,8 +65,8 @@ public final class ClusterHistory {
     }
   }
 
-  public final SanitizedLaunch launch;
-  public final VectorClocks clocks;
+  final SanitizedLaunch launch;
+  final VectorClocks clocks;
   final CopyClocks copies;
   final ReleaseAcquire ordering;
   final AsyncHistory async;
@@ -61,37 +81,40 @@ public final class ClusterHistory {
   private final int[] arrivals;
 
   /** By rank. */
-  private final @Nullable AsyncSanitizer[] checks;
+  private final List<Sanitizer> sanitizers = new ArrayList<>();
 
   /** The round of that barrier for which something was last brought to it. */
   private int round;
 
   private long cluster;
 
-  public ClusterHistory(SanitizedLaunch launch) {
+  ClusterHistory(SanitizedLaunch launch) {
     this.launch = launch;
     this.warpsOfBlock = launch.places.warps();
     int warps = launch.places.blocks() * warpsOfBlock;
     this.live = new int[warps];
     this.arrivals = new int[32 * warps];
-    this.clocks = new VectorClocks(warps, NamedBarriers.COUNT * launch.places.blocks() + 2);
+    this.clocks = new VectorClocks(warps, Observer.BARRIERS * launch.places.blocks() + 2);
     this.copies = new CopyClocks(32 * warps);
     this.async = new AsyncHistory(this);
-    this.checks = new @Nullable AsyncSanitizer[launch.places.blocks()];
     this.ordering = new ReleaseAcquire(clocks, launch.released, warps, warpsOfBlock);
+    for (int rank = 0; rank < launch.places.blocks(); rank++) {
+      sanitizers.add(new Sanitizer(this, rank));
+    }
   }
 
-  /** What a block's steps tell of their work beside the threads. */
-  public AsyncSanitizer checks(int rank) {
-    return Objects.requireNonNull(checks[rank]);
+  @Override
+  public Observer observer(int rank) {
+    return sanitizers.get(rank);
   }
 
-  public void own(int rank, AsyncSanitizer own) {
-    checks[rank] = own;
+  @Override
+  public AsyncObserver asyncObserver(int rank) {
+    return sanitizers.get(rank).async();
   }
 
-  /** Takes note of whose shared memory, and mbarriers, are whose. */
-  public void own(int rank, Memory memory, Map<Long, Mbarrier> mbarriers) {
+  @Override
+  public void ownsShared(int rank, Memory memory) {
     int bytes = Math.toIntExact(memory.segment().byteSize());
     shared.put(
         memory,
@@ -99,14 +122,14 @@ public final class ClusterHistory {
             rank,
             new SharedShadow(bytes, live.length),
             new DefinedBytes(bytes),
-            new LiveMbarriers(mbarriers)));
+            new LiveMbarriers()));
   }
 
   /** The mbarriers in the shared memory of a block that have not been given up. */
-  Collection<Mbarrier> mbarriers(int rank) {
+  Collection<ObservedMbarrier> mbarriers(int rank) {
     return shared.values().stream()
         .filter(each -> each.rank() == rank)
-        .flatMap(each -> each.mbarriers().all().values().stream())
+        .flatMap(each -> each.mbarriers().all().stream())
         .toList();
   }
 
@@ -134,6 +157,7 @@ public final class ClusterHistory {
           .forEach(each -> {
             each.shadow().begin((int) cluster);
             each.defined().clear();
+            each.mbarriers().clear();
           });
     }
     int threads = (int) launch.places.block().count();
@@ -162,7 +186,7 @@ public final class ClusterHistory {
   }
 
   private int barrier(int of) {
-    return NamedBarriers.COUNT * launch.places.blocks() + (of & 1);
+    return Observer.BARRIERS * launch.places.blocks() + (of & 1);
   }
 
   /** Lanes arrive at the barrier of the cluster. */

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * clusters if there are such. Cells are words, and smaller where smaller accesses are made. Several
  * workers use it.
  */
-public final class GlobalShadow {
+final class GlobalShadow {
 
   private static final int PAGE_BITS = 12;
   private static final int PAGE = 1 << PAGE_BITS;
@@ -143,7 +143,7 @@ public final class GlobalShadow {
   }
 
   /** Forgets who touched bytes that lie at a multiple of 4 and belong to somebody else from now. */
-  public void forget(Allocation buffer, long offset, long bytes) {
+  void forget(Allocation buffer, long offset, long bytes) {
     var of = of(buffer);
     long end = offset + bytes;
     for (long start = offset; start < end; start = (start | (PAGE - 1)) + 1) {

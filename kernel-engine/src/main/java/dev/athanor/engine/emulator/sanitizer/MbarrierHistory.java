@@ -5,19 +5,24 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the phases of one mbarrier order: what was brought to them, and who knows of them. */
-public final class MbarrierHistory {
+final class MbarrierHistory {
 
   /** The round of the cluster's barrier of one that was never made visible to it. */
   static final int NEVER = Integer.MAX_VALUE;
 
   /** What it is in the knowledge of threads; its time is the number of phases that are complete. */
-  public final long agent;
+  final long agent;
 
   /** The number in its cluster of the thread that made it, and when that was. */
   final int maker;
 
   final int made;
   final int instruction;
+
+  /** The shared memory that it lies in, and where. */
+  final ClusterHistory.Shared shared;
+
+  final long offset;
 
   /** Whether its maker has made it visible with {@code fence.mbarrier_init}. */
   boolean isFenced;
@@ -43,12 +48,21 @@ public final class MbarrierHistory {
   /**
    * @param threads of the cluster
    */
-  MbarrierHistory(long agent, int maker, int made, int instruction, int threads) {
+  MbarrierHistory(
+      long agent,
+      int maker,
+      int made,
+      int instruction,
+      ClusterHistory.Shared shared,
+      long offset,
+      int threads) {
     this.uses = new int[threads];
     this.agent = agent;
     this.maker = maker;
     this.made = made;
     this.instruction = instruction;
+    this.shared = shared;
+    this.offset = offset;
   }
 
   /** A thread uses the mbarrier at a time of its warp. */
@@ -76,7 +90,7 @@ public final class MbarrierHistory {
    *
    * @param count how many are
    */
-  public void complete(long count) {
+  void complete(long count) {
     phase = count;
     come.join(coming);
     come.raise(agent, (int) count);
@@ -84,7 +98,7 @@ public final class MbarrierHistory {
   }
 
   /** When a flight that ends now is known: with the phase that is not complete. */
-  public int next() {
+  int next() {
     return (int) phase + 1;
   }
 
@@ -101,7 +115,7 @@ public final class MbarrierHistory {
 
   /** Whether somebody has waited for a flight. */
   boolean hasSeen(AsyncAccess flight) {
-    return flight.done() <= observed;
+    return flight.doneTime() <= observed;
   }
 
   /**

@@ -1,6 +1,5 @@
 package dev.athanor.engine.emulator.sanitizer;
 
-import dev.athanor.engine.emulator.async.AsyncCopies;
 import dev.athanor.engine.emulator.memory.VariableExtents;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
@@ -17,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param strength {@link AccessStamp#WEAK}, or as far as its scope goes
  * @param mark its number, strength and flags
- * @param but how many of a thread's groups a wait leaves, or {@link AsyncCopies.Wait#ALL}
+ * @param but how many of a thread's groups a wait leaves, or {@link #ALL_COPIES}
  * @param extent of the variable that its address belongs to; null = any
  */
 public record MemoryEffect(
@@ -30,6 +29,9 @@ public record MemoryEffect(
     long mark,
     int but,
     VariableExtents.@Nullable Extent extent) {
+
+  /** Waits for all copies, those without a group included. */
+  static final int ALL_COPIES = -1;
 
   /** What is to be done about an instruction. */
   enum Kind {
@@ -110,7 +112,7 @@ public record MemoryEffect(
               instruction,
               0,
               instruction.operands().isEmpty()
-                  ? AsyncCopies.Wait.ALL
+                  ? ALL_COPIES
                   : (int) ((Operand.Immediate) instruction.operands().getFirst()).bits());
       case Semantics.Fence _ -> fence(number, instruction);
       case Semantics.Mbarrier _, Semantics.CopyArrive _ ->

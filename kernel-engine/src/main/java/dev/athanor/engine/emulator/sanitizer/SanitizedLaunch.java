@@ -1,17 +1,17 @@
 package dev.athanor.engine.emulator.sanitizer;
 
-import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.DeviceHeap;
 import dev.athanor.engine.emulator.memory.VariableExtents;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.emulator.watch.Observer.Observed;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
@@ -19,7 +19,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** What the sanitizers of a launch share: what is known of its kernel, and what they find. */
-public final class SanitizedLaunch {
+public final class SanitizedLaunch implements LaunchObserver {
   final LaunchGeometry places;
   final ReleasedLocations released = new ReleasedLocations();
 
@@ -45,20 +45,24 @@ public final class SanitizedLaunch {
   final SanitizerMessages sentences;
   final ProductRegisters.Uses productRegisters;
   final Observed observed;
-  public final GlobalShadow shadow = new GlobalShadow();
+  final GlobalShadow shadow = new GlobalShadow();
   final IdentityHashMap<Instruction, Integer> numbers = new IdentityHashMap<>();
 
   /** The memory of kernels that allocate; null = there is none. */
   final @Nullable DeviceHeap heap;
 
-  public SanitizedLaunch(
-      Observed observed, Dim3 cluster, EmulatorOptions options, @Nullable DeviceHeap heap) {
-    this.heap = heap;
+  /**
+   * @param races whether to look for races as well as for misused memory and barriers
+   * @param ignored kinds that are not reported
+   */
+  public SanitizedLaunch(Observed observed, boolean races, Set<Report.Kind> ignored) {
+    this.heap = observed.heap();
     this.observed = observed;
-    this.races = options.sanitize() == Sanitize.FULL;
-    this.reports = new Reports(options.ignored());
+    this.races = races;
+    this.reports = new Reports(ignored);
     this.places =
-        new LaunchGeometry(observed.kernel().name(), observed.grid(), observed.block(), cluster);
+        new LaunchGeometry(
+            observed.kernel().name(), observed.grid(), observed.block(), observed.cluster());
     var instructions = observed.instructions();
     var variables = new VariableExtents(observed.kernel(), instructions, observed.sharedBytes());
     this.roles =
@@ -79,7 +83,12 @@ public final class SanitizedLaunch {
     }
   }
 
-  /** What has been found. */
+  @Override
+  public ClusterObserver observeClusters() {
+    return new ClusterHistory(this);
+  }
+
+  @Override
   public List<Report> reports() {
     return reports.all();
   }

@@ -3,15 +3,12 @@ package dev.athanor.engine.emulator.sanitizer;
 import static java.util.Objects.requireNonNull;
 
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.async.AsyncCopies;
-import dev.athanor.engine.emulator.async.Mbarrier;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.step.Block;
-import dev.athanor.engine.emulator.run.NamedBarriers;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -26,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * not by what its schedule made of it: two accesses that happened one after the other are in
  * conflict unless something orders them on every machine.
  */
-public final class Sanitizer implements Observer {
+final class Sanitizer implements Observer {
 
   /** The bytes that are looked at at once of a long row. */
   private static final long PIECE = 16;
@@ -69,22 +66,25 @@ public final class Sanitizer implements Observer {
   /**
    * @param rank of the blocks in their clusters
    */
-  public Sanitizer(ClusterHistory watch, int rank) {
+  Sanitizer(ClusterHistory watch, int rank) {
     this.watch = watch;
     this.launch = watch.launch;
     this.sentences = launch.sentences;
     this.rank = rank;
     int warps = launch.places.warps();
     this.firstWarp = rank * warps;
-    this.localBytes = Block.localBytes(launch.observed.kernel());
+    this.localBytes = launch.observed.localBytes();
     this.localDefined = new DefinedBytes(32L * warps * localBytes);
     for (int lane = 0; lane < judges.length; lane++) {
       judges[lane] = new ConflictClassifier(this, lane);
     }
     this.checks = new AsyncSanitizer(this);
-    watch.own(rank, checks);
     this.role = launch.roles.getFirst();
     this.touch = new MemoryRequest(role.instruction(), MemoryRequest.Kind.LOAD);
+  }
+
+  AsyncSanitizer async() {
+    return checks;
   }
 
   MemoryEffect role() {
@@ -135,7 +135,7 @@ public final class Sanitizer implements Observer {
     switch (role.kind()) {
       case COMMIT -> watch.copies.commit(of, chosen);
       case WAIT -> {
-        if (role.but() == AsyncCopies.Wait.ALL) {
+        if (role.but() == MemoryEffect.ALL_COPIES) {
           watch.copies.commit(of, chosen);
         }
         watch.copies.await(of, chosen, Math.max(0, role.but()), watch.clocks.now(of));
@@ -178,7 +178,7 @@ public final class Sanitizer implements Observer {
   }
 
   /** Nobody has waited for a copy that an mbarrier was to tell of. */
-  void reportUnseen(AsyncAccess copy, Mbarrier barrier) {
+  void reportUnseen(AsyncAccess copy, ObservedMbarrier barrier) {
     launch.reports.add(
         Kind.COPY_LEFT_AT_EXIT,
         copy.instruction,
@@ -188,7 +188,7 @@ public final class Sanitizer implements Observer {
   }
 
   /** Bytes were announced to an mbarrier that have not come, or have come unannounced. */
-  void reportBytes(MbarrierHistory made, Mbarrier barrier) {
+  void reportBytes(MbarrierHistory made, ObservedMbarrier barrier) {
     launch.reports.add(
         Kind.MBARRIER_BYTES,
         made.instruction,
@@ -198,13 +198,18 @@ public final class Sanitizer implements Observer {
   }
 
   @Override
+  public void allocated(Allocation heap, long offset, long bytes) {
+    launch.shadow.forget(heap, offset, bytes);
+  }
+
+  @Override
   public void synchronize(int ofBlock, int lanes) {
     int of = firstWarp + ofBlock;
     watch.clocks.synchronize(of, lanes, watch.live[of]);
   }
 
   private int barrier(int ofBlock) {
-    return rank * NamedBarriers.COUNT + ofBlock;
+    return rank * BARRIERS + ofBlock;
   }
 
   @Override
@@ -431,7 +436,7 @@ public final class Sanitizer implements Observer {
 
   private void share(ClusterHistory.Shared memory, int lanes, boolean writes) {
     checkPeer(memory, lanes);
-    if (writes && !memory.mbarriers().all().isEmpty()) {
+    if (writes && !memory.mbarriers().isEmpty()) {
       checkMbarriers(memory.mbarriers(), lanes);
     }
     if (!launch.races) {

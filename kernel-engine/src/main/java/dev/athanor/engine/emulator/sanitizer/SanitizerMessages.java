@@ -3,12 +3,12 @@ package dev.athanor.engine.emulator.sanitizer;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.device.Report.Place;
-import dev.athanor.engine.emulator.async.Mbarrier;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.DeviceHeap;
 import dev.athanor.engine.emulator.memory.VariableExtents;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
@@ -115,7 +115,7 @@ record SanitizerMessages(
   }
 
   /** Nobody has waited for a copy when its block ends. */
-  Report unseen(long cluster, AsyncAccess copy, Mbarrier barrier) {
+  Report unseen(long cluster, AsyncAccess copy, ObservedMbarrier barrier) {
     var of = places.inCluster(cluster, copy.thread, roles.get(copy.instruction).instruction());
     return new Report(
         Kind.COPY_LEFT_AT_EXIT,
@@ -131,7 +131,7 @@ record SanitizerMessages(
   }
 
   /** The bytes that an mbarrier has counted are not those announced, when its block ends. */
-  Report bytesLeft(long cluster, MbarrierHistory made, Mbarrier barrier) {
+  Report bytesLeft(long cluster, MbarrierHistory made, ObservedMbarrier barrier) {
     var of = places.inCluster(cluster, made.maker, roles.get(made.instruction).instruction());
     return new Report(
         Kind.MBARRIER_BYTES,

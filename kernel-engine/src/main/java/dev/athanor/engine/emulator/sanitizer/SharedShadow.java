@@ -1,6 +1,6 @@
 package dev.athanor.engine.emulator.sanitizer;
 
-import dev.athanor.engine.emulator.async.WarpGroup;
+import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -158,7 +158,8 @@ final class SharedShadow {
   /** Whether two flights end one after the other: of one instruction, by one warpgroup. */
   private static boolean isOfOne(long one, long other) {
     return AccessStamp.instruction(one) == AccessStamp.instruction(other)
-        && AccessStamp.warp(one) / WarpGroup.WARPS == AccessStamp.warp(other) / WarpGroup.WARPS;
+        && AccessStamp.warp(one) / LaunchGeometry.WARPGROUP
+            == AccessStamp.warp(other) / LaunchGeometry.WARPGROUP;
   }
 
   /**

@@ -9,7 +9,7 @@ import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers;
-import dev.athanor.engine.emulator.sanitizer.AsyncSanitizer;
+import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
@@ -62,6 +62,9 @@ public final class Block {
   /** Who watches; null = nobody. */
   final @Nullable Observer observer;
 
+  /** The observer of asynchronous operations; null = there is none. */
+  public final @Nullable AsyncObserver asyncObserver;
+
   public final Target target;
   public final Arithmetic arithmetic;
 
@@ -102,6 +105,11 @@ public final class Block {
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
+    var clusterObserver = cluster.observer();
+    if (clusterObserver != null) {
+      clusterObserver.ownsShared(rank, sharedMemory);
+    }
+    this.asyncObserver = clusterObserver == null ? null : clusterObserver.asyncObserver(rank);
     this.parameterMemory = launch.parameters();
     this.constants = launch.constants();
     this.localBytes = localBytes(launch.kernel());
@@ -176,12 +184,6 @@ public final class Block {
   /** Grows when something changes for which others may wait. */
   public long progressed() {
     return progress;
-  }
-
-  /** Who looks at what goes on beside the threads; null = nobody. */
-  public @Nullable AsyncSanitizer checks() {
-    var watch = cluster.sanitized();
-    return watch == null ? null : watch.checks(rank);
   }
 
   /** Lets who watches see what is about to be touched. */

@@ -2,7 +2,7 @@ package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.sanitizer.ClusterHistory;
+import dev.athanor.engine.emulator.watch.ClusterObserver;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -16,17 +16,17 @@ public final class Cluster {
   private final Dim3 shape;
   private final List<Block> blocks = new ArrayList<>();
   private final ClusterBarrier barrier = new ClusterBarrier(this);
-  private final @Nullable ClusterHistory sanitized;
+  private final @Nullable ClusterObserver observer;
 
   /**
    * Creates a cluster without blocks.
    *
    * @param shape the shape of the cluster in blocks
-   * @param sanitized the sanitizer's view of the cluster; null = no sanitizer
+   * @param observer the observer of the blocks; null = none
    */
-  public Cluster(Dim3 shape, @Nullable ClusterHistory sanitized) {
+  public Cluster(Dim3 shape, @Nullable ClusterObserver observer) {
     this.shape = shape;
-    this.sanitized = sanitized;
+    this.observer = observer;
   }
 
   /** Adds the block of the next rank. */
@@ -60,8 +60,8 @@ public final class Cluster {
     return barrier;
   }
 
-  /** The sanitizer's view of the cluster; null = no sanitizer. */
-  public @Nullable ClusterHistory sanitized() {
-    return sanitized;
+  /** Returns the observer of the blocks; null if there is none. */
+  public @Nullable ClusterObserver observer() {
+    return observer;
   }
 }

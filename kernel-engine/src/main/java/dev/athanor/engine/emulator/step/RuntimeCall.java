@@ -154,10 +154,9 @@ public final class RuntimeCall implements Step {
   private void allocate(int lane) {
     long bytes = argument(lane, 0);
     long address = heap().allocate(bytes, block.place(lane, instruction));
-    var watch = block.cluster.sanitized();
-    if (address != 0 && watch != null) {
+    if (address != 0 && block.observer != null) {
       var buffer = heap().buffer();
-      watch.launch.shadow.forget(buffer, address - buffer.address(), bytes);
+      block.observer.allocated(buffer, address - buffer.address(), bytes);
     }
     block.stored();
     result(lane, address);

@@ -12,6 +12,9 @@ import dev.athanor.engine.ptx.Statement.Instruction;
  */
 public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster) {
 
+  /** Warps of a warpgroup (PTX ISA 9.7.15). */
+  public static final int WARPGROUP = 4;
+
   private static Index index(long number, Dim3 in) {
     return new Index(
         (int) (number % in.x()),
@@ -55,11 +58,10 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
    */
   public Place inCluster(long number, int thread, Instruction instruction) {
     int threads = 32 * warps();
-    return of(
-        number(grid, cluster, number, thread / threads), thread % threads, instruction);
+    return of(number(grid, cluster, number, thread / threads), thread % threads, instruction);
   }
 
-  /** The number in the grid, x running fastest, of the block of a rank of a cluster. */
+  /** The number in the grid, x running fastest, of a block of a cluster. */
   public static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
     int wide = grid.x() / shape.x();
     int high = grid.y() / shape.y();

@@ -2,16 +2,22 @@ package dev.athanor.engine.emulator.watch;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.memory.Allocation;
+import dev.athanor.engine.emulator.memory.DeviceHeap;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Watches the blocks that one worker of a launch executes, one after the other. Nobody else calls
  * it, so it needs no locks.
  */
 public interface Observer {
+
+  /** The named barriers of a block, which {@link #arrive} and {@link #open} number from 0. */
+  int BARRIERS = 16;
 
   /** Makes the observers of launches. */
   @FunctionalInterface
@@ -28,7 +34,10 @@ public interface Observer {
    * @param instructions those of the kernel, in whose order they are numbered
    * @param added the numbers of those that the text of the kernel does not have, of whose
    *     executions nobody is told
+   * @param cluster blocks that are resident together
    * @param sharedBytes shared memory of a block
+   * @param localBytes local memory of a thread
+   * @param heap the memory of kernels that allocate; null = none
    */
   record Observed(
       long number,
@@ -37,7 +46,10 @@ public interface Observer {
       Set<Integer> added,
       Dim3 grid,
       Dim3 block,
-      int sharedBytes) {}
+      Dim3 cluster,
+      int sharedBytes,
+      int localBytes,
+      @Nullable DeviceHeap heap) {}
 
   /**
    * A block begins.
@@ -72,6 +84,9 @@ public interface Observer {
 
   /** Lanes of a warp have touched memory that other threads may be writing. */
   default void touched(MemoryRequest touch) {}
+
+  /** A thread has got memory from the device heap, which others may have used before. */
+  default void allocated(Allocation heap, long offset, long bytes) {}
 
   /**
    * Lanes of a warp have waited for one another, and their accesses before are seen by them after.

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.watch;
 
 import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.List;
 
@@ -35,6 +36,11 @@ public record Observers(List<Observer> all) implements Observer {
   @Override
   public void touched(MemoryRequest touch) {
     all.forEach(observer -> observer.touched(touch));
+  }
+
+  @Override
+  public void allocated(Allocation heap, long offset, long bytes) {
+    all.forEach(observer -> observer.allocated(heap, offset, bytes));
   }
 
   @Override

@@ -4,21 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
 import dev.athanor.engine.emulator.step.LaunchContext;
 import dev.athanor.engine.emulator.step.PrintBuffer;
-
-
+import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class IdleClustersTest {
 
-  private final EmulatorOptions options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF);
+  private final EmulatorOptions options = EmulatorOptions.DEFAULT;
   private final EmulatedDevice device = new EmulatedDevice(options);
   private final GlobalMemory memory = new GlobalMemory(1 << 20, false);
   private final IdleClusters idle = new IdleClusters();
@@ -36,7 +37,8 @@ class IdleClustersTest {
     return EmulatedDevice.program(device.load(module, name));
   }
 
-  private LaunchedKernel launch(LoadedProgram program, int blocks, EmulatorOptions with) {
+  private LaunchedKernel launch(
+      LoadedProgram program, int blocks, LaunchObserver.@Nullable Factory observers) {
     return LaunchedKernel.of(
         0,
         program,
@@ -49,9 +51,10 @@ class IdleClustersTest {
             program.code().variables().constants(),
             memory.allocate(8),
             memory.snapshot(),
-            with,
+            options,
             0,
-            new PrintBuffer()));
+            new PrintBuffer()),
+        observers);
   }
 
   private ClusterRunner take(LaunchedKernel launch) {
@@ -64,34 +67,35 @@ class IdleClustersTest {
     int shapes = IdleClusters.MOST + 8;
     Map<Integer, ClusterRunner> used = new HashMap<>();
     for (int blocks = 1; blocks <= shapes; blocks++) {
-      var launch = launch(program, blocks, options);
+      var launch = launch(program, blocks, null);
       var cluster = take(launch);
       idle.keep(launch, cluster);
       used.put(blocks, cluster);
     }
     for (int blocks = 1; blocks <= shapes; blocks++) {
-      var cluster = take(launch(program, blocks, options));
+      var cluster = take(launch(program, blocks, null));
       if (blocks <= shapes - IdleClusters.MOST) {
         assertThat(cluster).isNotSameAs(used.get(blocks));
       } else {
         assertThat(cluster).isSameAs(used.get(blocks));
       }
     }
-    var last = launch(program, shapes, options);
+    var last = launch(program, shapes, null);
     assertThat(take(last)).as("it is in use").isNotSameAs(used.get(shapes));
   }
 
   @Test
   void anotherProgramHasItsOwn() {
-    var launch = launch(program("one"), 1, options);
+    var launch = launch(program("one"), 1, null);
     var cluster = take(launch);
     idle.keep(launch, cluster);
-    assertThat(take(launch(program("other"), 1, options))).isNotSameAs(cluster);
+    assertThat(take(launch(program("other"), 1, null))).isNotSameAs(cluster);
   }
 
   @Test
   void whatTheSanitizerWatchesIsNotKept() {
-    var launch = launch(program("one"), 1, options.withSanitize(Sanitize.MEMORY));
+    var launch =
+        launch(program("one"), 1, launched -> new SanitizedLaunch(launched, false, Set.of()));
     var cluster = take(launch);
     idle.keep(launch, cluster);
     assertThat(take(launch)).isNotSameAs(cluster);

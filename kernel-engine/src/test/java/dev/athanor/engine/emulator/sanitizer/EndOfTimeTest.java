@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.step.LaunchContext;
@@ -18,6 +17,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** What happens when a launch has more synchronizations than the sanitizer can tell apart. */
@@ -44,7 +44,7 @@ class EndOfTimeTest {
       }
       """;
 
-  private static ClusterRunner cluster(Sanitize sanitize) {
+  private static ClusterRunner cluster(boolean races) {
     try (var device = new EmulatedDevice()) {
       var loaded = device.load(Parser.parse(KERNEL, "steps.ptx"), "steps");
       var program = EmulatedDevice.program(loaded);
@@ -58,15 +58,22 @@ class EndOfTimeTest {
               program.code().variables().constants(),
               new Memory.Small(Space.PARAM, MemorySegment.ofArray(new byte[0])),
               new GlobalMemory(1 << 20, true).snapshot(),
-              EmulatorOptions.DEFAULT.withSanitize(sanitize),
+              EmulatorOptions.DEFAULT,
               0,
               new PrintBuffer());
-      return new ClusterRunner(LaunchedKernel.of(0, program, context), _ -> false);
+      return new ClusterRunner(
+          LaunchedKernel.of(
+              0, program, context, launch -> new SanitizedLaunch(launch, races, Set.of())),
+          _ -> false);
     }
   }
 
+  private static ClusterHistory history(ClusterRunner cluster) {
+    return (ClusterHistory) Objects.requireNonNull(cluster.cluster().observer());
+  }
+
   private static void goOn(ClusterRunner cluster, int until) {
-    var clocks = Objects.requireNonNull(cluster.cluster().sanitized()).clocks;
+    var clocks = history(cluster).clocks;
     while (clocks.now(1) < until) {
       clocks.tick(1);
     }
@@ -74,7 +81,7 @@ class EndOfTimeTest {
 
   @Test
   void aLaunchWithTooManySynchronizationsIsStopped() {
-    var cluster = cluster(Sanitize.FULL);
+    var cluster = cluster(true);
     cluster.run(0);
     goOn(cluster, AccessStamp.END_OF_TIME - 100);
     int last = 0;
@@ -90,14 +97,14 @@ class EndOfTimeTest {
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
     // nothing is taken for a race that is none
-    assertThat(Objects.requireNonNull(cluster.cluster().sanitized()).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports()).isEmpty();
   }
 
   @Test
   void accessesAloneAreCheckedForAnyTime() {
-    var cluster = cluster(Sanitize.MEMORY);
+    var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);
-    assertThat(Objects.requireNonNull(cluster.cluster().sanitized()).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports()).isEmpty();
   }
 }

@@ -1,0 +1,22 @@
+package dev.athanor.engine.emulator.watch;
+
+import dev.athanor.engine.device.Report;
+import dev.athanor.engine.emulator.watch.Observer.Observed;
+import java.util.List;
+
+/** Observes a whole launch. Its workers share it and call it at the same time. */
+public interface LaunchObserver {
+
+  /** Makes the observers of launches. */
+  @FunctionalInterface
+  interface Factory {
+    /** Returns a new observer of a launch. */
+    LaunchObserver observe(Observed launch);
+  }
+
+  /** Returns a new observer of the clusters that one worker executes. */
+  ClusterObserver observeClusters();
+
+  /** Returns the reports so far, in the order of their instructions. */
+  List<Report> reports();
+}
