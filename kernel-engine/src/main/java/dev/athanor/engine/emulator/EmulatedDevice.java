@@ -48,9 +48,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A device that runs on any machine. It executes kernels as the PTX manual says, several blocks at
- * once, and stops a kernel at the first block that does something undefined. Its streams do their
- * work at once.
+ * A device that runs on any machine. It executes kernels as the PTX manual specifies, several blocks in parallel, and stops a kernel at the first block that does something undefined. Its streams are synchronous.
  */
 public final class EmulatedDevice implements Device {
 
@@ -58,16 +56,18 @@ public final class EmulatedDevice implements Device {
   private static final int SHARED_BYTES = 48 << 10;
   private static final int SHARED_BYTES_OPT_IN = 227 << 10;
 
-  /** How many modules are kept decoded and compiled; a kernel in use keeps its program besides. */
+  /**
+   * Maximum number of cached modules; loaded kernels keep their programs regardless.
+   */
   static final int MODULES = 512;
 
-  // an H100, for cooperative launches
+  // the limits of an H100, for cooperative launches
   private static final int MULTIPROCESSORS = 132;
   private static final int MOST_BLOCKS_OF_MULTIPROCESSOR = 32;
   private static final int THREADS_OF_MULTIPROCESSOR = 2048;
   private static final int SHARED_BYTES_OF_MULTIPROCESSOR = 228 << 10;
 
-  /** What each block takes besides its own. */
+  /** Shared memory that the system reserves per block. */
   private static final int SHARED_BYTES_OF_SYSTEM = 1 << 10;
 
   private static final int WORKSPACE_BYTES = 256;
@@ -77,7 +77,9 @@ public final class EmulatedDevice implements Device {
   private final GlobalMemory memory;
   private final WorkerPool workers;
 
-  /** A module that has variables stays, since they keep what kernels wrote to them. */
+  /**
+   * Modules with variables are not evicted: kernels may have written to the variables.
+   */
   private final LruCache<Module, Programs> programs =
       new LruCache<>(MODULES, each -> !each.module.variables().isEmpty());
 
@@ -93,7 +95,7 @@ public final class EmulatedDevice implements Device {
     this(0, options);
   }
 
-  /** One of several; {@code number} is that of its id. */
+  /** @param number the number in the device ID, for one of several devices */
   public EmulatedDevice(int number, EmulatorOptions options) {
     this.options = options;
     this.memory = new GlobalMemory(options.memoryBytes(), options.sanitize() != Sanitize.OFF);
@@ -168,7 +170,7 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  /** The kernels of a verified module that were asked for, and its variables. */
+  /** The loaded kernels of a verified module, and its variables. */
   private static final class Programs {
     private final Module module;
     private final Map<String, LoadedProgram> byKernel = new HashMap<>();
@@ -213,7 +215,7 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  /** What is executed for a kernel of an emulator. */
+  /** Returns the program of a kernel of an emulator. */
   public static LoadedProgram program(LoadedKernel kernel) {
     return ((Loaded) kernel).program;
   }
@@ -249,7 +251,7 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  /** Does something with memory, none of which is given back meanwhile. */
+  /** Runs work that accesses memory, none of which is freed meanwhile. */
   void use(Runnable work) {
     memory.enter();
     try {
@@ -260,7 +262,12 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  /** The buffer behind the seam, if it is one of ours and open. */
+  /**
+   * Returns the allocation behind a buffer.
+   *
+   * @throws IllegalArgumentException if another device made it
+   * @throws IllegalStateException if it is closed
+   */
   Allocation own(Buffer buffer) {
     if (!(buffer instanceof Allocation allocation) || !allocation.belongsTo(memory)) {
       throw new IllegalArgumentException("a buffer of another device, " + buffer);
@@ -271,7 +278,7 @@ public final class EmulatedDevice implements Device {
     return allocation;
   }
 
-  /** A run of a kernel to its end, checked and with its parameters read. */
+  /** Validates a launch and reads its parameters; returns its execution. */
   Runnable prepare(Launch launch) {
     if (!(launch.kernel() instanceof Loaded loaded) || loaded.device != this) {
       throw new IllegalArgumentException(
@@ -326,7 +333,9 @@ public final class EmulatedDevice implements Device {
     }
   }
 
-  /** What the blocks of a cooperative launch count arrivals in: a size, and a word that is 0. */
+  /**
+   * Allocates the memory in which the blocks of a cooperative launch count arrivals: a size, and a word that is 0.
+   */
   private Allocation workspace() {
     var workspace = memory.allocate(WORKSPACE_BYTES, "the workspace of a cooperative launch");
     workspace.segment().fill((byte) 0);
@@ -336,8 +345,7 @@ public final class EmulatedDevice implements Device {
   }
 
   /**
-   * How many blocks of a launch the emulated GPU holds at once, registers aside: as many as an H100
-   * by threads, blocks and shared memory (CUDA programming guide, technical specifications).
+   * Returns how many blocks of a launch the emulated GPU holds at once, registers aside: as many as an H100 by threads, blocks and shared memory (CUDA programming guide, technical specifications).
    */
   private static long residentBlocks(Launch launch) {
     long threads = Math.ceilDiv(launch.block().count(), 32) * 32;
@@ -363,7 +371,7 @@ public final class EmulatedDevice implements Device {
           segment.asSlice(
               kernel.parameterOffset(parameter.name()).orElseThrow(), parameter.bytes());
       switch (launch.arguments().get(i)) {
-        // the address is that of a byte of the buffer, so one byte at least is there
+        // the address must point into the buffer, so at least one byte must be there
         case Argument.Pointer pointer ->
             place.set(LaneAccess.LONG, 0, address(pointer.buffer(), pointer.offset(), 1));
         case Argument.Scalar scalar -> {

@@ -10,7 +10,9 @@ import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
-/** Work that is done anew at each launch, with all of the emulator's checks. */
+/**
+ * A recorded sequence of tasks, which runs anew at each launch with all of the emulator's checks.
+ */
 final class EmulatedGraph implements Graph {
 
   private final EmulatedDevice device;
@@ -22,7 +24,7 @@ final class EmulatedGraph implements Graph {
     this.work = List.copyOf(work);
   }
 
-  /** What some code would have a stream do. */
+  /** Records the tasks that code issues to a stream. */
   static EmulatedGraph of(EmulatedDevice device, Consumer<Stream> code) {
     var capture = new Capture(device);
     try {
@@ -33,7 +35,7 @@ final class EmulatedGraph implements Graph {
     return new EmulatedGraph(device, capture.work);
   }
 
-  /** One at a time, as a GPU does it. */
+  /** Runs one launch at a time, as a GPU does. */
   @Override
   public synchronized void launch(Stream stream) {
     CaptureStream.refuse(stream, "a graph");

@@ -6,7 +6,7 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
 import java.lang.foreign.MemorySegment;
 
-/** A queue that is always empty, since its work is done at the call. */
+/** A synchronous stream: every task completes within the call. */
 final class EmulatedStream implements Stream {
 
   private final EmulatedDevice device;
@@ -71,7 +71,7 @@ final class EmulatedStream implements Stream {
     return device == owner;
   }
 
-  /** Does something while the stream is open, with memory that is not given back meanwhile. */
+  /** Runs work on the open stream; no memory is freed meanwhile. */
   void use(Runnable work) {
     checkOpen();
     device.use(work);
@@ -83,7 +83,7 @@ final class EmulatedStream implements Stream {
     }
   }
 
-  /** A mark that was reached when it was made. */
+  /** An event that had completed when it was recorded. */
   private record Mark(long nanos) implements Event {
     @Override
     public void synchronize() {}

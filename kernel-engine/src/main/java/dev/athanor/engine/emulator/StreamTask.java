@@ -6,8 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Something for a stream to do on the device, checked when it is made, within {@link
- * EmulatedDevice#use}. It may be done whenever its buffers are open.
+ * A validated task of a stream; it may run at any time while its buffers are open. Created within {@link EmulatedDevice#use}.
  */
 record StreamTask(List<Buffer> buffers, Runnable task) {
 
@@ -56,7 +55,7 @@ record StreamTask(List<Buffer> buffers, Runnable task) {
     return new StreamTask(launch.buffers(), device.prepare(launch));
   }
 
-  /** The bytes of a buffer that is open. */
+  /** Returns the bytes of a range of an open buffer. */
   static MemorySegment range(EmulatedDevice device, Buffer buffer, long offset, long bytes) {
     var allocation = device.own(buffer);
     allocation.requireRange(offset, bytes);

@@ -114,7 +114,7 @@ class AsyncSentencesTest {
                 1, AsyncKernel.make(1) + LOAD.replace(", 128;", ", 96;") + AsyncKernel.await(0)))
         .singleElement()
         .asString()
-        .contains("waits for ever: for parity 0 of the mbarrier at 4096 in phase 0")
+        .contains("waits forever: for parity 0 of the mbarrier at 4096 in phase 0")
         .endsWith("to which 1 of 1 arrivals and 128 of 96 bytes have come");
   }
 

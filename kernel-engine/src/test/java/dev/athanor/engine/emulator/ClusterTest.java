@@ -117,10 +117,10 @@ class ClusterTest {
     assertThat(reports).hasSize(4);
     assertThat(reports.getFirst())
         .contains("block (0,0,0)")
-        .endsWith("waits for ever: 1 threads of the cluster have not arrived at its barrier");
+        .endsWith("waits forever: 1 threads of the cluster have not arrived at its barrier");
     assertThat(reports.getLast())
         .contains("block (1,1,0)")
-        .endsWith("waits for ever at barrier 1, to which 32 of 64 threads came");
+        .endsWith("waits forever at barrier 1; 32 of 64 threads arrived");
   }
 
   @Test

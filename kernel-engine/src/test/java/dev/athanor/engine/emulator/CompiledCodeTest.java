@@ -232,7 +232,7 @@ class CompiledCodeTest {
     var options = INTERPRETED.withExecution(execution).withPatience(1 << 20);
     var expected = fault(options, "mov.u32 %r10, 0; $ever: add.u32 %r10, %r10, 1; bra $ever;");
     assertThat(expected)
-        .hasMessageContaining("goes round a loop for ever with lanes 0xffffffff; in 1048576 jumps");
+        .hasMessageContaining("loops forever with lanes 0xffffffff; in 1048576 backward jumps");
   }
 
   /** Special registers of 64 bits and of one bit are kept in other ways than those of 32. */

@@ -239,11 +239,11 @@ class FaultsTest {
         .containsExactly(
             ("thread (0,0,0) of block (0,0,0) of kernel test,"
                     + " \"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%%r6}, [tile]\" at test.ptx:%d:1:"
-                    + " waits for ever for other threads of its warp; lanes 0x0000ffff of 0xffffffff"
-                    + " came")
+                    + " waits forever for other threads of its warp; lanes 0x0000ffff of 0xffffffff"
+                    + " arrived")
                 .formatted(LINE + 2),
             ("thread (16,0,0) of block (0,0,0) of kernel test, \"bar.sync 0\" at test.ptx:%d:1: waits"
-                    + " for ever for other threads of its warp; lanes 0xffff0000 of 0xffffffff came")
+                    + " forever for other threads of its warp; lanes 0xffff0000 of 0xffffffff arrived")
                 .formatted(LINE + 4));
   }
 
@@ -289,11 +289,11 @@ class FaultsTest {
         .satisfiesExactly(
             one ->
                 assertThat(one)
-                    .endsWith("waits for ever at barrier 1, to which 32 of all threads came"),
+                    .endsWith("waits forever at barrier 1; 32 of all threads arrived"),
             two ->
                 assertThat(two)
                     .startsWith("thread (32,0,0)")
-                    .endsWith("waits for ever at barrier 0, to which 32 of all threads came"));
+                    .endsWith("waits forever at barrier 0; 32 of all threads arrived"));
   }
 
   @Test

@@ -253,7 +253,7 @@ class MbarrierTest {
                     + "mbarrier.arrive.shared::cta.b64 _, [bar];\n"
                     + "@%p0 mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 64;\n"
                     + AsyncKernel.await(0)))
-        .contains("waits for ever: for parity 0 of the mbarrier at ")
+        .contains("waits forever: for parity 0 of the mbarrier at ")
         .endsWith("in phase 0, to which 32 of 33 arrivals and 0 of 64 bytes have come");
   }
 }

@@ -143,8 +143,8 @@ class SchedulesTest {
     assertThat(reports).hasSize(2);
     assertThat(reports.getFirst())
         .endsWith(
-            "goes round a loop for ever with lanes 0xffffffff; in 32768 jumps backward no"
-                + " thread stored anything, passed a barrier or ended");
+            "loops forever with lanes 0xffffffff; in 32768 backward jumps no"
+                + " thread stored anything, passed a barrier or exited");
     assertThat(reports.getLast()).contains("with lanes 0x000000ff");
   }
 
@@ -239,7 +239,7 @@ class SchedulesTest {
             "combines a predicate, but others at barrier 1 do not");
     for (var second : List.of("barrier.sync 2;", "barrier.sync.aligned 1;", "bar.sync 1;")) {
       assertThat(fault(places.replace("FIRST", "barrier.sync 1;").replace("SECOND", second)))
-          .contains("waits for ever for other threads of its warp");
+          .contains("waits forever for other threads of its warp");
     }
   }
 }

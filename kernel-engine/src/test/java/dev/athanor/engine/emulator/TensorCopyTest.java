@@ -346,7 +346,7 @@ class TensorCopyTest {
     assertThat(fault("st.global.u32 [%rd2+76], 1; mov.b64 %rd0, %rd2;\n" + load, map))
         .endsWith("a tensor map has a .interleave_layout from 0 to 0, got 1");
     assertThat(fault(load.replace("128;", "256;"), map))
-        .contains("waits for ever: for parity 0 of the mbarrier")
+        .contains("waits forever: for parity 0 of the mbarrier")
         .endsWith("to which 1 of 1 arrivals and 128 of 256 bytes have come");
     assertThat(
             fault(

@@ -138,7 +138,7 @@ class TensorMulticastTest {
             KernelFault.class,
             () -> run(AsyncKernel.way(AsyncTiming.LAZY), forgets, 2, new int[512]));
     assertThat(fault.reports().getFirst())
-        .contains("waits for ever: for parity 0 of the mbarrier")
+        .contains("waits forever: for parity 0 of the mbarrier")
         .endsWith("to which 0 of 1 arrivals and 1024 of 0 bytes have come");
   }
 }

@@ -244,7 +244,7 @@ class WgmmaTest {
                     + COMMIT
                     + await(0)
                     + "$end:\n"))
-        .contains("waits for ever: for \"wgmma.mma_async")
+        .contains("waits forever: for \"wgmma.mma_async")
         .endsWith("which warps 0x7 of the four of the warpgroup have issued");
   }
 

@@ -225,7 +225,7 @@ class EmulateCommandTest {
     assertThat(run.out())
         .startsWith("report: TIMEOUT: ")
         .contains("thread (0,0,0) of block (0,0,0) of kernel endless")
-        .contains("has not ended within the timeout of the launch, 0.05 s");
+        .contains("exceeds the timeout of the launch, 0.05 s");
   }
 
   /** Two blocks write one word, each its own number. */

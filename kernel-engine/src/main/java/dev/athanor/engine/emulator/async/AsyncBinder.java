@@ -25,13 +25,13 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Ties one instruction of asynchronous work to the registers of a block. */
+/** Binds an asynchronous instruction to the registers of a block. */
 public final class AsyncBinder {
 
   private static final List<String> REDUCTIONS =
       List.of("add", "min", "max", "inc", "dec", "and", "or", "xor");
 
-  /** The registers, or a register that holds the value, of an operand. */
+  /** Returns the register of an operand, or a register that holds its value. */
   @FunctionalInterface
   public interface Sources {
     Lanes of(Operand operand, Type type);
@@ -163,7 +163,7 @@ public final class AsyncBinder {
   public Step multiply() {
     var modifiers = instruction.modifiers();
     var types = modifiers.types();
-    // eight bits of .b1 lie together as one byte
+    // eight .b1 elements are addressed as one byte
     int bits = Math.max(Byte.SIZE, types.get(1).bits());
     var given = MatrixShape.of(modifiers);
     var shape = new MatrixShape(given.m(), given.n(), given.k() * types.get(1).bits() / bits);

@@ -15,12 +15,13 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The asynchronous copies of a block (PTX ISA 9.7.9.25). With late timing a copy happens within the
- * wait that asks for it; until then its destination holds values that show when they are used.
+ * The {@code cp.async} copies of a block (PTX ISA 9.7.9.25). With lazy timing a copy is performed within the wait for it; until then its destination is poisoned.
  */
 public final class AsyncCopies {
 
-  /** One instruction of one warp. A lane is in the group that its thread commits next. */
+  /**
+   * The copies of one instruction of one warp. A lane's copy belongs to the group that its thread commits next.
+   */
   private static final class Copies {
     long number;
     int mask;
@@ -37,10 +38,10 @@ public final class AsyncCopies {
   private final List<List<Copies>> pending = new ArrayList<>();
   private final ArrayList<Copies> spare = new ArrayList<>();
 
-  /** For each thread how many groups it has committed. */
+  /** By thread, the number of committed groups. */
   private final int[] committed;
 
-  /** How many copy instructions warps have issued. */
+  /** The number of copy instructions issued. */
   private long issued;
 
   AsyncCopies(Block block, PendingOperations operations) {
@@ -52,7 +53,7 @@ public final class AsyncCopies {
     }
   }
 
-  /** Forgets what is left of another block. */
+  /** Discards the copies of the previous block. */
   void clear() {
     pending.forEach(tickets -> {
       spare.addAll(tickets);
@@ -61,22 +62,24 @@ public final class AsyncCopies {
     Arrays.fill(committed, 0);
   }
 
-  /** How many copy instructions have been issued; later ones have greater numbers. */
+  /** Returns the number of copy instructions issued, which numbers them. */
   long issued() {
     return issued;
   }
 
-  /** Finishes the copies of the threads' groups, all but the newest {@code but} of each. */
+  /**
+   * Completes the copies of the threads' groups, except for the newest {@code but} groups of each.
+   */
   void finish(int warp, int mask, int but) {
     finish(warp, mask, (copies, lane) -> copies.group[lane] < committed[32 * warp + lane] - but);
   }
 
-  /** Finishes the copies of threads up to a number. */
+  /** Completes the copies of threads up to a number. */
   void finishIssued(int warp, int mask, long number) {
     finish(warp, mask, (copies, _) -> copies.number <= number);
   }
 
-  /** Which copies are finished. */
+  /** Selects copies to complete. */
   @FunctionalInterface
   private interface Choice {
     boolean has(Copies copies, int lane);
@@ -110,7 +113,7 @@ public final class AsyncCopies {
     }
   }
 
-  /** Finishes all copies of threads. */
+  /** Completes all copies of threads. */
   void finishAll(int warp, int mask) {
     if (!pending.get(warp).isEmpty()) {
       commit(warp, mask);
@@ -145,9 +148,9 @@ public final class AsyncCopies {
     private final int[] lengths = new int[32];
 
     /**
-     * @param bytes how many are written to shared memory
-     * @param valid how many are read from global memory, the rest being zero; null = all
-     * @param ignored where nothing is read; null = nowhere
+     * @param bytes number of bytes written to shared memory
+     * @param valid number of bytes read from global memory, the rest being zero; null = all
+     * @param ignored predicate that suppresses the read; null = never
      */
     public Copy(
         Instruction instruction,

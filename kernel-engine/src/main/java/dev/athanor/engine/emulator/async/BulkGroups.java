@@ -9,7 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The groups of bulk copies that the threads of a block wait for (PTX ISA 9.7.9.25.6). */
+/** The bulk async-groups of the threads of a block (PTX ISA 9.7.9.25.6). */
 public final class BulkGroups {
 
   private record Member(Transfer transfer, int group) {}
@@ -30,12 +30,12 @@ public final class BulkGroups {
     members.clear();
   }
 
-  /** How many groups a thread has made. */
+  /** Returns the number of groups that a thread has committed. */
   int committed(int lane) {
     return committed[lane];
   }
 
-  /** A thread has issued a copy, which is in the group that it commits next. */
+  /** Adds a transfer to the group that its thread commits next. */
   void add(int lane, Transfer transfer) {
     members
         .computeIfAbsent(lane, _ -> new ArrayList<>())
@@ -57,8 +57,8 @@ public final class BulkGroups {
   /**
    * {@code cp.async.bulk.wait_group}.
    *
-   * @param but how many of the newest groups it does not wait for
-   * @param read whether it waits only until sources are read
+   * @param but the number of newest groups to leave pending
+   * @param read whether to wait only until the sources are read
    */
   public record Wait(BulkGroups groups, int but, boolean read) implements Step {
     @Override

@@ -19,29 +19,29 @@ import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** The instructions that issue {@link Transfer}s. */
+/** Instructions that issue {@link Transfer}s. */
 final class BulkSteps {
 
-  /** The multiple in bytes of a row, and of where it begins. */
+  /** Size and alignment of bulk copies, in bytes. */
   private static final int UNIT = 16;
 
-  /** The multiple at which a tile begins in shared memory. */
+  /** Alignment of tiles in shared memory, in bytes. */
   private static final int TILE_ALIGNMENT = 128;
 
-  /** The multiple at which a tensor map begins. */
+  /** Alignment of tensor maps, in bytes. */
   private static final int MAP_ALIGNMENT = 64;
 
   private BulkSteps() {}
 
   /**
-   * How a transfer ends.
+   * How a transfer completes.
    *
-   * @param barriers those that learn of the bytes; null = it is part of a group
-   * @param ranks the blocks that receive it, a bit each; null = the one that its target names
+   * @param barriers the mbarriers that are signaled; null = the transfer belongs to a bulk group
+   * @param ranks the mask of the blocks that receive the bytes; null = the block that the target names
    */
   record Completion(@Nullable MbarrierFinder barriers, @Nullable Lanes ranks) {}
 
-  /** What the steps have in common: lane after lane issues. */
+  /** A step that issues one transfer per lane. */
   abstract static class Issue implements Step {
     final AsyncState async;
     final Block block;
@@ -71,7 +71,7 @@ final class BulkSteps {
 
     abstract void issue(int lane);
 
-    /** A transfer into global memory, as part of a group. */
+    /** Issues a transfer to global memory, as part of a bulk group. */
     void store(
         int lane,
         TransferEndpoint source,
@@ -89,10 +89,10 @@ final class BulkSteps {
     }
 
     /**
-     * A transfer into shared memory.
+     * Issues a transfer to shared memory.
      *
      * @param to the memory that the target names
-     * @param target makes the target in a memory
+     * @param target creates the target in a memory
      */
     void load(
         int lane,
@@ -146,7 +146,7 @@ final class BulkSteps {
       async.pending.issue(transfer);
     }
 
-    /** Where the bytes of a lane are. */
+    /** Returns the offset of the bytes of a lane. */
     long offset(Addresses addresses, int lane, long bytes, int alignment) {
       long offset = addresses.offset(lane, bytes, alignment);
       if (offset < 0) {
@@ -171,7 +171,7 @@ final class BulkSteps {
 
     /**
      * @param mask which bytes of each 16 are written; null = all
-     * @param reduction null = a copy
+     * @param reduction the reduction at the target; null = copy
      */
     Copy(
         AsyncState async,
@@ -225,8 +225,8 @@ final class BulkSteps {
     private final boolean stores;
 
     /**
-     * @param shared where the tile is in shared memory
-     * @param reduction what is done with the elements of a tensor; null = they are copied
+     * @param shared the address of the tile in shared memory
+     * @param reduction creates the reduction for the elements of a tensor; null = copy
      */
     TensorCopy(
         AsyncState async,
@@ -304,8 +304,8 @@ final class BulkSteps {
     private final @Nullable Reduction reduction;
 
     /**
-     * @param values an element each
-     * @param size the bytes of an element
+     * @param values one element each
+     * @param size bytes of an element
      */
     Store(
         AsyncState async,
@@ -341,7 +341,7 @@ final class BulkSteps {
     }
   }
 
-  /** Tells the observer that a tensor map was changed. */
+  /** Notifies the observer of a changed tensor map. */
   private static void changed(
       Block block, int lane, Memory memory, long offset, boolean collective) {
     var observer = block.asyncObserver;

@@ -9,9 +9,7 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A barrier in shared memory (PTX ISA 9.7.13.15). A phase of it is complete when as many arrivals
- * have come as are expected and all bytes that were announced; then the next begins. What is done
- * to it answers what is wrong with that, or null.
+ * A barrier in shared memory (PTX ISA 9.7.13.15). A phase completes once the expected arrivals and all announced bytes have come; then the next phase begins. Operations return a description of a violated rule, or null.
  */
 public final class Mbarrier implements ObservedMbarrier {
 
@@ -19,7 +17,7 @@ public final class Mbarrier implements ObservedMbarrier {
   private final PendingOperations operations;
   private final long offset;
 
-  /** The work that will tell this barrier when it is done. */
+  /** Pending operations that will signal this barrier. */
   private final Deque<PendingOperation> owed = new ArrayDeque<>();
 
   private long phase;
@@ -29,9 +27,7 @@ public final class Mbarrier implements ObservedMbarrier {
   private long announced;
   private long come;
 
-  /**
-   * @param offset in the shared memory of the block
-   */
+  /** @param offset the offset in the shared memory of the block */
   Mbarrier(Block block, PendingOperations operations, long offset, int count) {
     this.block = block;
     this.operations = operations;
@@ -41,7 +37,7 @@ public final class Mbarrier implements ObservedMbarrier {
     store();
   }
 
-  /** Its 8 bytes, as a thread would read them. */
+  /** Returns its 8 bytes, as a thread would read them. */
   long state() {
     return MbarrierState.of(phase, expected, pending, bytes);
   }
@@ -50,7 +46,7 @@ public final class Mbarrier implements ObservedMbarrier {
     return phase;
   }
 
-  /** Whether nobody else has written its bytes. */
+  /** Returns whether its bytes are unchanged by other stores. */
   boolean isIntact() {
     return block.shared.get(LaneAccess.LONG, offset) == state();
   }
@@ -59,7 +55,7 @@ public final class Mbarrier implements ObservedMbarrier {
     block.shared.set(LaneAccess.LONG, offset, state());
   }
 
-  /** Takes note of work that will tell this barrier when it is done. */
+  /** Registers a pending operation that will signal this barrier. */
   void owe(PendingOperation ticket) {
     PendingOperations.forgetDone(owed);
     owed.add(ticket);
@@ -70,7 +66,9 @@ public final class Mbarrier implements ObservedMbarrier {
     return owed.stream().anyMatch(ticket -> !ticket.isDone());
   }
 
-  /** Does a piece of the work that this barrier waits for; answers whether there was any. */
+  /**
+   * Completes one of the pending operations that signal this barrier; returns whether there was one.
+   */
   boolean hasten() {
     return operations.hasten(owed);
   }
@@ -90,7 +88,7 @@ public final class Mbarrier implements ObservedMbarrier {
     return null;
   }
 
-  /** Arrives, and is no longer expected. */
+  /** Arrives, and is not expected in later phases. */
   @Nullable String drop(int count, boolean mayComplete) {
     if (count > expected) {
       return "%d arrivals are dropped from %s".formatted(count, this);
@@ -99,7 +97,7 @@ public final class Mbarrier implements ObservedMbarrier {
     return arrive(count, mayComplete);
   }
 
-  /** One more arrival is to come in this phase. */
+  /** Expects one more arrival in this phase. */
   @Nullable String await() {
     if (pending == MbarrierState.MOST_ARRIVALS) {
       return "one more arrival than can be counted at %s".formatted(this);
@@ -109,13 +107,13 @@ public final class Mbarrier implements ObservedMbarrier {
     return null;
   }
 
-  /** Bytes are announced. */
+  /** Announces bytes. */
   @Nullable String expect(long count) {
     announced += count;
     return add(count);
   }
 
-  /** Bytes have come. */
+  /** Records the completion of bytes. */
   @Nullable String complete(long count) {
     come += count;
     return add(-count);
@@ -132,7 +130,7 @@ public final class Mbarrier implements ObservedMbarrier {
     return null;
   }
 
-  /** Goes on to the next phase if this one is complete. */
+  /** Begins the next phase if this one is complete. */
   private void settle() {
     if (pending == 0 && bytes == 0) {
       phase++;
@@ -152,7 +150,7 @@ public final class Mbarrier implements ObservedMbarrier {
     return bytes;
   }
 
-  /** Whether all arrivals of the phase have come, and it waits for bytes only. */
+  /** Returns whether all arrivals have come and only bytes are missing. */
   boolean lacksBytesOnly() {
     return pending == 0 && bytes != 0;
   }
@@ -162,7 +160,9 @@ public final class Mbarrier implements ObservedMbarrier {
     return "the mbarrier at " + offset;
   }
 
-  /** The state in words: what has come and what is missing. */
+  /**
+   * Returns a description of the phase: arrivals and bytes that have come and that are expected.
+   */
   @Override
   public String toString() {
     return "the mbarrier at %d in phase %d, to which %d of %d arrivals and %d of %d bytes have come"

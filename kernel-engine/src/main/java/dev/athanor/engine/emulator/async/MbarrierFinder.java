@@ -8,7 +8,7 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import org.jspecify.annotations.Nullable;
 
-/** Finds the barriers that the lanes of a warp name with an operand. */
+/** Finds the mbarriers that the lanes of a warp address with an operand. */
 final class MbarrierFinder {
   private final AsyncState async;
   private final Block block;
@@ -24,7 +24,7 @@ final class MbarrierFinder {
     this.touch = new MemoryRequest(instruction, MemoryRequest.Kind.ATOMIC);
   }
 
-  /** Looks at the addresses of some lanes, of which the other methods speak then. */
+  /** Resolves the addresses of lanes; the other methods then refer to them. */
   void resolve(int warp, int mask) {
     addresses.resolve(warp, mask, Long.BYTES, touch);
   }
@@ -33,7 +33,7 @@ final class MbarrierFinder {
     block.observe(touch);
   }
 
-  /** The block in whose shared memory a lane's barrier is. */
+  /** Returns the block whose shared memory contains a lane's mbarrier. */
   AsyncState owner(int lane) {
     var owner = async.owner(touch.memory(lane));
     if (owner == null) {
@@ -42,7 +42,7 @@ final class MbarrierFinder {
     return owner;
   }
 
-  /** Where it is there. */
+  /** Returns the offset of a lane's mbarrier in that shared memory. */
   long offset(int lane) {
     return touch.offsets[lane];
   }
@@ -51,7 +51,7 @@ final class MbarrierFinder {
     return find(owner(lane), lane);
   }
 
-  /** The barrier at a lane's offset in another block. */
+  /** Returns the mbarrier at a lane's offset in another block. */
   Mbarrier find(AsyncState owner, int lane) {
     var barrier = owner.mbarriers.get(offset(lane));
     if (barrier == null) {
@@ -76,7 +76,7 @@ final class MbarrierFinder {
     }
   }
 
-  /** Reports what breaks a rule but does not stop the block. */
+  /** Reports a violated rule that does not stop the block. */
   void report(Kind kind, int lane, String what, String remedy) {
     block.complain(kind, 32 * touch.warp() + lane, instruction, what, remedy);
   }

@@ -11,12 +11,12 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.meaning.MbarrierState;
 import org.jspecify.annotations.Nullable;
 
-/** The instructions of {@link Mbarrier}s. */
+/** Instructions on {@link Mbarrier}s. */
 final class MbarrierSteps {
 
   private MbarrierSteps() {}
 
-  /** All but waits. */
+  /** All operations except waits. */
   static final class Operate implements Step {
     private final Block block;
     private final MbarrierKind kind;
@@ -27,9 +27,9 @@ final class MbarrierSteps {
     private final @Nullable Lanes result;
 
     /**
-     * @param count of arrivals, or for announcements of bytes; null = one arrival
+     * @param count the number of arrivals, or of announced bytes; null = one arrival
      * @param bytes announced with an arrival; null = none
-     * @param result takes the state before an arrival; null = nobody asks
+     * @param result receives the state before an arrival; null = unused
      */
     Operate(
         AsyncState async,
@@ -130,7 +130,7 @@ final class MbarrierSteps {
     }
   }
 
-  /** Asks whether a phase is complete. */
+  /** Tests whether a phase is complete. */
   static class TestWait implements Step {
     final Block block;
     private final MbarrierFinder finder;
@@ -173,9 +173,9 @@ final class MbarrierSteps {
     }
 
     /**
-     * Tells what was found.
+     * Notifies the observer of the results.
      *
-     * @param over for which lanes the phase is complete
+     * @param over the lanes whose phase is complete
      */
     private void tell(AsyncObserver observer, int warp, int mask, int over) {
       for (int left = mask & ~over; left != 0; left &= left - 1) {
@@ -220,8 +220,7 @@ final class MbarrierSteps {
     }
 
     /**
-     * The state or the parity that a lane asks for. PTX ISA 9.7.13.15.16 knows the parities 0 and
-     * 1; ptxas shifts all other bits away, and Triton writes -1 for 1.
+     * Returns the state or parity that a lane waits for. PTX ISA 9.7.13.15.16 specifies the parities 0 and 1; ptxas ignores all other bits, and Triton writes -1 for 1.
      */
     private long asked(int warp, int lane) {
       long bits = asked.bits(32 * warp + lane);
@@ -249,7 +248,9 @@ final class MbarrierSteps {
       return false;
     }
 
-    /** Whether all arrivals have come for which the lanes wait, and bytes have not. */
+    /**
+     * Returns whether all arrivals of the lanes' phases have come and only bytes are missing.
+     */
     boolean lacksBytes(int warp, int mask) {
       finder.resolve(warp, mask);
       for (int left = mask; left != 0; left &= left - 1) {
@@ -275,7 +276,7 @@ final class MbarrierSteps {
     }
   }
 
-  /** Asks, and waits a while. */
+  /** Tests, and waits for a limited time. */
   static final class TryWait extends TestWait implements Step.Event {
 
     TryWait(AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
@@ -292,7 +293,7 @@ final class MbarrierSteps {
       return super.hasten(warp, mask);
     }
 
-    /** The time that the hardware waits is limited, and then the answer is no. */
+    /** The hardware limits the time of the wait, after which the result is false. */
     @Override
     public boolean expires() {
       return true;

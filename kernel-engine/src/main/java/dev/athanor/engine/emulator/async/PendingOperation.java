@@ -1,21 +1,21 @@
 package dev.athanor.engine.emulator.async;
 
-/** A piece of work that a thread has issued and that goes on beside the threads. */
+/** An asynchronous operation that a thread has issued. */
 abstract class PendingOperation {
 
   private boolean done;
 
-  /** When it was issued, among others of its cluster. */
+  /** Its place in the order of issue within the cluster. */
   long number;
 
-  /** Where it is among what is pending. */
+  /** Its index in the list of pending operations. */
   int place;
 
   boolean isDone() {
     return done;
   }
 
-  /** Does it, unless it is done. */
+  /** Performs the operation unless it is complete. */
   final void finish() {
     if (!done) {
       done = true;
@@ -25,9 +25,9 @@ abstract class PendingOperation {
 
   abstract void perform();
 
-  /** It is issued, and will be done later. */
+  /** Called when the operation is issued and will be performed later. */
   void delay() {}
 
-  /** All threads have ended, and it is not done. */
+  /** Called when all threads have exited before the operation was performed. */
   void end() {}
 }

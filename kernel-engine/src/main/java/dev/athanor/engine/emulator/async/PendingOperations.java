@@ -7,10 +7,14 @@ import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/** The work that goes on beside the threads of a cluster, and when each piece of it is done. */
+/**
+ * The pending asynchronous operations of a cluster, and the timing that decides when each completes.
+ */
 public final class PendingOperations {
 
-  /** One look in so many at what is pending does a piece of it at random. */
+  /**
+   * With {@code RANDOM} timing, each poll completes a pending operation with probability 1/n.
+   */
   private static final int RARITY = 4;
 
   private final AsyncTiming timing;
@@ -24,7 +28,7 @@ public final class PendingOperations {
     this.seed = seed;
   }
 
-  /** Forgets what is left of other blocks. */
+  /** Discards the operations of the previous cluster. */
   public void begin(long cluster) {
     pending.clear();
     random = new SplittableRandom(seed * 0x9E37_79B9_7F4A_7C15L - cluster);
@@ -41,7 +45,9 @@ public final class PendingOperations {
     }
   }
 
-  /** All threads have ended; what nobody has waited for may be left undone. */
+  /**
+   * Called when all threads have exited; operations that no thread waited for may stay undone.
+   */
   public void end() {
     var left = new ArrayList<>(pending);
     pending.clear();
@@ -49,7 +55,7 @@ public final class PendingOperations {
     left.forEach(PendingOperation::end);
   }
 
-  /** Whether what is issued now is done now. */
+  /** Returns whether an operation issued now completes immediately. */
   boolean isDoneAtOnce() {
     return switch (timing) {
       case EAGER -> true;
@@ -58,19 +64,23 @@ public final class PendingOperations {
     };
   }
 
-  /** Whether what is waited for together is done in any order. */
+  /**
+   * Returns whether operations that are waited for together complete in random order.
+   */
   boolean isReordered() {
     return timing == AsyncTiming.REORDERED;
   }
 
-  /** Lets time pass. */
+  /** Gives pending operations a chance to complete. */
   public void pass() {
     if (timing == AsyncTiming.RANDOM && !pending.isEmpty() && random.nextInt(RARITY) == 0) {
       finish(pending.get(random.nextInt(pending.size())));
     }
   }
 
-  /** Does a piece of what somebody waits for; answers whether there was any. */
+  /**
+   * Completes one of several operations that a thread waits for; returns whether there was one.
+   */
   boolean hasten(Deque<PendingOperation> wanted) {
     forgetDone(wanted);
     if (wanted.isEmpty()) {
@@ -80,16 +90,16 @@ public final class PendingOperations {
     return true;
   }
 
-  /** Removes what is done, up to the first ticket that is not. */
+  /** Removes completed operations from the front of a queue. */
   static void forgetDone(Deque<PendingOperation> wanted) {
     while (!wanted.isEmpty() && wanted.getFirst().isDone()) {
       wanted.removeFirst();
     }
   }
 
-  /** Does a piece of what is pending. */
+  /** Performs a pending operation. */
   void finish(PendingOperation ticket) {
-    // the last takes its place: there may be very many
+    // the last one fills the gap: there may be very many
     var last = pending.removeLast();
     if (ticket.place < pending.size()) {
       pending.set(ticket.place, last);
@@ -98,10 +108,10 @@ public final class PendingOperations {
     ticket.finish();
   }
 
-  /** Does all that somebody waits for. */
+  /** Completes all operations that a thread waits for. */
   void finishAll(Deque<PendingOperation> wanted) {
     while (hasten(wanted)) {
-      // until nothing is left
+      // until none is left
     }
   }
 }

@@ -3,16 +3,13 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 
 /**
- * A factor of {@code wgmma} in shared memory, as its descriptor says (PTX ISA 9.7.15.5.1). The
- * matrix is made of cores of 8 rows of 16 bytes, or as long as the swizzle. Its outer dimension is
- * that of the product's rows for A, that of its columns for B; the other is its depth.
+ * A {@code wgmma} factor in shared memory, as its descriptor describes it (PTX ISA 9.7.15.5.1). The matrix consists of core matrices of 8 rows of 16 bytes, or of the width of the swizzle. The outer dimension of A is m, that of B is n; the other dimension is k.
  *
  * @param start the address of the first element
- * @param leading bytes from one core to the next: along the depth of a matrix without a swizzle;
- *     along the outer dimension of a swizzled one that is not by depth
- * @param stride bytes from one core to the next the other way
- * @param byDepth whether neighbours in the depth are neighbours in memory
- * @param size the bytes of an element
+ * @param leading bytes from one core matrix to the next: along k without a swizzle; along the outer dimension for a swizzled matrix that is not contiguous along k
+ * @param stride bytes from one core matrix to the next in the other dimension
+ * @param byDepth whether elements are contiguous along k
+ * @param size bytes of an element
  */
 public record SharedMatrix(
     long start, long leading, long stride, SwizzleMode swizzle, boolean byDepth, int size) {
@@ -25,9 +22,9 @@ public record SharedMatrix(
   };
 
   /**
-   * Reads a descriptor.
+   * Decodes a descriptor.
    *
-   * @throws IllegalArgumentException when the matrix begins amid the pattern of its swizzle
+   * @throws IllegalArgumentException if the matrix starts within the repeat of its swizzle
    */
   static SharedMatrix of(long descriptor, boolean byDepth, int size) {
     long base = (descriptor >>> 49) & 7;
@@ -46,7 +43,7 @@ public record SharedMatrix(
         size);
   }
 
-  /** The address of an element. */
+  /** Returns the address of an element. */
   long address(int outer, int depth) {
     int width = swizzle.width();
     boolean plain = swizzle == SwizzleMode.NONE;

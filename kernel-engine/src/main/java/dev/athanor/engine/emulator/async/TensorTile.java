@@ -11,8 +11,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tile of a tensor in global memory, its elements in the order of its dimensions, the innermost
- * fastest. Of what lies beyond the tensor it reads the map's filling, and writes nothing.
+ * A tile of a tensor in global memory, with its elements in the order of the dimensions, innermost fastest. Elements outside of the tensor read as the map's fill value and are not written.
  */
 final class TensorTile implements TransferEndpoint {
 
@@ -22,9 +21,7 @@ final class TensorTile implements TransferEndpoint {
   private final GlobalMemory.Snapshot memory;
   private @Nullable Allocation last;
 
-  /**
-   * @param start the coordinates of the first element, the innermost first
-   */
+  /** @param start the coordinates of the first element, innermost first */
   TensorTile(EncodedTensorMap encoded, int[] start, GlobalMemory.Snapshot memory) {
     this.map = encoded.map();
     this.address = encoded.address();
@@ -32,15 +29,14 @@ final class TensorTile implements TransferEndpoint {
     this.memory = memory;
   }
 
-  /** What is done with the part of a row that lies in the tensor. */
+  /** Processes the part of a row that lies within the tensor. */
   @FunctionalInterface
   private interface Run {
     void apply(Allocation buffer, long offset, long at, long bytes);
   }
 
   /**
-   * What is wrong with touching the tile; null = nothing. A right answer holds while no buffer is
-   * given back.
+   * Returns why the tile may not be accessed; null if it may. The result holds as long as no buffer is freed.
    */
   @Nullable String complaint() {
     var wrong = new String[1];
@@ -105,7 +101,9 @@ final class TensorTile implements TransferEndpoint {
     });
   }
 
-  /** A row's part in the tensor: where it is, how long, and where in the tile. */
+  /**
+   * Receives the part of a row within the tensor: its address, its length, and its offset in the tile.
+   */
   @FunctionalInterface
   private interface Row {
     void apply(long from, long bytes, long at);
@@ -138,9 +136,9 @@ final class TensorTile implements TransferEndpoint {
   }
 
   /**
-   * A tile in shared memory, whose chunks of 16 bytes a swizzle moves.
+   * A tile in shared memory, whose 16-byte chunks are swizzled.
    *
-   * @param offset of the tile, which is its address
+   * @param offset the offset of the tile, which is its address
    */
   record Shared(Memory memory, long offset, int bytes, TensorMap.SwizzleMode swizzle)
       implements TransferEndpoint {

@@ -9,8 +9,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An asynchronous copy or reduction. It reads its source first and writes its target later; until
- * then the target of a copy holds values that show when they are used.
+ * An asynchronous copy or reduction. It reads its source first and writes its target later; until then the target of a copy is poisoned.
  */
 final class Transfer extends PendingOperation {
   private final Block block;
@@ -25,11 +24,11 @@ final class Transfer extends PendingOperation {
   private boolean isRead;
 
   /**
-   * @param lane the thread that issues it
+   * @param lane the issuing thread
    * @param size in bytes
-   * @param reduction what is done at the target; null = it is overwritten
-   * @param barrier what learns of the bytes; null = nothing
-   * @param signal told before the barrier; null = nothing
+   * @param reduction combines the bytes with the target; null = overwrite
+   * @param barrier is signaled; null = none
+   * @param signal notified before the barrier; null = none
    */
   Transfer(
       Block block,
@@ -52,7 +51,7 @@ final class Transfer extends PendingOperation {
     this.signal = signal;
   }
 
-  /** Reads the source, unless that is done. */
+  /** Reads the source unless it has been read. */
   void read() {
     if (!isRead) {
       isRead = true;
@@ -95,7 +94,7 @@ final class Transfer extends PendingOperation {
     }
   }
 
-  /** Whoever has read is sure to write at last. */
+  /** A transfer that has read its source is certain to write. */
   @Override
   void end() {
     if (isRead) {

@@ -10,29 +10,29 @@ import dev.athanor.engine.ptx.Semantics.AtomicFunction;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** One end of an asynchronous transfer: bytes in an order of its own, somewhere in memory. */
+/** One end of an asynchronous transfer: the order of its bytes in memory. */
 public interface TransferEndpoint extends ByteRanges {
 
-  /** The bytes that a swizzle moves at once. */
+  /** The granularity of swizzles, in bytes. */
   int CHUNK = 16;
 
-  /** Copies all bytes. */
+  /** Copies all bytes out. */
   void read(MemorySegment to);
 
-  /** Replaces all bytes. */
+  /** Overwrites all bytes. */
   void write(MemorySegment from);
 
-  /** Combines what is there with elements. */
+  /** Combines the bytes with elements. */
   void combine(MemorySegment from, Reduction reduction);
 
   /**
-   * What a transfer does with each element at its target.
+   * A reduction at the target of a transfer.
    *
-   * @param size the bytes of an element
+   * @param size bytes of an element
    */
   record Reduction(Block block, AtomicFunction function, int size) {
 
-    /** Combines a run of elements with those that are at a place. */
+    /** Combines a run of elements with those in memory. */
     void apply(Memory memory, long offset, MemorySegment from, long at, long bytes) {
       boolean global = memory.space() == Space.GLOBAL;
       for (long i = 0; i < bytes; i += size) {
@@ -53,9 +53,9 @@ public interface TransferEndpoint extends ByteRanges {
   }
 
   /**
-   * Bytes one after the other.
+   * Contiguous bytes.
    *
-   * @param offset of the first in the memory
+   * @param offset the offset of the first byte in the memory
    * @param mask bit {@code i} says whether byte {@code i} of each 16 is written
    */
   record Row(Memory memory, long offset, long bytes, int mask) implements TransferEndpoint {
@@ -100,7 +100,7 @@ public interface TransferEndpoint extends ByteRanges {
     }
   }
 
-  /** Bits that are nowhere in memory. */
+  /** A value that is not in memory. */
   record Value(long low, long high) implements TransferEndpoint {
     @Override
     public void read(MemorySegment to) {

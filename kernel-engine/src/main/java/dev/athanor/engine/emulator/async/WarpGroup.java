@@ -13,8 +13,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Four warps that multiply together, and the products that they have issued and that go on beside
- * them, one after the other (PTX ISA 9.7.15).
+ * A warpgroup of four warps, and its pending {@code wgmma} products, which execute in order (PTX ISA 9.7.15).
  */
 public final class WarpGroup {
 
@@ -22,7 +21,9 @@ public final class WarpGroup {
   static final int ALL = (1 << WARPS) - 1;
   static final int THREADS = 32 * WARPS;
 
-  /** What a register holds that products write: its lanes have poison until they are done. */
+  /**
+   * The values that pending products read and write in a register, whose lanes are poisoned until the products complete.
+   */
   private static final class Owed {
     final int[] words = new int[THREADS];
     final int[] writers = new int[WARPS];
@@ -38,15 +39,13 @@ public final class WarpGroup {
   /** The number of the first product in the list. */
   private int base;
 
-  /**
-   * @param first of its warps
-   */
+  /** @param first the first warp of the group */
   WarpGroup(PendingOperations operations, int first) {
     this.operations = operations;
     this.first = first;
   }
 
-  /** Forgets what is left of another block. */
+  /** Discards the products of the previous block. */
   public void clear() {
     products.clear();
     owed.values().forEach(register -> Arrays.fill(register.writers, 0));
@@ -59,7 +58,7 @@ public final class WarpGroup {
     return first;
   }
 
-  /** How many groups of products a warp has made. */
+  /** Returns the number of wgmma-groups that a warp has committed. */
   int committed(int warp) {
     return committed[warp - first];
   }
@@ -68,7 +67,9 @@ public final class WarpGroup {
     committed[warp - first]++;
   }
 
-  /** Has a warp take part in its next product, which begins when all four warps do. */
+  /**
+   * Makes a warp take part in its next product, which is issued once all four warps do.
+   */
   void join(int warp, WgmmaSteps.Multiply step) {
     int at = issued[warp - first]++ - base;
     if (at == products.size()) {
@@ -81,7 +82,7 @@ public final class WarpGroup {
     }
   }
 
-  /** A warp's products but those of its newest groups. */
+  /** Returns a warp's pending products, except for those of its newest groups. */
   Deque<PendingOperation> before(int warp, int but) {
     var all = new ArrayDeque<PendingOperation>();
     for (var product : products) {
@@ -93,8 +94,7 @@ public final class WarpGroup {
   }
 
   /**
-   * The first of a warp's products, but those of its newest groups, that other warps lack; null =
-   * none.
+   * Returns the first of a warp's products that other warps have not issued, except for those of its newest groups; null if there is none.
    */
   WgmmaSteps.@Nullable Product incomplete(int warp, int but) {
     for (var product : products) {
@@ -105,7 +105,7 @@ public final class WarpGroup {
     return null;
   }
 
-  /** Does the products that come before one. */
+  /** Performs the products before another. */
   void finishBefore(WgmmaSteps.Product product) {
     for (var earlier : List.copyOf(products)) {
       if (earlier == product) {
@@ -117,7 +117,7 @@ public final class WarpGroup {
     }
   }
 
-  /** Forgets the products that are done. */
+  /** Removes completed products. */
   void trim() {
     while (!products.isEmpty() && products.getFirst().isDone()) {
       products.removeFirst();
@@ -125,7 +125,9 @@ public final class WarpGroup {
     }
   }
 
-  /** A product will write a register of a warp: what it holds is for that product to read. */
+  /**
+   * Registers a pending product that writes a register of a warp; the current value is for the product only.
+   */
   void owe(int warp, Lanes register) {
     var values = owed.computeIfAbsent(register.array(), _ -> new Owed());
     if (values.writers[warp - first]++ > 0) {
@@ -138,7 +140,7 @@ public final class WarpGroup {
     }
   }
 
-  /** The words of the group's threads that a register will hold. */
+  /** Returns the pending values of a register, by thread of the group. */
   int[] words(Lanes register) {
     var values = owed.get(register.array());
     if (values == null) {
@@ -147,7 +149,9 @@ public final class WarpGroup {
     return values.words;
   }
 
-  /** A product has written a register; the last makes it known to the threads. */
+  /**
+   * Records that a product has written a register; the last one makes the values visible to the threads.
+   */
   void pay(Lanes register) {
     var values = owed.get(register.array());
     if (values == null) {

@@ -11,20 +11,19 @@ import dev.athanor.engine.ptx.meaning.NumberTile;
 import dev.athanor.engine.ptx.meaning.TensorCore;
 
 /**
- * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by
- * k, B is k by n, the sums are m by n, each row-major.
+ * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by k, B is k by n, the accumulator is m by n, all row-major.
  */
 @FunctionalInterface
 interface WgmmaProduct {
 
-  /** Adds the product to the sums. */
+  /** Adds the product to the accumulator. */
   void add(int[] a, int[] b, int[] sums);
 
   /**
-   * The product that an instruction names.
+   * Returns the product of an instruction.
    *
-   * @param shape in elements as they are addressed: eight bits together are one of {@code .b1}
-   * @param scaleA 1, or -1 for the negative of A
+   * @param shape in addressable elements; eight {@code .b1} elements count as one
+   * @param scaleA 1, or -1 to negate A
    */
   static WgmmaProduct of(
       MatrixShape shape, Modifiers modifiers, int scaleA, int scaleB, Arithmetic arithmetic) {
@@ -48,7 +47,7 @@ interface WgmmaProduct {
     }
   }
 
-  /** Factors of bytes, sums that wrap or end at the bounds of s32. */
+  /** Integer factors of 8 bits; accumulators that wrap or saturate. */
   record OfIntegers(MatrixShape shape, boolean signedA, boolean signedB, boolean saturated)
       implements WgmmaProduct {
 
@@ -72,7 +71,7 @@ interface WgmmaProduct {
     }
   }
 
-  /** Factors of f16, bf16, tf32 and fp8, sums of f32 or f16. */
+  /** f16, bf16, tf32 and fp8 factors; f32 or f16 accumulators. */
   final class OfFloats implements WgmmaProduct {
     private static final int CANONICAL_NAN = 0x7FFF_FFFF;
     private static final int CANONICAL_HALF_NAN = 0x7FFF;

@@ -18,7 +18,7 @@ import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The instructions of {@link WarpGroup}s. */
+/** Instructions of {@link WarpGroup}s. */
 public final class WgmmaSteps {
 
   private static final int ROWS = 16;
@@ -26,14 +26,14 @@ public final class WgmmaSteps {
   private WgmmaSteps() {}
 
   /**
-   * The first factor.
+   * The factor A.
    *
-   * @param registers four, with the rows of each warp; empty = in shared memory
-   * @param descriptor of the matrix in shared memory
+   * @param registers four registers, with the rows of each warp; empty = in shared memory
+   * @param descriptor describes the matrix in shared memory
    */
   record Left(List<Lanes> registers, @Nullable Lanes descriptor, boolean byDepth) {}
 
-  /** The second factor, in shared memory. */
+  /** The factor B, in shared memory. */
   record Right(Lanes descriptor, boolean byDepth) {}
 
   /** {@code wgmma.mma_async}. */
@@ -52,7 +52,7 @@ public final class WgmmaSteps {
     private final int[] indices;
 
     /**
-     * @param keeps whether the product is added to the sums, and does not replace them
+     * @param keeps scale-d: whether to add to the accumulator, rather than replace it
      * @param shape in elements of {@code bits}
      */
     Multiply(
@@ -125,7 +125,9 @@ public final class WgmmaSteps {
       sums.forEach(group::pay);
     }
 
-    /** The chunks of shared memory that the factors lie in, as far as they are there. */
+    /**
+     * Returns the 16-byte chunks of shared memory that the factors occupy, as far as they exist.
+     */
     private ByteRanges factors(WarpGroup group, long leftDescriptor, long rightDescriptor) {
       var chunks = new BitSet();
       if (left.registers.isEmpty()) {
@@ -179,7 +181,7 @@ public final class WgmmaSteps {
       };
     }
 
-    /** Takes A from registers, of which each warp has 16 rows. */
+    /** Reads A from registers, of which each warp has 16 rows. */
     private void read(WarpGroup group, int[] a) {
       var tile = new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
@@ -194,7 +196,7 @@ public final class WgmmaSteps {
       }
     }
 
-    /** Takes the sums from their registers, or to them. */
+    /** Copies the accumulator from its registers, or to them. */
     private void exchange(WarpGroup group, int[] all, boolean load) {
       int elements = fragment.elements();
       int per = elements / sums.size();
@@ -255,14 +257,12 @@ public final class WgmmaSteps {
     private long right;
     private long keeps;
 
-    /** The product as its observer sees it, and what it reads; null = there is no observer. */
+    /** The product as its observer sees it; null = no observer. */
     private AsyncObserver.@Nullable Product observed;
 
     private @Nullable ByteRanges factors;
 
-    /**
-     * @param group which of the groups that its warps commit it is in
-     */
+    /** @param group the wgmma-group that the product belongs to */
     Product(WarpGroup owner, Multiply step, int group) {
       this.owner = owner;
       this.step = step;
@@ -273,7 +273,7 @@ public final class WgmmaSteps {
       return group;
     }
 
-    /** Whether all four warps have issued it. */
+    /** Returns whether all four warps have issued it. */
     boolean isComplete() {
       return joined == WarpGroup.ALL;
     }
@@ -307,7 +307,7 @@ public final class WgmmaSteps {
       tell(warp);
     }
 
-    /** Tells the observer that a warp takes part. */
+    /** Notifies the observer that a warp takes part. */
     private void tell(int warp) {
       var observer = step.block.asyncObserver;
       if (observer == null) {
@@ -332,7 +332,7 @@ public final class WgmmaSteps {
       step.block.progress();
     }
 
-    /** What the product is, and who has not issued it. */
+    /** Describes the product and the warps that have issued it. */
     @Override
     public String toString() {
       return "\"%s\" at %s, which warps 0x%x of the four of the warpgroup have issued"
@@ -361,7 +361,7 @@ public final class WgmmaSteps {
   /**
    * {@code wgmma.wait_group}.
    *
-   * @param but how many of the newest groups it does not wait for
+   * @param but the number of newest groups to leave pending
    */
   public record Wait(AsyncState async, Instruction instruction, int but) implements Step.Event {
     @Override

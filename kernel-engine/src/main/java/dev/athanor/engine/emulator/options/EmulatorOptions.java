@@ -11,29 +11,29 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How the emulator is set up.
+ * The options of an emulated device.
  *
- * @param target the newest code that it runs, whose tensor-core arithmetic it follows
- * @param workers how many blocks run at once
- * @param memoryBytes the memory of the device
- * @param asyncTiming when asynchronous copies happen
- * @param patience after how many jumps backward, within which no thread of a block stored anything,
- *     passed a barrier or ended, the block is said to hang
- * @param schedule in which order threads go on
- * @param seed of what is random; launches with one worker are alike for one seed
- * @param observers who watches launches
- * @param blocks the most blocks of a launch that are run, those with the lowest numbers in whole
- *     clusters; where a grid has more, its results are not complete
+ * @param target the newest target whose code it runs; determines tensor-core arithmetic
+ * @param workers the number of clusters that run in parallel
+ * @param memoryBytes the memory of the device, in bytes
+ * @param asyncTiming when asynchronous operations complete
+ * @param patience the number of backward jumps after which a block is reported as looping forever,
+ *     if no thread stored anything, passed a barrier or exited meanwhile
+ * @param schedule the order in which runnable threads execute
+ * @param seed the seed of random choices; launches with one worker and one seed are identical
+ * @param observers the observers of launches
+ * @param blocks the maximum number of blocks run per launch, those with the lowest numbers in whole
+ *     clusters; the results of larger grids are incomplete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
- * @param sanitize what is looked for in launches; a launch in which something is found fails
- * @param ignored kinds of findings that the sanitizer does not report; a fault that stops a kernel
- *     is reported all the same
+ * @param sanitize the level of the sanitizer; a launch with findings fails
+ * @param ignored kinds of findings that the sanitizer does not report; faults that stop a kernel are
+ *     always reported
  * @param execution how kernels are executed; results and faults are the same
- * @param heapBytes how much kernels may get from {@code malloc} together; taken from the memory of
- *     the device when the first kernel is loaded that calls it
- * @param output takes what kernels print, in one piece at the end of each launch that prints, the
- *     text of the block with the lowest number first
- * @param timeout how long a launch may run before it fails; null = for ever
+ * @param heapBytes the size of the {@code malloc} heap in bytes, taken from the memory of the device
+ *     when the first kernel is loaded that uses it
+ * @param output receives the output of each launch that prints, in one piece when the launch ends,
+ *     in the order of the blocks
+ * @param timeout how long a launch may run before it fails; null = unlimited
  */
 public record EmulatorOptions(
     Target target,
@@ -53,15 +53,11 @@ public record EmulatorOptions(
     Consumer<String> output,
     @Nullable Duration timeout) {
 
-  /** The heap of CUDA where nothing else is set. */
+  /** CUDA's default heap size. */
   private static final long HEAP_BYTES = 8 << 20;
 
   /**
-   * An sm_90 device with a worker a processor, late asynchronous copies, exact sums, hot kernels
-   * compiled, no timeout, and twice the memory that the Java heap may take. What kernels print is
-   * logged. Where nothing else was set the heap may take a quarter of the machine or container. The
-   * system property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets what
-   * is looked for; builds set it for their tests.
+   * An sm_90 device with one worker per processor, lazy asynchronous copies, exact sums, hot kernels compiled, no timeout, and twice the maximum Java heap as memory. Kernel output is logged. The system property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets the sanitizer level; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -86,45 +82,44 @@ public record EmulatorOptions(
     System.getLogger(EmulatorOptions.class.getName()).log(System.Logger.Level.INFO, text);
   }
 
-  /** When asynchronous work is done. A right kernel gives the same results with all. */
+  /**
+   * When asynchronous operations complete. A correct kernel gives the same results under all.
+   */
   public enum AsyncTiming {
-    /** At once. Shows a copy that overwrites what is still being read. */
+    /** Immediately; exposes copies that overwrite data still being read. */
     EAGER,
-    /** Within the wait for it. Shows a wait that is missing. */
+    /** Within the wait for them; exposes missing waits. */
     LAZY,
-    /** At any time between, as the seed says. */
+    /** At a random time in between, by the seed. */
     RANDOM,
-    /** Within a wait, with other work done first that need not wait, as the seed says. */
+    /** Within a wait, after other operations that need not complete yet, by the seed. */
     REORDERED
   }
 
   /** How kernels are executed. */
   public enum Execution {
-    /** One instruction after the other, each for all threads that are there. */
+    /** One instruction at a time, for all threads that have reached it. */
     INTERPRETED,
     /**
-     * As JVM code wherever that can be, even where the interpreter is faster, which is for tests: a
-     * thread goes on alone in it until it needs others. Where somebody watches, under schedules
-     * other than {@link Schedule#CONVERGING}, and in clusters of several blocks, kernels are
-     * interpreted all the same.
+     * As JVM code wherever possible, even where the interpreter is faster; for tests. A thread runs alone until it needs others. Observed launches, schedules other than {@link Schedule#CONVERGING}, and clusters of several blocks are interpreted all the same.
      */
     COMPILED,
-    /** Interpreted at first; compiled, where that is faster, once a kernel has executed much. */
+    /** Interpreted at first; hot kernels are compiled where that is faster. */
     TIERED
   }
 
-  /** What is looked for beyond what stops a kernel anyway. */
+  /** What the sanitizer checks beyond the faults that stop a kernel anyway. */
   public enum Sanitize {
     OFF,
-    /** Bytes that nobody has written, addresses that leave their variable, misused barriers. */
+    /** Uninitialized reads, addresses outside of their variable, and misused barriers. */
     MEMORY,
-    /** That, and accesses that nothing orders. */
+    /** The above, and data races. */
     FULL;
 
     /**
-     * The level of a name in lower case.
+     * Returns the level of a lower-case name.
      *
-     * @throws IllegalArgumentException if it names none
+     * @throws IllegalArgumentException if there is no such level
      */
     public static Sanitize of(String name) {
       return switch (name) {

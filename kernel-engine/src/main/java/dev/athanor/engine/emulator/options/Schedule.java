@@ -1,18 +1,19 @@
 package dev.athanor.engine.emulator.options;
 
 /**
- * In which order threads go on that may. The hardware promises none but that each goes on at last
- * (PTX ISA 3.1): a right kernel gives the same with all.
+ * The order in which runnable threads execute. Hardware guarantees only that each thread makes progress eventually (PTX ISA 3.1); a correct kernel gives the same results under all schedules.
  */
 public enum Schedule {
-  /** Those farthest behind first, so that threads of a warp meet again as soon as they can. */
+  /** Threads farthest behind first, so that the threads of a warp reconverge early. */
   CONVERGING,
-  /** Those farthest ahead first. */
+  /** Threads farthest ahead first. */
   AHEAD_FIRST,
-  /** Each as far as it gets before another has its turn. */
+  /** Each thread as far as it gets before the next. */
   ONE_BY_ONE,
-  /** Any, changing after a few instructions, as the seed says. */
+  /** A random thread, changing after a few instructions, by the seed. */
   RANDOM,
-  /** As {@link #RANDOM}, and threads of a warp that parted meet only where they have to. */
+  /**
+   * As {@link #RANDOM}, and diverged threads of a warp reconverge only where they must.
+   */
   APART
 }

@@ -47,7 +47,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Ties the instructions of a kernel to the registers of a block. */
+/** Binds the instructions of a program to the registers of a block. */
 public final class Binder {
 
   private static final Set<SpecialRegister> CLOCKS =
@@ -75,9 +75,9 @@ public final class Binder {
   }
 
   /**
-   * What executes an instruction.
+   * Binds an instruction.
    *
-   * @throws IllegalArgumentException when its operands make no sense, naming it
+   * @throws IllegalArgumentException if its operands are invalid, naming the instruction
    */
   public BoundInstruction bind(Instruction instruction) {
     try {
@@ -154,7 +154,7 @@ public final class Binder {
       case Semantics.Exit _ -> op(Kind.EXIT, i, new SimpleSteps.Nothing(i));
       case Semantics.RuntimeCall call -> op(Kind.STRAIGHT, i, runtimeCall(i, call.function()));
       case Semantics.Call _, Semantics.IndexedBranch _ ->
-          throw new IllegalArgumentException("a call has to be inlined first");
+          throw new IllegalArgumentException("a call must be inlined first");
     };
   }
 
@@ -170,7 +170,7 @@ public final class Binder {
         kind, instruction, timed(instruction, step), target, predicate, barrier);
   }
 
-  /** The clocks that an instruction reads. */
+  /** Returns the clocks that an instruction reads. */
   public static List<SpecialRegister> clocks(Instruction instruction) {
     return instruction.operands().stream()
         .filter(SpecialRegister.class::isInstance)
@@ -179,7 +179,7 @@ public final class Binder {
         .toList();
   }
 
-  /** Sets the clocks that an instruction reads before it reads them. */
+  /** Wraps a step that reads clocks. */
   private Step timed(Instruction instruction, Step step) {
     var clocks = clocks(instruction).stream().map(registers::of).toList();
     return clocks.isEmpty() ? step : new SimpleSteps.Timed(block, clocks, step);
@@ -343,7 +343,7 @@ public final class Binder {
         ignored == null ? null : source(ignored, Type.PRED).ints());
   }
 
-  /** The operand in the slot of a name; null where the row has none. */
+  /** Returns the operand in the slot of a name; null if the row has none. */
   private static @Nullable Operand operand(Instruction instruction, String name) {
     var slots = instruction.form().operands();
     for (int i = 0; i < slots.size(); i++) {
@@ -366,7 +366,7 @@ public final class Binder {
   private int label(Operand operand) {
     var target = labels.get(operand.toString());
     if (target == null) {
-      throw new IllegalArgumentException("there is no label " + operand);
+      throw new IllegalArgumentException("no such label: " + operand);
     }
     return target;
   }
@@ -375,7 +375,9 @@ public final class Binder {
     return ((Operand.Immediate) instruction.operands().get(operand)).bits();
   }
 
-  /** The operands that are results or those that are not, vectors and pairs spread out. */
+  /**
+   * Returns the operands that are results, or those that are not, with vectors and pairs flattened.
+   */
   public static List<Operand> operands(Instruction instruction, boolean results) {
     var all = new ArrayList<Operand>();
     for (int i = 0; i < instruction.operands().size(); i++) {
@@ -396,7 +398,9 @@ public final class Binder {
     };
   }
 
-  /** The value of an operand that is the same in all lanes, in the carrier of the type. */
+  /**
+   * Returns the value of an operand that is uniform across lanes, in the carrier of the type; null otherwise.
+   */
   public @Nullable Object scalar(Operand operand, Type type) {
     return switch (operand) {
       case Operand.Immediate literal -> RegisterStorage.scalar(literal, type);
@@ -408,7 +412,9 @@ public final class Binder {
     };
   }
 
-  /** Whether an instruction always loads a parameter that it names: the same for all threads. */
+  /**
+   * Returns whether an instruction loads a parameter by name without a guard, which gives all threads the same value.
+   */
   public boolean isParameter(Instruction instruction) {
     if (!(instruction.form().semantics() instanceof Semantics.Load)
         || Addresses.space(instruction) != Space.PARAM

@@ -25,10 +25,10 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** A kernel with its labels resolved, ready to be bound to the registers of a worker. */
+/** A decoded kernel with resolved labels. */
 public final class Program {
 
-  /** The local memory that a thread may have on any device (CUDA programming guide 16.2). */
+  /** Maximum local memory of a thread on any device (CUDA programming guide 16.2). */
   private static final int MOST_LOCAL_BYTES = 512 << 10;
 
   private final Kernel written;
@@ -44,8 +44,8 @@ public final class Program {
   /**
    * Decodes a kernel.
    *
-   * @param variables those of its module
-   * @throws IllegalArgumentException when it cannot be executed, saying why
+   * @param variables the variables of its module
+   * @throws IllegalArgumentException if the kernel cannot be executed
    */
   public Program(Kernel given, ModuleVariables variables) {
     this.written = given;
@@ -73,7 +73,7 @@ public final class Program {
         case Statement.Label label -> {
           if (labels.put(label.name(), instructions.size()) != null) {
             throw new IllegalArgumentException(
-                "label %s is there again at %s".formatted(label.name(), label.source()));
+                "label %s is defined again at %s".formatted(label.name(), label.source()));
           }
         }
         case Instruction instruction -> {
@@ -85,22 +85,24 @@ public final class Program {
         case Statement.Prototype _, Statement.Targets _ -> {}
       }
     }
-    // falling off the end returns
+    // control returns at the end of the body
     var end = InstructionTable.find("ret", List.of());
     instructions.add(new Instruction(end.form(), end.modifiers(), List.of(), null, Source.UNKNOWN));
   }
 
-  /** The kernel as it was given. */
+  /** Returns the kernel as given. */
   public Kernel written() {
     return written;
   }
 
-  /** The kernel as it is executed. */
+  /** Returns the kernel as executed, after normalization. */
   public Kernel kernel() {
     return kernel;
   }
 
-  /** The numbers of instructions that the text does not have, and of which so nobody hears. */
+  /**
+   * Returns the indices of instructions that normalization added and that observers do not see.
+   */
   public Set<Integer> added() {
     return added;
   }
@@ -114,9 +116,9 @@ public final class Program {
   }
 
   /**
-   * The address of a variable, array or parameter in its state space.
+   * Returns the address of a variable, array or parameter in its state space.
    *
-   * @throws IllegalArgumentException when there is none of this name
+   * @throws IllegalArgumentException if there is none of this name
    */
   long address(String name) {
     var local = localOffsets.get(name);
@@ -132,10 +134,10 @@ public final class Program {
     }
     return variables
         .address(name)
-        .orElseThrow(() -> new IllegalArgumentException("there is no variable " + name));
+        .orElseThrow(() -> new IllegalArgumentException("no such variable: " + name));
   }
 
-  /** Registers for blocks of this shape. */
+  /** Returns registers for blocks of a shape. */
   public Registers registers(Dim3 shape) {
     return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
   }

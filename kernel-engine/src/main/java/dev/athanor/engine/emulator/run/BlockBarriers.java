@@ -12,7 +12,7 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Has the warps of a block come to its {@link NamedBarriers}, and lets them go on. */
+/** Moves the warps of a block through its {@link NamedBarriers}. */
 public final class BlockBarriers {
 
   private final Block block;
@@ -33,21 +33,21 @@ public final class BlockBarriers {
     barriers.clear();
   }
 
-  /** Opens all barriers to which everybody has come that lives. */
+  /** Opens every barrier at which all expected warps have arrived. */
   public void open() {
     for (int number = 0; number < NamedBarriers.COUNT; number++) {
       open(number);
     }
   }
 
-  /** Whether a warp waits at a barrier for threads that have ended. */
+  /** Returns whether a warp waits at a barrier for threads that have exited. */
   public boolean isAbandoned(Warp warp) {
     return barriers.expected(warp.barrier) > living();
   }
 
-  /** Where a warp waits, in words. */
+  /** Describes the barrier at which a warp waits. */
   public String waiting(Warp warp) {
-    return "waits for ever at barrier %d, to which %d of %s came"
+    return "waits forever at barrier %d; %d of %s arrived"
         .formatted(
             warp.barrier,
             32 * barriers.arrived(warp.barrier),
@@ -62,7 +62,9 @@ public final class BlockBarriers {
     return living;
   }
 
-  /** Opens a barrier if the warps that come to it are the whole block; answers whether they are. */
+  /**
+   * Opens a barrier if the arriving warps are the whole block; returns whether they are.
+   */
   public boolean opensAtOnce(BoundInstruction op, int first, int end) {
     if (op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
       return false;
@@ -89,12 +91,12 @@ public final class BlockBarriers {
     return true;
   }
 
-  /** A bit for each of some warps. */
+  /** Returns a mask with a bit for each warp from {@code first} to {@code end - 1}. */
   private static int bits(int first, int end) {
     return (int) (DefinedBytes.ones(end) & ~DefinedBytes.ones(first));
   }
 
-  /** The first active thread of a warp. */
+  /** Returns the first active thread of a warp. */
   private int lane(int warp) {
     return lane(warp, block.active[warp]);
   }
@@ -116,8 +118,7 @@ public final class BlockBarriers {
   }
 
   /**
-   * A warp comes to a barrier, if all its living threads have come there: to one instruction, or to
-   * several that are not aligned (PTX ISA 9.7.13.1).
+   * Lets a warp arrive at a barrier once all its live threads are there: at one instruction, or at several that are not aligned (PTX ISA 9.7.13.1).
    */
   public void come(Warp warp) {
     var parts =
@@ -159,8 +160,8 @@ public final class BlockBarriers {
           Kind.BARRIER_OVERRUN,
           lane(warp.index, all),
           code[parts.getFirst().pc].instruction,
-          "comes to barrier %d again before it has opened".formatted(number),
-          "wait at another barrier until the others have come to this one");
+          "arrives at barrier %d again before it has opened".formatted(number),
+          "wait at another barrier until the others have arrived at this one");
     }
     barriers.arrive(number, warp.index, count, reduces, holding, Integer.bitCount(all));
     if (observer != null) {
@@ -178,7 +179,9 @@ public final class BlockBarriers {
     open(number);
   }
 
-  /** Whether the parts of a warp that wait at several instructions wait at one barrier. */
+  /**
+   * Returns whether the fragments of a warp that wait at several instructions wait at one barrier.
+   */
   private boolean meet(List<Fragment> parts, Warp warp, int number) {
     return parts.stream()
         .allMatch(part ->
@@ -186,7 +189,9 @@ public final class BlockBarriers {
                 && number(code[part.pc], lane(warp.index, part.mask)) == number);
   }
 
-  /** Complains of a thread that waits in another way than those that came to a barrier before. */
+  /**
+   * Reports a thread whose barrier instruction disagrees with those that arrived before.
+   */
   private void check(
       BoundInstruction op, int lane, int number, int count, int othersCount, boolean othersReduce) {
     if (othersCount != count) {
@@ -215,7 +220,7 @@ public final class BlockBarriers {
     return warps == 0 ? "all threads" : 32 * warps + " threads";
   }
 
-  /** How many warps a barrier waits for; 0 = all. */
+  /** Returns how many warps a barrier waits for; 0 = all. */
   private int count(BoundInstruction op, int lane) {
     var threads = op.barrier().threads();
     if (threads == null) {
@@ -232,7 +237,7 @@ public final class BlockBarriers {
     return count / 32;
   }
 
-  /** Lets those go on that wait at a barrier, if everybody has come. */
+  /** Releases the warps at a barrier if all expected warps have arrived. */
   private void open(int number) {
     if (!barriers.opens(number, living())) {
       return;
@@ -254,7 +259,7 @@ public final class BlockBarriers {
     }
   }
 
-  /** Hands out what the threads at a barrier combined. */
+  /** Distributes the result of the reduction at a barrier. */
   private void learn(BoundInstruction.Barrier barrier, int warp, int mask, int number) {
     if (barrier.result() == null) {
       return;

@@ -27,13 +27,13 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Executes the threads of a block. Whole warps that stand side by side at one instruction may
- * execute it together, as a gang; else a fragment executes alone. One that goes round a loop for
- * long lets the others go on, for which it may be waiting.
+ * Executes the threads of a block. Adjacent whole warps at the same instruction may execute it together, as a gang; otherwise each fragment executes alone. A fragment that has run a loop for long yields to the others, since it may be waiting for them.
  */
 public final class BlockRunner {
 
-  /** Jumps backward, and turns of a block, after which others come first. */
+  /**
+   * Maximum number of backward jumps of a fragment, and of turns of a block, before it yields.
+   */
   public static final int TURN = 4096;
 
   private static final BitSet NOWHERE = new BitSet();
@@ -48,35 +48,35 @@ public final class BlockRunner {
   private final AsyncState async;
   private final PendingOperations pending;
 
-  /** How the current block is executed. */
+  /** The execution mode of the current block. */
   private Execution execution = Execution.INTERPRETED;
 
   private @Nullable CompiledCode compiled;
 
-  /** Where compiled code begins; nowhere while the block is interpreted. */
+  /**
+   * The instructions at which compiled segments begin; empty while the block is interpreted.
+   */
   private BitSet starts = NOWHERE;
 
-  /** Instructions interpreted in the current block, each for a warp. */
+  /** Interpreted warp instructions of the current block. */
   private long interpreted;
 
-  /** Whether compiled code could not go on, so that the rest of the block is interpreted. */
+  /** Whether compiled code bailed out, so that the rest of the block is interpreted. */
   private boolean departed;
 
-  /** Segments of compiled code that were run in the current block. */
+  /** Executed segments of compiled code in the current block. */
   private long segments;
 
-  /** How often {@link FusedProducts} were executed in the current block. */
+  /** Executions of {@link FusedProducts} in the current block. */
   private long products;
 
-  /** What a gang executes at once, by its first instruction; null = nothing. */
+  /** Fused products by their first instruction; null = none. */
   private final @Nullable FusedProducts @Nullable [] fused;
 
-  /** Which instructions the observer wants to be told of. */
+  /** Whether the observer wants to know of each instruction. */
   private final boolean[] watched;
 
-  /**
-   * @param rank of the block in its cluster
-   */
+  /** @param rank the rank of the block in its cluster */
   BlockRunner(LaunchedKernel launch, Cluster cluster, AsyncCluster asyncs, int rank) {
     this.observer = launch.observer(cluster.observer(), rank);
     this.block =
@@ -111,16 +111,16 @@ public final class BlockRunner {
     return block;
   }
 
-  /** Goes over to another launch of the same shape. */
+  /** Reuses the runner for another launch of the same shape. */
   public void launch(LaunchedKernel launch) {
     block.launch(launch.context());
-    compiled = null; // it keeps where memory was found
+    compiled = null; // it caches memory locations
   }
 
   /**
    * Starts a block of the grid.
    *
-   * @param number of the block, x running fastest
+   * @param number the number of the block, x running fastest
    */
   public void begin(long number, Execution how) {
     execution = how;
@@ -139,7 +139,7 @@ public final class BlockRunner {
     barriers.clear();
   }
 
-  /** Tells who watches that the block has ended. */
+  /** Notifies the observer that the block has ended. */
   public void end() {
     program.count(interpreted, segments, products);
     if (observer != null) {
@@ -148,10 +148,9 @@ public final class BlockRunner {
   }
 
   /**
-   * Lets every thread go on until it waits, ends, or has gone round loops long enough; answers
-   * whether any did.
+   * Runs every thread until it waits, exits, or has used up its turn; returns whether any thread ran.
    *
-   * @throws Fault when a thread did something undefined
+   * @throws Fault if a thread did something undefined
    */
   public boolean advance() {
     chooseCode();
@@ -171,12 +170,12 @@ public final class BlockRunner {
         return some;
       }
     }
-    // those who go on may be waiting, in loops of their own, for some whose wait is over
+    // Threads that spin may be waiting for others whose wait is over.
     wakeReady();
     return true;
   }
 
-  /** Goes over to compiled code where that is wanted and worth its making. */
+  /** Switches to compiled code where it is wanted and pays. */
   private void chooseCode() {
     boolean wanted =
         switch (execution) {
@@ -191,19 +190,18 @@ public final class BlockRunner {
     }
   }
 
-  /** Whether any of the current block was run by compiled code. */
+  /** Returns whether compiled code executed any of the current block. */
   public boolean ranCompiled() {
     return segments > 0;
   }
 
-  /** Lets those go on that waited for something that has happened; answers whether any did. */
+  /** Releases fragments whose event has happened; returns whether there were any. */
   private boolean wakeReady() {
     return waiting(Step.Event::isReady, fragment -> fragment.wait = Wait.NONE);
   }
 
   /**
-   * Lets those go on that waited for something that has happened, if need be by doing what is
-   * pending; answers whether any did.
+   * Releases fragments whose event has happened, completing pending operations if necessary; returns whether any fragment was released.
    */
   private boolean wake() {
     while (!wakeReady()) {
@@ -214,7 +212,9 @@ public final class BlockRunner {
     return true;
   }
 
-  /** Lets those go on that wait for a while only; answers whether there are any. */
+  /**
+   * Releases fragments whose wait is limited in time; returns whether there were any.
+   */
   public boolean expire() {
     return waiting(
         (step, _, _) -> step.expires(),
@@ -224,13 +224,15 @@ public final class BlockRunner {
         });
   }
 
-  /** What may be true of some lanes of a warp that wait for an event. */
+  /** A predicate over the lanes of a warp that wait for an event. */
   @FunctionalInterface
   private interface Condition {
     boolean holds(Step.Event step, int warp, int mask);
   }
 
-  /** Does something to the fragments that wait for an event; answers whether there are any. */
+  /**
+   * Applies an action to the waiting fragments that satisfy a condition; returns whether there were any.
+   */
   private boolean waiting(Condition condition, Consumer<Fragment> action) {
     boolean some = false;
     for (var warp : warps) {
@@ -278,7 +280,7 @@ public final class BlockRunner {
     }
   }
 
-  /** Executes a gang of whole warps, or one fragment, until something parts or stops it. */
+  /** Executes a gang of whole warps, or one fragment, until it diverges or stops. */
   private void advance(Fragment fragment, int first, int end, boolean whole) {
     int pc = fragment.pc;
     int limit = picker.meeting(pc);
@@ -370,7 +372,9 @@ public final class BlockRunner {
     move(pc, fragment, first, end, whole);
   }
 
-  /** Executes the instructions that can be executed together here; answers how many. */
+  /**
+   * Executes the fused products that start here; returns the number of instructions executed.
+   */
   private int executeFused(@Nullable FusedProducts[] all, int pc, int first, int end, int limit) {
     var here = all[pc];
     if (here == null || here.length() > limit - pc || !here.execute(first, end)) {
@@ -403,7 +407,9 @@ public final class BlockRunner {
   private static final int EVERYBODY = 1;
   private static final int MIXED = 2;
 
-  /** For which of the active threads the guard of an instruction holds. */
+  /**
+   * Evaluates the guard of an instruction for the active threads: none, all, or some.
+   */
   private int chosen(BoundInstruction op, int first, int end) {
     if (op.guard == null) {
       return EVERYBODY;
@@ -432,7 +438,7 @@ public final class BlockRunner {
           }
         }
       }
-      default -> {} // nobody does
+      default -> {} // no thread executes it
     }
   }
 
@@ -469,7 +475,7 @@ public final class BlockRunner {
               Kind.DIVERGENT_UNIFORM,
               32 * warp + Integer.numberOfTrailingZeros(chosen),
               op.instruction,
-              "threads of one warp go different ways");
+              "threads of one warp take different branches");
         }
         fragment.pc = pc + 1;
         if (chosen != 0) {
@@ -479,7 +485,7 @@ public final class BlockRunner {
     }
   }
 
-  /** Lets each thread go on where compiled code left it. */
+  /** Moves each thread to the instruction at which compiled code left it. */
   private void part(
       CompiledCode left, int start, Fragment single, int first, int end, boolean whole) {
     int[] exits = left.exits;
@@ -523,7 +529,7 @@ public final class BlockRunner {
     block.cluster.barrier().open();
   }
 
-  /** Complains when a thread executes what is meant for others. */
+  /** Checks that the active threads may execute a collective instruction. */
   private void check(BoundInstruction op, int first, int end) {
     var step = (Step.Collective) op.step;
     for (int warp = first; warp < end; warp++) {
@@ -531,7 +537,9 @@ public final class BlockRunner {
     }
   }
 
-  /** Lets a fragment execute an instruction of the warp, or wait for the rest of the warp. */
+  /**
+   * Executes a collective instruction for a fragment, or makes the fragment wait for the rest of the warp.
+   */
   private void collect(BoundInstruction op, int pc, Warp warp, Fragment fragment, boolean whole) {
     var step = (Step.Collective) op.step;
     int all = fragment.mask;
@@ -555,7 +563,9 @@ public final class BlockRunner {
     }
   }
 
-  /** Lets those wait for whom it has not happened yet; answers whether there are any. */
+  /**
+   * Makes fragments wait whose event has not happened; returns whether there are any.
+   */
   private boolean await(
       BoundInstruction op, int pc, Fragment single, int first, int end, boolean whole) {
     var step = (Step.Event) op.step;
@@ -593,7 +603,7 @@ public final class BlockRunner {
     return mask == 0 || fragment.expired || step.isReady(warp, mask);
   }
 
-  /** Whether nobody has to wait for anybody at a barrier. */
+  /** Returns whether the threads pass a barrier without waiting. */
   private boolean passes(BoundInstruction op, int first, int end, boolean whole) {
     int chosen = chosen(op, first, end);
     return chosen == EVERYBODY ? whole && barriers.opensAtOnce(op, first, end) : chosen == NOBODY;
@@ -613,9 +623,9 @@ public final class BlockRunner {
               Kind.BARRIER_DIVERGENT,
               32 * warp + Integer.numberOfTrailingZeros(chosen),
               op.instruction,
-              "only lanes 0x%08x of 0x%08x that are there take part in it"
+              "only lanes 0x%08x of the active lanes 0x%08x take part"
                   .formatted(chosen, fragment.mask),
-              "let all threads of the warp come to it, or none");
+              "let all threads of the warp execute it, or none");
         }
         warps[warp].split(fragment, fragment.mask & ~chosen, fragment.pc + 1);
       }
@@ -624,7 +634,7 @@ public final class BlockRunner {
     }
   }
 
-  /** A report on the first thread that has not ended; none when all have. */
+  /** Returns a report on the first thread that has not exited; empty if all have. */
   public Stream<Report> first(Kind kind, String what) {
     return Arrays.stream(warps)
         .flatMap(warp ->
@@ -639,9 +649,9 @@ public final class BlockRunner {
   }
 
   /**
-   * Says of each fragment where it is, when no thread of the cluster gets on.
+   * Reports the position of each fragment when no thread of the cluster can make progress.
    *
-   * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
+   * @param jumps the number of backward jumps without effect; 0 = no thread is looping
    */
   public List<Report> stuck(long jumps) {
     return new StuckThreads(block, List.of(code), List.of(warps), barriers).reports(jumps);

@@ -19,12 +19,11 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks that are resident together (PTX ISA 2.2.2): they see each other's shared memory, and go on
- * by turns until all have ended. A block without a cluster is one of one.
+ * Runs the blocks of a cluster (PTX ISA 2.2.2) in turns until all have ended. A block that is launched without a cluster is alone in one.
  */
 public final class ClusterRunner {
 
-  /** How often waits that are limited in time may end in vain before nobody is waited for. */
+  /** Maximum number of failed timed waits before the watchdog reports a deadlock. */
   private static final int LIVES = 64;
 
   private final Dim3 grid;
@@ -39,12 +38,10 @@ public final class ClusterRunner {
   private final @Nullable Duration timeout;
   private LongPredicate cancelled;
 
-  /** When the launch began, as {@link System#nanoTime} says. */
+  /** When the launch began, by {@link System#nanoTime}. */
   private long started;
 
-  /**
-   * @param cancelled whether a block need no longer be run to its end
-   */
+  /** @param cancelled whether the cluster of a number need not run to its end */
   public ClusterRunner(LaunchedKernel launch, LongPredicate cancelled) {
     this.grid = launch.context().grid();
     this.block = launch.context().block();
@@ -67,19 +64,21 @@ public final class ClusterRunner {
             && launch.observer() == null
             && launch.context().options().observers().isEmpty()
             && launch.context().options().schedule() == Schedule.CONVERGING
-            && launch.context().sharedBytes() % Integer.BYTES == 0; // it is touched by words
+            && launch.context().sharedBytes() % Integer.BYTES == 0; // compiled code accesses shared memory in words
     this.execution = compilable ? launch.context().options().execution() : Execution.INTERPRETED;
   }
 
-  /** Whether one like this could be another's, if that is of the same program and device. */
+  /**
+   * Returns whether a runner of this launch can serve other launches of the same program.
+   */
   public static boolean isReusable(LaunchedKernel launch) {
     return launch.observer() == null && launch.context().options().observers().isEmpty();
   }
 
   /**
-   * Goes over to another launch of the same program.
+   * Reuses the runner for another launch of the same program.
    *
-   * @return whether it is of the same shape; if not, nothing has changed
+   * @return false if the launch has another shape; nothing has changed then
    */
   public boolean launch(LaunchedKernel launch, LongPredicate isCancelled) {
     if (!grid.equals(launch.context().grid())
@@ -94,7 +93,7 @@ public final class ClusterRunner {
     return true;
   }
 
-  /** How many clusters of a launch are run. */
+  /** Returns how many clusters of a launch are run. */
   public static long count(LaunchedKernel launch) {
     long blocks = Math.min(launch.context().grid().count(), launch.context().options().blocks());
     return Math.ceilDiv(blocks, launch.context().cluster().count());
@@ -111,14 +110,14 @@ public final class ClusterRunner {
   /**
    * Runs the blocks of a cluster to their ends.
    *
-   * @throws Fault when a thread did something undefined
+   * @throws Fault if a thread did something undefined
    */
   public void run(long cluster) {
     try {
       run(cluster, execution);
     } catch (Fault fault) {
-      // Threads that run one after the other may come to another fault first than threads side by
-      // side. Where memory is still what it was, the interpreter says which comes first.
+      // Compiled threads run one after another and may reach another fault first than threads in lockstep.
+      // If memory is unchanged, the interpreter decides which fault comes first.
       var first = runners.getFirst();
       if (first.ranCompiled() && !first.block().hasStored()) {
         run(cluster, Execution.INTERPRETED);
@@ -141,15 +140,15 @@ public final class ClusterRunner {
   }
 
   /**
-   * Runs the blocks of all clusters of a launch to their ends, by turns.
+   * Runs the blocks of all clusters of a launch to their ends, in turns.
    *
-   * @throws Fault when a thread did something undefined
+   * @throws Fault if a thread did something undefined
    */
   public static void runTogether(List<ClusterRunner> all) {
     try {
       runTogether(all, all.getFirst().execution);
     } catch (Fault fault) {
-      // see run: of a grid as well the interpreter says which fault comes first
+      // as in run: the interpreter decides which fault comes first
       var blocks = all.stream().flatMap(cluster -> cluster.runners.stream()).toList();
       if (blocks.stream().anyMatch(BlockRunner::ranCompiled)
           && blocks.stream().noneMatch(runner -> runner.block().hasStored())) {
@@ -166,7 +165,7 @@ public final class ClusterRunner {
     finish(all, () -> false);
   }
 
-  /** Lets clusters that have begun go on by turns until all have ended. */
+  /** Runs started clusters in turns until all have ended. */
   private static void finish(List<ClusterRunner> all, BooleanSupplier isCancelled) {
     long before = 0;
     long idleJumps = 0;
@@ -199,7 +198,7 @@ public final class ClusterRunner {
           }
         }
         if (!expired) {
-          throw fault(all, "waits for ever", 0);
+          throw fault(all, "waits forever", 0);
         }
         lives++;
       }
@@ -213,7 +212,7 @@ public final class ClusterRunner {
       lives = now == before ? lives : 0;
       before = now;
       if (idleJumps >= all.getFirst().patience) {
-        throw fault(all, "goes round a loop for ever", idleJumps);
+        throw fault(all, "loops forever", idleJumps);
       }
     }
   }
@@ -227,7 +226,7 @@ public final class ClusterRunner {
     var seconds =
         BigDecimal.valueOf(limit.getSeconds()).add(BigDecimal.valueOf(limit.getNano(), 9));
     var what =
-        "has not ended within the timeout of the launch, %s s"
+        "exceeds the timeout of the launch, %s s"
             .formatted(seconds.stripTrailingZeros().toPlainString());
     return new Fault(
         all.stream()
@@ -243,7 +242,7 @@ public final class ClusterRunner {
       cluster.runners.forEach(runner -> reports.addAll(runner.stuck(jumps)));
     }
     if (reports.isEmpty()) {
-      throw new IllegalStateException(what + ", but nobody does");
+      throw new IllegalStateException(what + ", but no thread does");
     }
     return new Fault(reports);
   }

@@ -5,9 +5,7 @@ import java.util.Deque;
 import java.util.function.LongPredicate;
 
 /**
- * Clusters that launches have left, kept for others of the same program and shape: to bind
- * instructions takes longer than to execute many a small kernel. Few are kept, those that were used
- * last, since each has the registers and the memory of its threads.
+ * Idle cluster runners, kept for later launches of the same program and shape, since binding instructions takes longer than running many a small kernel. Only the most recently used are kept: each holds the registers and the memory of its threads.
  */
 final class IdleClusters {
 
@@ -15,11 +13,11 @@ final class IdleClusters {
 
   private record Idle(LoadedProgram program, ClusterRunner cluster) {}
 
-  /** Those used last first. */
+  /** Most recently used first. */
   private final Deque<Idle> idle = new ArrayDeque<>();
 
   /**
-   * A cluster to run those of a launch in, one after the other.
+   * Returns a runner for the clusters of a launch.
    *
    * @param cancelled see {@link ClusterRunner}
    */
@@ -38,7 +36,7 @@ final class IdleClusters {
     return new ClusterRunner(launch, cancelled);
   }
 
-  /** Keeps a cluster whose launch has gone well. */
+  /** Keeps the runner of a launch that succeeded. */
   void keep(LaunchedKernel launch, ClusterRunner cluster) {
     if (ClusterRunner.isReusable(launch)) {
       synchronized (this) {

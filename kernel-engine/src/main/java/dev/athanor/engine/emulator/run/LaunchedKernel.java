@@ -57,9 +57,9 @@ public record LaunchedKernel(
   }
 
   /**
-   * Who watches the blocks of one rank that a worker runs; null = nobody.
+   * Returns the observer of the blocks of one rank that a worker runs; null = none.
    *
-   * @param clusters the observer of their clusters; null = there is none
+   * @param clusters the observer of their clusters; null = none
    */
   @Nullable Observer observer(@Nullable ClusterObserver clusters, int rank) {
     var observed = observed();

@@ -5,14 +5,13 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.Arrays;
 
 /**
- * The sixteen barriers of a block (PTX ISA 9.7.13.1). Whole warps come to one, and it opens when as
- * many have come as it waits for; then it is as new.
+ * The sixteen barriers of a block (PTX ISA 9.7.13.1). Whole warps arrive at a barrier; it opens when the expected number has arrived, and is then reset.
  */
 public final class NamedBarriers {
 
   public static final int COUNT = Observer.BARRIERS;
 
-  /** The number of warps of a barrier that waits for all that live. */
+  /** The expected number of warps of a barrier that waits for all live warps. */
   static final int ALL = 0;
 
   private final int[] arrived = new int[COUNT];
@@ -26,34 +25,34 @@ public final class NamedBarriers {
     Arrays.fill(arrived, 0);
   }
 
-  /** How many warps have come since it last opened. */
+  /** Returns how many warps have arrived since the barrier last opened. */
   int arrived(int barrier) {
     return arrived[barrier];
   }
 
-  /** Whether a warp has come since it last opened. */
+  /** Returns whether a warp has arrived since the barrier last opened. */
   boolean has(int barrier, int warp) {
     return arrived[barrier] > 0 && ((came[barrier] >>> warp) & 1) != 0;
   }
 
-  /** How many warps it waits for, {@link #ALL} for all. */
+  /** Returns how many warps the barrier waits for; {@link #ALL} = all live warps. */
   int expected(int barrier) {
     return expected[barrier];
   }
 
-  /** Whether those that came before combine a predicate, or do not. */
+  /** Returns whether the warps that arrived combine a predicate. */
   boolean reduces(int barrier) {
     return reduces[barrier];
   }
 
   /**
-   * A warp comes.
+   * Records the arrival of a warp.
    *
-   * @param warp its number in the block
-   * @param warps how many the barrier waits for
+   * @param warp the number of the warp in the block
+   * @param warps how many warps the barrier waits for
    * @param combine whether its threads combine a predicate
    * @param holding for how many of its threads the predicate holds
-   * @param asked how many threads have one
+   * @param asked how many threads have a predicate
    */
   void arrive(int barrier, int warp, int warps, boolean combine, int holding, int asked) {
     if (arrived[barrier] == 0) {
@@ -69,7 +68,7 @@ public final class NamedBarriers {
     this.asked[barrier] += asked;
   }
 
-  /** Opens a barrier if all have come; answers whether it did. */
+  /** Opens a barrier if all expected warps have arrived; returns whether it did. */
   boolean opens(int barrier, int livingWarps) {
     int wanted = expected[barrier] == ALL ? livingWarps : expected[barrier];
     if (arrived[barrier] == 0 || arrived[barrier] < wanted) {
@@ -79,7 +78,7 @@ public final class NamedBarriers {
     return true;
   }
 
-  /** What the threads learn that combined a predicate at a barrier that has opened. */
+  /** Returns the combined predicate of a barrier that has opened. */
   int result(int barrier, BarrierKind kind) {
     return switch (kind) {
       case COUNT -> holding[barrier];

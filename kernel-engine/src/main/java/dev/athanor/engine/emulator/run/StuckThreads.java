@@ -10,14 +10,14 @@ import dev.athanor.engine.emulator.step.Step;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What the threads of a block wait for that can never go on. */
+/** Reports why the threads of a block can never make progress. */
 record StuckThreads(
     Block block, List<BoundInstruction> code, List<Warp> warps, BlockBarriers barriers) {
 
   /**
-   * Says of each fragment where it is, when no thread of the cluster gets on.
+   * Reports the position of each fragment when no thread of the cluster can make progress.
    *
-   * @param jumps how many jumps backward have changed nothing; 0 when nobody jumps
+   * @param jumps the number of backward jumps without effect; 0 = no thread is looping
    */
   List<Report> reports(long jumps) {
     var reports = new ArrayList<Report>();
@@ -36,7 +36,7 @@ record StuckThreads(
     return reports;
   }
 
-  /** Why a fragment can never go on. */
+  /** Returns why a fragment can never make progress. */
   private Kind kind(Warp warp, Fragment fragment) {
     var op = code.get(fragment.pc);
     return switch (fragment.wait) {
@@ -53,15 +53,15 @@ record StuckThreads(
   private String waiting(Warp warp, Fragment fragment, long jumps) {
     return switch (fragment.wait) {
       case NONE ->
-          "goes round a loop for ever with lanes 0x%08x; in %d jumps backward no thread stored"
+          "loops forever with lanes 0x%08x; in %d backward jumps no thread stored"
                   .formatted(fragment.mask, jumps)
-              + " anything, passed a barrier or ended";
+              + " anything, passed a barrier or exited";
       case WARP ->
-          "waits for ever for other threads of its warp; lanes 0x%08x of 0x%08x came"
+          "waits forever for other threads of its warp; lanes 0x%08x of 0x%08x arrived"
               .formatted(fragment.mask, block.live[warp.index]);
       case BARRIER -> barriers.waiting(warp);
       case EVENT ->
-          "waits for ever: "
+          "waits forever: "
               + ((Step.Event) code.get(fragment.pc).step).missing(warp.index, fragment.mask);
     };
   }

@@ -4,32 +4,31 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where the threads of a block are. Those of a warp that are at one place form a fragment;
- * fragments that meet become one again.
+ * The program counters of the threads of a block. Threads of a warp at the same instruction form a fragment; fragments that meet merge.
  */
 public final class ThreadPositions {
 
-  /** Why a fragment does not go on. */
+  /** Why a fragment is not runnable. */
   public enum Wait {
     NONE,
-    /** The rest of its warp has to come to the same instruction. */
+    /** It waits for the rest of its warp at the same instruction. */
     WARP,
-    /** The rest of its block has to come to the same barrier. */
+    /** It waits for the rest of its block at the same barrier. */
     BARRIER,
-    /** Something else has to happen, as its instruction says. */
+    /** It waits for the event of its instruction. */
     EVENT
   }
 
-  /** Some threads of a warp. */
+  /** Threads of a warp that execute together. */
   public static final class Fragment {
     public int pc;
     public int mask;
     public Wait wait = Wait.NONE;
 
-    /** Whether it has gone round loops long enough, and others come first. */
+    /** Whether it has used up its turn in a loop. */
     boolean spent;
 
-    /** Whether it goes on though what it waited for has not happened. */
+    /** Whether its wait has timed out. */
     boolean expired;
 
     Fragment(int pc, int mask) {
@@ -42,7 +41,7 @@ public final class ThreadPositions {
     }
   }
 
-  /** The fragments of one warp; none when all its threads have exited. */
+  /** The fragments of one warp; none once all its threads have exited. */
   public static final class Warp {
     public final int index;
     public final List<Fragment> fragments = new ArrayList<>();
@@ -54,7 +53,7 @@ public final class ThreadPositions {
       this.index = index;
     }
 
-    /** Whether all its threads are at one place. */
+    /** Returns whether all its live threads are in one fragment. */
     boolean isWhole() {
       return fragments.size() == 1;
     }
@@ -64,16 +63,16 @@ public final class ThreadPositions {
       return fragment != null && fragment.pc == pc && fragment.isRunnable();
     }
 
-    /** Moves some threads of a fragment to a place of their own. */
+    /** Splits threads off a fragment and moves them to another instruction. */
     void split(Fragment fragment, int mask, int pc) {
       fragment.mask &= ~mask;
       fragments.add(new Fragment(pc, mask));
     }
 
     /**
-     * Makes one of fragments that are at the same place.
+     * Merges fragments at the same instruction.
      *
-     * @param needed whether only those meet that wait for one another
+     * @param needed whether to merge only fragments that wait for one another
      */
     void merge(boolean needed) {
       for (int i = 0; i < fragments.size(); i++) {
@@ -83,7 +82,7 @@ public final class ThreadPositions {
           boolean wanted =
               needed
                   ? kept.wait == Wait.WARP && other.wait == Wait.WARP
-                  // what has come to a barrier must not come again
+                  // a fragment that has arrived at a barrier must not arrive again
                   : kept.wait != Wait.BARRIER && other.wait != Wait.BARRIER;
           if (other.pc == kept.pc && wanted) {
             var merged = fragments.remove(j);
@@ -95,7 +94,7 @@ public final class ThreadPositions {
       }
     }
 
-    /** Takes note that threads of a fragment have ended, for which others may be waiting. */
+    /** Records the exit of threads of a fragment, for which others may be waiting. */
     void exited(Fragment fragment) {
       if (fragment.mask == 0) {
         fragments.remove(fragment);

@@ -9,12 +9,14 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/** Chooses who of a block goes on, and how far, as a {@link Schedule} says. */
+/**
+ * Chooses the next warp of a block and the length of its turn, by the {@link Schedule} of the launch.
+ */
 final class WarpScheduler {
 
   private static final int NOWHERE = Integer.MAX_VALUE;
 
-  /** How many instructions a random turn takes at most. */
+  /** Maximum number of instructions in a random turn. */
   private static final int LONGEST_TURN = 12;
 
   private final Schedule schedule;
@@ -29,22 +31,22 @@ final class WarpScheduler {
     this.warps = warps;
   }
 
-  /** Starts a block, whose order depends on its number and the seed. */
+  /** Starts a block; its order depends on its number and the seed. */
   void begin(long number) {
     random = new SplittableRandom(seed * 0x9E37_79B9_7F4A_7C15L + number);
   }
 
-  /** Whether whole warps at one place go on together. */
+  /** Returns whether whole warps at the same instruction run together. */
   boolean formsGangs() {
     return schedule == Schedule.CONVERGING;
   }
 
-  /** Whether threads that parted meet only where they have to. */
+  /** Returns whether diverged threads merge only where they must. */
   boolean keepsApart() {
     return schedule == Schedule.APART;
   }
 
-  /** A warp that has a runnable fragment. */
+  /** Returns a warp with a runnable fragment; null = there is none. */
   @Nullable Warp next() {
     candidates.clear();
     Warp best = null;
@@ -75,7 +77,7 @@ final class WarpScheduler {
     };
   }
 
-  /** The fragment of a warp that goes on. */
+  /** Returns the fragment of a warp that runs next. */
   Fragment of(Warp warp) {
     Fragment best = null;
     int seen = 0;
@@ -90,17 +92,19 @@ final class WarpScheduler {
       }
     }
     if (best == null) {
-      throw new IllegalArgumentException("nothing of warp " + warp.index + " may go on");
+      throw new IllegalArgumentException("no fragment of warp " + warp.index + " is runnable");
     }
     return best;
   }
 
-  /** How many instructions a turn has at most. */
+  /** Returns the maximum number of instructions in the next turn. */
   int turn() {
     return isRandom() ? 1 + random.nextInt(LONGEST_TURN) : NOWHERE;
   }
 
-  /** The next place after this one where others are, and a turn ends. */
+  /**
+   * Returns the next instruction after this one at which other fragments stand; the turn ends there.
+   */
   int meeting(int pc) {
     int nearest = NOWHERE;
     if (schedule == Schedule.CONVERGING) {

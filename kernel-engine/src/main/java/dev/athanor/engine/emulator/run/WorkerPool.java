@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/** The threads that execute blocks. */
+/** The threads that execute clusters. */
 public final class WorkerPool implements AutoCloseable {
 
   private final int count;
@@ -27,17 +27,16 @@ public final class WorkerPool implements AutoCloseable {
   }
 
   /**
-   * Runs all blocks of a launch, those of a cluster together; they start in the order of their
-   * numbers. When it returns or throws, none of them runs any more.
+   * Runs all blocks of a launch, cluster by cluster, starting them in the order of their numbers. When it returns or throws, none of them is running.
    *
    * @throws KernelFault of the failed cluster with the lowest number
-   * @throws IllegalStateException when the emulator itself fails
+   * @throws IllegalStateException if the emulator itself fails
    */
   public void run(LaunchedKernel launch) {
     var work = new Work(launch, idle);
     long clusters = ClusterRunner.count(launch);
     if (clusters == 1) {
-      work.run(); // to wake a worker takes longer than many a small kernel
+      work.run(); // waking a worker takes longer than running many a small kernel
     } else {
       fork(work, Math.min(count, clusters));
     }
@@ -50,9 +49,9 @@ public final class WorkerPool implements AutoCloseable {
   }
 
   /**
-   * Runs all blocks of a cooperative launch by turns, in the thread that launched.
+   * Runs all blocks of a cooperative launch in turns, in the calling thread.
    *
-   * @throws KernelFault when a thread did something undefined
+   * @throws KernelFault if a thread did something undefined
    */
   public static void runCooperatively(LaunchedKernel launch) {
     var clusters = new ArrayList<ClusterRunner>();
@@ -74,7 +73,7 @@ public final class WorkerPool implements AutoCloseable {
     return new IllegalStateException("the emulator itself failed", cause);
   }
 
-  /** Throws what has been found in a launch that has ended. */
+  /** Throws the faults and reports of a launch that has ended. */
   private static void check(LaunchedKernel launch, @Nullable Fault fault) {
     var found = new ArrayList<Report>();
     if (fault != null) {
@@ -88,20 +87,20 @@ public final class WorkerPool implements AutoCloseable {
     }
   }
 
-  /** Has some workers share the work, and waits for each of them, whatever happens to others. */
+  /** Submits work to several workers and waits for all of them, even if some fail. */
   private void fork(Work work, long parts) {
     var forked = new ArrayList<Future<?>>();
     try {
       while (forked.size() < parts) {
         forked.add(threads.submit(work));
       }
-    } catch (RuntimeException | Error e) { // there is no thread for it
+    } catch (RuntimeException | Error e) { // no thread could be started
       work.fail(e);
     }
     forked.forEach(WorkerPool::await);
   }
 
-  /** A device finishes its work even when the thread that waits for it is interrupted. */
+  /** Waits for a worker even if the calling thread is interrupted. */
   private static void await(Future<?> part) {
     boolean interrupted = false;
     try {
@@ -112,7 +111,7 @@ public final class WorkerPool implements AutoCloseable {
         } catch (InterruptedException e) {
           interrupted = true;
         } catch (ExecutionException e) {
-          throw new IllegalStateException("work keeps its failures to itself", e);
+          throw new IllegalStateException("a worker threw an exception", e);
         }
       }
     } finally {
@@ -129,7 +128,7 @@ public final class WorkerPool implements AutoCloseable {
 
   private record Failure(long cluster, Fault fault) {}
 
-  /** What the workers of one launch share. */
+  /** The state that the workers of one launch share. */
   private static final class Work implements Runnable {
     private final LaunchedKernel launch;
     private final IdleClusters idle;
@@ -144,7 +143,7 @@ public final class WorkerPool implements AutoCloseable {
       this.idle = idle;
     }
 
-    /** Has the others stop. */
+    /** Records an internal failure, which stops the other workers. */
     void fail(Throwable cause) {
       broken.compareAndSet(null, cause);
     }
@@ -176,7 +175,9 @@ public final class WorkerPool implements AutoCloseable {
       }
     }
 
-    /** Those before the failed one still run, so that the same fault is reported every time. */
+    /**
+     * Clusters before the failed one still run, so that every run reports the same fault.
+     */
     private boolean isCancelled(long cluster) {
       if (broken.get() != null) {
         return true;

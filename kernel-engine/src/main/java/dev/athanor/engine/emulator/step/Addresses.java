@@ -21,25 +21,25 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The addresses that an instruction touches: a register of 32 or 64 bits and a constant, in one
- * state space or generic. It turns them into memories and offsets, and complains of those that may
- * not be touched.
+ * The addresses that an instruction accesses: a 32- or 64-bit register plus a constant, in one state space or generic. Resolves addresses to memories and offsets, and reports those that may not be accessed.
  */
 public final class Addresses {
 
-  /** What a gang's addresses look like. */
+  /** The pattern of the addresses of a gang. */
   enum Pattern {
-    /** They do not all lie in one memory, or are misaligned: each has to be looked at. */
+    /**
+     * Not all in one memory, or misaligned: each address has to be resolved by itself.
+     */
     UNSURE,
     SCATTERED,
-    /** Each lane's bytes follow those of the lane before. */
+    /** The bytes of each lane follow those of the lane before. */
     CONSECUTIVE
   }
 
   private final Block block;
   private final Instruction instruction;
 
-  /** Null = generic. */
+  /** null = generic */
   private final @Nullable Space space;
 
   private final long @Nullable [] wide;
@@ -47,7 +47,7 @@ public final class Addresses {
   private final long displacement;
   private @Nullable Allocation last;
 
-  /** The buffers of which the last was one. */
+  /** The snapshot that contains the last allocation. */
   private GlobalMemory.@Nullable Snapshot snapshot;
 
   private Memory memory;
@@ -58,8 +58,8 @@ public final class Addresses {
   }
 
   /**
-   * @param space that of the instruction; null = generic
-   * @param base the register, of 32 or 64 bits
+   * @param space the state space of the instruction; null = generic
+   * @param base the address register, 32 or 64 bits wide
    */
   public Addresses(
       Block block, Instruction instruction, @Nullable Space space, Lanes base, long displacement) {
@@ -75,7 +75,7 @@ public final class Addresses {
     this.memory = block.sharedMemory;
   }
 
-  /** The address of a lane. */
+  /** Returns the address of a lane. */
   long of(int lane) {
     if (wide != null) {
       return wide[lane] + displacement;
@@ -83,12 +83,12 @@ public final class Addresses {
     return (requireNonNull(narrow)[lane] & 0xFFFF_FFFFL) + displacement;
   }
 
-  /** The memory that the last address looked at lies in. */
+  /** Returns the memory that contains the last resolved address. */
   public Memory memory() {
     return memory;
   }
 
-  /** Its bytes. */
+  /** Returns the bytes of that memory. */
   public MemorySegment segment() {
     return memory.segment();
   }
@@ -97,20 +97,19 @@ public final class Addresses {
     return space == null ? AddressWindow.space(address) : space;
   }
 
-  /** Where byte 0 of a memory is among the addresses of this instruction. */
+  /** Returns the address of byte 0 of a memory, as this instruction addresses it. */
   private long start(Space of) {
     return space == null ? AddressWindow.start(of) : 0;
   }
 
   /**
-   * Finds the offsets of whole warps at once, if all lie in one memory and are aligned. They are
-   * left in the block's scratch.
+   * Resolves the offsets of whole warps at once if all lie in one memory and are aligned; leaves them in the block's scratch array.
    */
   Pattern offsets(int lo, int hi, int bytes) {
     var first = space(of(lo));
     return switch (first) {
       case SHARED, SHARED_CTA, SHARED_CLUSTER ->
-          offsets(lo, hi, bytes, start(first), block.sharedMemory); // of peers it is unsure
+          offsets(lo, hi, bytes, start(first), block.sharedMemory); // addresses in peers are resolved one by one
       case PARAM -> offsets(lo, hi, bytes, start(first), block.parameterMemory);
       case CONST -> offsets(lo, hi, bytes, start(first), block.constants);
       case LOCAL -> local(lo, hi, bytes);
@@ -123,9 +122,9 @@ public final class Addresses {
     return offsets(lo, hi, bytes, start, small.segment().byteSize() - bytes);
   }
 
-  /** The buffer that was touched last, if it is there still. */
+  /** Returns the last accessed allocation if it still exists; null otherwise. */
   private @Nullable Allocation last() {
-    if (snapshot != block.memory) { // of another launch
+    if (snapshot != block.memory) { // another launch has begun
       snapshot = block.memory;
       last = null;
     }
@@ -150,7 +149,7 @@ public final class Addresses {
     return offsets(lo, hi, bytes, found.address(), found.bytes() - bytes);
   }
 
-  /** Each lane has a frame of its own. */
+  /** Resolves addresses in local memory, where each lane has a frame of its own. */
   private Pattern local(int lo, int hi, int bytes) {
     memory = block.localMemory;
     var pattern = offsets(lo, hi, bytes, start(Space.LOCAL), block.localBytes - bytes);
@@ -167,8 +166,8 @@ public final class Addresses {
     if (greatest < 0) {
       return Pattern.UNSURE;
     }
-    // the sign of a union tells of one that is out of bounds, its low bits of one misaligned;
-    // one union a loop is what the JIT makes vectors of
+    // The sign of the union shows an offset out of bounds, its low bits a misaligned one;
+    // the JIT vectorizes loops with one union each.
     var out = block.scratch;
     long union = wide != null ? shift(wide, out, lo, hi, start) : shift(out, lo, hi, start);
     long beyond = 0;
@@ -189,7 +188,7 @@ public final class Addresses {
     return Pattern.CONSECUTIVE;
   }
 
-  /** Leaves the offsets from a start, and answers their union. */
+  /** Writes the offsets from a start address and returns their union. */
   private long shift(long[] base, long[] out, int lo, int hi, long start) {
     long shift = displacement - start;
     long union = 0;
@@ -214,11 +213,11 @@ public final class Addresses {
   }
 
   /**
-   * The offset of one lane in {@link #segment}.
+   * Returns the offset of one lane in {@link #segment}.
    *
-   * @param bytes how many are touched
-   * @param alignment what the address must be a multiple of
-   * @return -1 when the address is wrong; {@link #fault} says why
+   * @param bytes the number of bytes accessed
+   * @param alignment the required alignment of the address
+   * @return -1 if the address is invalid; {@link #fault} says why
    */
   public long offset(int lane, long bytes, int alignment) {
     long address = of(lane);
@@ -241,7 +240,7 @@ public final class Addresses {
     };
   }
 
-  /** An address in the shared memory of any block of the cluster. */
+  /** Resolves an address in the shared memory of any block of the cluster. */
   private long inCluster(long at, long bytes) {
     long rank = (at >>> AddressWindow.PEER_SHIFT) - 1;
     if (rank < 0) {
@@ -275,7 +274,7 @@ public final class Addresses {
     return address - allocation.address();
   }
 
-  /** What is wrong with the address of a lane. */
+  /** Describes why the address of a lane is invalid. */
   private String complaint(int lane, long bytes, int alignment) {
     long address = of(lane);
     if ((address & (alignment - 1)) != 0) {
@@ -289,7 +288,7 @@ public final class Addresses {
           "touches bytes %d..%d of %d bytes of the thread's local memory"
               .formatted(at, at + bytes - 1, block.localBytes);
       case SHARED, SHARED_CTA, SHARED_CLUSTER, PARAM, CONST -> {
-        offset(lane, bytes, alignment); // looks the memory up
+        offset(lane, bytes, alignment); // resolves the address
         boolean peers = in.isShared() && (space == null || space == Space.SHARED_CLUSTER);
         long rank = peers ? (at >>> AddressWindow.PEER_SHIFT) - 1 : -1;
         long offset = peers ? at & ((1L << AddressWindow.PEER_SHIFT) - 1) : at;
@@ -309,7 +308,9 @@ public final class Addresses {
     };
   }
 
-  /** The fault of all lanes of a warp whose addresses are wrong, or nothing when there are none. */
+  /**
+   * Throws the fault of the lanes of a warp with invalid addresses, if there are any.
+   */
   void check(int warp, int mask, int bytes) {
     var reports = new ArrayList<Report>();
     for (int left = mask; left != 0; left &= left - 1) {
@@ -324,9 +325,9 @@ public final class Addresses {
   }
 
   /**
-   * Finds what the lanes of a warp touch.
+   * Resolves the accesses of the lanes of a warp.
    *
-   * @throws Fault when some may not
+   * @throws Fault if an address is invalid
    */
   public void resolve(int warp, int mask, int bytes, MemoryRequest into) {
     check(warp, mask, bytes);
@@ -340,7 +341,7 @@ public final class Addresses {
     }
   }
 
-  /** As {@link #resolve}, of a whole warp whose {@link #offsets} have just been found. */
+  /** Fills in a request of a whole warp from its resolved {@link #offsets}. */
   void resolved(int warp, int bytes, MemoryRequest into) {
     into.warp = warp;
     into.mask = -1;
@@ -361,7 +362,7 @@ public final class Addresses {
         : space(address) == Space.GLOBAL ? block.memory.complaint(address) : Kind.OUT_OF_BOUNDS;
   }
 
-  /** The fault of one lane whose address is wrong. */
+  /** Returns the fault of one lane with an invalid address. */
   public Fault fault(int lane, long bytes, int alignment) {
     return new Fault(List.of(report(lane, bytes, alignment)));
   }

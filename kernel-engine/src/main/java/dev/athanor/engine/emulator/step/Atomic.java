@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** {@code atom} and {@code red}: the lanes of a warp one after the other, lane 0 first. */
+/**
+ * {@code atom} and {@code red}: the lanes of a warp perform their updates one after another, lane 0 first.
+ */
 public final class Atomic implements Step {
 
   private static final VarHandle INT =
@@ -32,10 +34,10 @@ public final class Atomic implements Step {
   private final MemoryRequest touch;
 
   /**
-   * @param results what was there, an element each; none where nobody asks
+   * @param results receive the old values, an element each; empty for {@code red}
    * @param operands an element each
-   * @param other what a comparison exchanges; null = none
-   * @param size the bytes of an element
+   * @param other the new value of a compare-and-swap; null = none
+   * @param size bytes of an element
    */
   public Atomic(
       Block block,
@@ -103,11 +105,11 @@ public final class Atomic implements Step {
     return size == 8 ? bits : bits & ((1L << (8 * size)) - 1);
   }
 
-  /** Exchanges what is there for what a function makes of it, and answers what was there. */
+  /** Replaces a value by a function of itself and returns the old value. */
   public static long update(
       Block block, MemorySegment segment, long at, int size, LongUnaryOperator function) {
     if (size == Long.BYTES && !segment.isNative()) {
-      // shared memory is words of 32 bits, which one worker alone touches
+      // only one worker accesses shared memory, which is an array of 32-bit words
       long old = segment.get(LaneAccess.LONG, at);
       long fresh = function.applyAsLong(old);
       if (old != fresh) {
@@ -129,7 +131,7 @@ public final class Atomic implements Step {
         }
       }
     }
-    // 16 bits are half of an aligned word
+    // a 16-bit value is half of an aligned word
     long word = at & -4L;
     int shift = (int) (at - word) * 8;
     int mask = size == Integer.BYTES ? -1 : 0xFFFF << shift;

@@ -25,24 +25,26 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What the steps of a worker see of the block that they execute. */
+/**
+ * The state of a block that its steps access: registers, memories, and the active and live lanes.
+ */
 public final class Block {
 
-  /** How far clocks go on from one look to the next. */
+  /** Clock ticks between two reads of a clock. */
   private static final int TICK = 32;
 
   public final Registers registers;
 
-  /** The lanes of each warp that execute the current step. */
+  /** Masks of the lanes of each warp that execute the current step. */
   public final int[] active;
 
-  /** The lanes of each warp that have not exited. */
+  /** Masks of the lanes of each warp that have not exited. */
   public final int[] live;
 
-  /** A place for each lane, for the use of one step. */
+  /** An element for each lane, for use within one step. */
   public final long[] scratch;
 
-  /** Shared memory by words; the last may be more than there is. */
+  /** Shared memory as 32-bit words, rounded up. */
   public final int[] words;
 
   public final MemorySegment shared;
@@ -50,25 +52,25 @@ public final class Block {
   public final Memory constants;
   public final Memory localMemory;
 
-  /** The local memory of one thread. */
+  /** Local memory of a thread, in bytes. */
   public final int localBytes;
 
-  /** The blocks that are resident together with this one. */
+  /** The cluster of this block. */
   public final Cluster cluster;
 
-  /** Which of them this one is. */
+  /** The rank of this block in its cluster. */
   public final int rank;
 
-  /** Who watches; null = nobody. */
+  /** Observes the block; null = none. */
   final @Nullable Observer observer;
 
-  /** The observer of asynchronous operations; null = there is none. */
+  /** Observes asynchronous operations; null = none. */
   public final @Nullable AsyncObserver asyncObserver;
 
   public final Target target;
   public final Arithmetic arithmetic;
 
-  /** What the current launch has. */
+  /** The parameters of the current launch. */
   public Memory parameterMemory;
 
   public GlobalMemory.Snapshot memory;
@@ -84,8 +86,8 @@ public final class Block {
   private long ticks;
 
   /**
-   * @param observer who watches; null = nobody
-   * @param rank in the cluster
+   * @param observer observes the block; null = none
+   * @param rank the rank of the block in its cluster
    */
   public Block(
       LaunchContext launch,
@@ -128,19 +130,23 @@ public final class Block {
     cluster.add(this);
   }
 
-  /** Goes over to another launch of the same shape. */
+  /** Reuses the block for another launch of the same shape. */
   public void launch(LaunchContext launch) {
     parameterMemory = launch.parameters();
     memory = launch.memory();
     printed = launch.printed();
   }
 
-  /** The bytes of local memory that each thread of a kernel has. */
+  /** Returns the bytes of local memory that each thread of a kernel has. */
   public static int localBytes(Kernel kernel) {
     return Math.ceilDiv(kernel.localBytes(), 16) * 16;
   }
 
-  /** Starts a block of the grid, by its number with x running fastest. */
+  /**
+   * Starts a block of the grid.
+   *
+   * @param block the number of the block, x running fastest
+   */
   public void begin(long block) {
     number = block;
     registers.poison();
@@ -159,55 +165,55 @@ public final class Block {
     SpecialRegisters.begin(registers, grid, clusterShape, block);
   }
 
-  /** Takes note that memory has changed that is there when the block has ended. */
+  /** Records a change of memory that outlives the block. */
   public void stored() {
     hasStored = true;
     progress();
   }
 
-  /** Prints what a thread has formatted, which is there when the block has ended. */
+  /** Prints formatted text. */
   void print(byte[] text) {
     printed.add(number, text);
     hasStored = true;
   }
 
-  /** Whether memory has changed, since the block began, that is there when it has ended. */
+  /** Returns whether the block has had effects that outlive it. */
   public boolean hasStored() {
     return hasStored;
   }
 
-  /** Takes note that something has changed for which others may wait. */
+  /** Records a change for which other threads may be waiting. */
   public void progress() {
     progress++;
   }
 
-  /** Grows when something changes for which others may wait. */
+  /** Returns a counter of changes for which threads may be waiting. */
   public long progressed() {
     return progress;
   }
 
-  /** Lets who watches see what is about to be touched. */
+  /** Announces an access to the observer. */
   public void observe(MemoryRequest touch) {
     if (observer != null) {
       observer.touch(touch);
     }
   }
 
-  /** Lets who watches see what was touched. */
+  /** Notifies the observer of a completed access. */
   void observed(MemoryRequest touch) {
     if (observer != null) {
       observer.touched(touch);
     }
   }
 
-  /** Lets who watches know of a broken rule that does not stop the block. */
+  /** Reports a violated rule that does not stop the block. */
   public void complain(Kind kind, int lane, Instruction instruction, String what, String remedy) {
     if (observer != null) {
       observer.complain(kind, lane, instruction, what, remedy);
     }
   }
 
-  /** The time, which goes on with each look at it, so that runs are alike. */
+  /** Returns the time, which advances with each read, so that runs are reproducible. */
   long tick() {
     ticks += TICK;
     return ticks;
@@ -217,12 +223,12 @@ public final class Block {
     return ((active[lane >> 5] >>> lane) & 1) != 0;
   }
 
-  /** A thread of the block at an instruction. */
+  /** Returns the position of a thread at an instruction. */
   Place place(int lane, Instruction instruction) {
     return places.of(number, lane, instruction);
   }
 
-  /** What is known of a thread that did something wrong. */
+  /** Returns a report on a thread. */
   public Report report(Kind kind, int lane, Instruction instruction, String what) {
     return new Report(kind, places.of(number, lane, instruction), null, "", what, "", 1);
   }
@@ -231,7 +237,7 @@ public final class Block {
     return new Fault(List.of(report(kind, lane, instruction, what)));
   }
 
-  /** A fault against a rule that has no kind of its own. */
+  /** Returns a fault against a rule without a kind of its own. */
   public Fault fault(int lane, Instruction instruction, String what) {
     return fault(Kind.RULE, lane, instruction, what);
   }

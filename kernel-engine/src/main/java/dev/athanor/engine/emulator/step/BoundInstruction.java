@@ -5,29 +5,29 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import org.jspecify.annotations.Nullable;
 
-/** A decoded instruction of a worker. */
+/** A decoded instruction, bound to the registers of a block. */
 public final class BoundInstruction {
 
-  /** How an instruction moves the threads that execute it. */
+  /** How an instruction affects the control flow of its threads. */
   public enum Kind {
-    /** They go on. */
+    /** They continue with the next instruction. */
     STRAIGHT,
     BRANCH,
     EXIT,
-    /** They wait for others of the warp, then go on. */
+    /** They wait for other threads of the warp. */
     COLLECTIVE,
-    /** They wait for others of the block. */
+    /** They wait for other threads of the block. */
     BARRIER,
-    /** They wait until something has happened. */
+    /** They wait for an event. */
     EVENT
   }
 
   /**
    * The operands of a barrier.
    *
-   * @param threads how many threads it waits for; null = all
-   * @param predicate what the threads combine; null = nothing
-   * @param result where they learn of it
+   * @param threads the number of threads expected; null = all
+   * @param predicate the predicate to reduce; null = none
+   * @param result receives the reduced predicate
    */
   public record Barrier(
       BarrierKind kind,
@@ -40,17 +40,17 @@ public final class BoundInstruction {
   public final Instruction instruction;
   public final Step step;
 
-  /** Where a branch goes on. */
+  /** The index of the branch target. */
   public final int target;
 
-  /** The masks of the predicate; null = always. */
+  /** The masks of the guard predicate; null = unconditional. */
   public final int @Nullable [] guard;
 
   private final @Nullable Barrier barrier;
   private final int flip;
 
   /**
-   * @param guard the register of the instruction's guard, if it has one
+   * @param guard the register of the guard, if there is one
    * @param barrier the operands of a barrier
    */
   public BoundInstruction(
@@ -69,7 +69,7 @@ public final class BoundInstruction {
     this.barrier = barrier;
   }
 
-  /** The operands of a barrier. */
+  /** Returns the operands of a barrier. */
   public Barrier barrier() {
     if (barrier == null) {
       throw new IllegalStateException(instruction + " is no barrier");
@@ -77,7 +77,7 @@ public final class BoundInstruction {
     return barrier;
   }
 
-  /** Those of some lanes of a warp for which the guard holds. */
+  /** Returns the lanes of a mask for which the guard holds. */
   public int chosen(int warp, int mask) {
     return guard == null ? mask : mask & (guard[warp] ^ flip);
   }

@@ -4,20 +4,19 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
 
 /**
- * The barrier of a cluster (PTX ISA 9.7.13.4): each thread arrives once, then waits, and those that
- * have ended count as arrived.
+ * The barrier of a cluster (PTX ISA 9.7.13.4): each thread arrives once, then waits; exited threads count as arrived.
  */
 public final class ClusterBarrier {
 
   private final Cluster cluster;
 
-  /** How often it has opened. */
+  /** How many times the barrier has opened. */
   private long phase;
 
-  /** For each warp of each block the lanes that have arrived and not waited yet. */
+  /** By rank and warp, the lanes that have arrived and not yet waited. */
   private int[][] arrived = {};
 
-  /** For each of those the phase in which it arrived. */
+  /** By rank and lane, the phase in which the lane arrived. */
   private long[][] phases = {};
 
   ClusterBarrier(Cluster cluster) {
@@ -40,7 +39,7 @@ public final class ClusterBarrier {
     }
   }
 
-  /** Lanes of a warp arrive. */
+  /** Records the arrival of lanes of a warp. */
   private void arrive(Block block, Instruction instruction, int warp, int mask) {
     int again = arrived[block.rank][warp] & mask;
     if (again != 0) {
@@ -56,7 +55,7 @@ public final class ClusterBarrier {
     open();
   }
 
-  /** Opens the barrier if all that live have arrived in its phase. */
+  /** Opens the barrier if all live threads have arrived in its phase. */
   public void open() {
     for (int rank = 0; rank < cluster.size(); rank++) {
       int[] live = cluster.block(rank).live;

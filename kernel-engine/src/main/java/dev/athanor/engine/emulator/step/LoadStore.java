@@ -10,10 +10,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 
-/** A load or a store, of one register a lane or of a vector. */
+/** A load or a store of one register per lane, or of a vector. */
 public final class LoadStore implements Step {
 
-  /** The words of accesses that other threads may wait for (PTX ISA 8.3). */
+  /** Modifiers of strong operations, on which other threads may wait (PTX ISA 8.3). */
   private static final List<String> STRONG = List.of("volatile", "relaxed", "acquire", "release");
 
   private final Block block;
@@ -23,15 +23,15 @@ public final class LoadStore implements Step {
   private final boolean load;
   private final boolean strong;
 
-  /** Whether what is stored may be there when the block has ended. */
+  /** Whether a store may outlive the block. */
   private final boolean outside;
 
   private final MemoryRequest touch;
 
   /**
-   * @param elements the registers, in the order of their places in memory
+   * @param elements the registers in the order of their memory locations
    * @param values the same registers
-   * @param size the bytes of one
+   * @param size bytes of one element
    */
   public LoadStore(
       Block block,
@@ -53,12 +53,12 @@ public final class LoadStore implements Step {
     this.touch.values = values;
   }
 
-  /** Whether other threads may wait for what an access does. */
+  /** Returns whether other threads may wait for the effect of an access. */
   public static boolean isStrong(Instruction instruction) {
     return STRONG.stream().anyMatch(instruction.modifiers()::has);
   }
 
-  /** Whether what an access touches is gone when the block has ended. */
+  /** Returns whether the accessed memory dies with the block. */
   public static boolean staysInside(Instruction instruction) {
     var space = Addresses.space(instruction);
     return space == Space.SHARED || space == Space.SHARED_CTA || space == Space.LOCAL;
@@ -110,7 +110,9 @@ public final class LoadStore implements Step {
     }
   }
 
-  /** A whole warp, shown to who watches, if its lanes can be looked at together. */
+  /**
+   * Executes a whole warp and notifies the observer, if its lanes can be resolved together.
+   */
   private boolean observed(int warp) {
     int bytes = size * elements.length;
     var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
@@ -136,7 +138,9 @@ public final class LoadStore implements Step {
     return move(addresses.offsets(lo, hi, size * elements.length), lo, hi);
   }
 
-  /** Moves the bytes whose offsets are in the block's scratch; answers whether that can be done. */
+  /**
+   * Moves the bytes at the offsets in the block's scratch array; returns whether the pattern permits it.
+   */
   private boolean move(Pattern pattern, int lo, int hi) {
     switch (pattern) {
       case UNSURE -> {

@@ -16,12 +16,14 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The instructions with which a warp moves matrices between memory and registers. */
+/** Instructions that move matrices between memory and the registers of a warp. */
 public final class MatrixSteps {
 
   private MatrixSteps() {}
 
-  /** {@code ldmatrix} and {@code stmatrix}: rows of 16 bytes, handed out as a fragment says. */
+  /**
+   * {@code ldmatrix} and {@code stmatrix}: rows of 16 bytes, distributed as fragments.
+   */
   public static final class Rows implements Step.Collective {
     private static final int ROWS = 8;
     private static final int ROW_BYTES = 16;
@@ -99,7 +101,9 @@ public final class MatrixSteps {
     }
   }
 
-  /** {@code wmma.load} and {@code wmma.store}: all lanes give one address and one stride. */
+  /**
+   * {@code wmma.load} and {@code wmma.store}: all lanes give the same address and stride.
+   */
   public static final class Tile implements Step.Collective {
     private final Block block;
     private final Instruction instruction;
@@ -196,7 +200,7 @@ public final class MatrixSteps {
                 .formatted(stride, byRows ? "row" : "column", length));
       }
       long bytes = ((lines - 1) * stride + length) * tile.bits() / 8;
-      // the manual wants the address to be a multiple of the fragment's size (PTX ISA 9.7.14.4.2)
+      // The address must be a multiple of the fragment's size (PTX ISA 9.7.14.4.2).
       int alignment = tile.registers() * Math.max(4, tile.bits() / 8);
       long start = addresses.offset(lane, bytes, alignment);
       if (start < 0) {
@@ -214,9 +218,7 @@ public final class MatrixSteps {
     }
 
     /**
-     * Shows who watches what is about to be moved, element by element. Which lane moves which is
-     * not specified (PTX ISA 9.7.14.4): it is shown as its neighbour's, so that no kernel is right
-     * only because a lane moves what it has written itself.
+     * Announces the elements that are about to be moved. Which lane moves which element is unspecified (PTX ISA 9.7.14.4): the announcement names the neighboring lane, so that no kernel is correct only because a lane moves what it has written itself.
      */
     private void show(int warp, long start, long stride) {
       int step = tile.bits() < 8 ? tile.perRegister() : 1;
@@ -234,7 +236,7 @@ public final class MatrixSteps {
       }
     }
 
-    /** One register of one lane. Elements of less than a byte fill a register with neighbours. */
+    /** Moves one register of one lane. Elements of less than a byte share a register. */
     private void move(MemorySegment memory, long start, long stride, int register, int lane) {
       if (tile.bits() == 64) {
         long at = start + 8 * index(register, lane, 0, stride);
@@ -268,7 +270,9 @@ public final class MatrixSteps {
       }
     }
 
-    /** How many elements lie between the first of the matrix and this one. */
+    /**
+     * Returns the number of elements between the first element of the matrix and this one.
+     */
     private long index(int register, int lane, int element, long stride) {
       var place = tile.place(register, lane, element);
       return byRows ? place.row() * stride + place.column() : place.column() * stride + place.row();

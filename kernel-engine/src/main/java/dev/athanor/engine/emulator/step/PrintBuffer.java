@@ -8,23 +8,21 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
- * What the blocks of a launch print, in the order of their numbers. It holds as much as CUDA's
- * buffer does by default; what comes behind is counted and dropped, the same whichever block runs
- * first. Several workers use it.
+ * The output of a launch, in the order of its blocks. Holds as much as CUDA's buffer does by default; further output is counted and dropped, whichever block runs first. Thread-safe.
  */
 public final class PrintBuffer {
 
-  /** The bytes that are kept of a launch. */
+  /** Maximum size of the output of a launch, in bytes. */
   static final int CAPACITY = 1 << 20;
 
   private final TreeMap<Long, List<byte[]>> blocks = new TreeMap<>();
   private long bytes;
   private long dropped;
 
-  /** The block at which, and behind which, nothing more is kept. */
+  /** The block from which on output is dropped. */
   private long full = Long.MAX_VALUE;
 
-  /** Adds what a call of a block's thread prints. */
+  /** Adds the output of one call. */
   synchronized void add(long block, byte[] text) {
     if (block >= full) {
       dropped++;
@@ -47,7 +45,7 @@ public final class PrintBuffer {
     }
   }
 
-  /** Hands on what was printed, if anything was. */
+  /** Passes the output on, if there is any. */
   public synchronized void deliver(Consumer<String> to) {
     if (blocks.isEmpty() && dropped == 0) {
       return;

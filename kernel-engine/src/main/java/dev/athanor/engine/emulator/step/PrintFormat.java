@@ -8,29 +8,28 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * The formatting of C's {@code printf}, as device code uses it (CUDA programming guide, formatted
- * output). Floating-point values are converted exactly and rounded half to even.
+ * C's {@code printf} formatting as device code uses it (CUDA programming guide, formatted output). Floating-point values are converted exactly and rounded half to even.
  */
 final class PrintFormat {
 
-  /** The arguments that a call may have; directives beyond are printed as they are. */
+  /** Maximum number of arguments; directives beyond are printed verbatim. */
   static final int MOST_ARGUMENTS = 32;
 
-  /** Widths and precisions beyond this are cut, so that no call asks for gigabytes. */
+  /** Maximum width and precision, so that no call allocates gigabytes. */
   private static final int MOST_WIDTH = 1 << 16;
 
   /** The arguments of a call and the strings that they point to. */
   interface Arguments {
-    /** The next 32-bit argument. */
+    /** Returns the next 32-bit argument. */
     int next32();
 
-    /** The next 64-bit argument. */
+    /** Returns the next 64-bit argument. */
     long next64();
 
     /**
-     * The bytes of a string up to its zero.
+     * Reads a zero-terminated string.
      *
-     * @param most how many are read at most
+     * @param most the maximum number of bytes to read
      */
     byte[] string(long address, int most);
   }
@@ -45,7 +44,7 @@ final class PrintFormat {
     int width;
     int precision = -1;
 
-    /** The bits of an integer argument, of which 8 and 16 are passed as 32. */
+    /** Width of an integer argument; 8 and 16 bits are passed as 32. */
     int bits = 32;
 
     char type;
@@ -69,12 +68,12 @@ final class PrintFormat {
     return call;
   }
 
-  /** What the call prints. */
+  /** Returns the output of the call. */
   byte[] text() {
     return out.toByteArray();
   }
 
-  /** How many arguments the directives took. */
+  /** Returns how many arguments the directives consumed. */
   int taken() {
     return taken;
   }
@@ -90,7 +89,7 @@ final class PrintFormat {
         out.write('%');
         at++;
       } else if (!directive()) {
-        out.write(format, start, at - start); // C leaves it undefined; CUDA prints it as it is
+        out.write(format, start, at - start); // undefined in C; CUDA prints the directive verbatim
       }
     }
   }
@@ -99,7 +98,7 @@ final class PrintFormat {
     return at < format.length ? (char) (format[at] & 0xFF) : 0;
   }
 
-  /** Prints the directive whose {@code %} was just read; answers whether it is one. */
+  /** Formats the directive after a {@code %}; returns whether it is valid. */
   private boolean directive() {
     var directive = new Directive();
     while (flag(directive, peek())) {
@@ -170,7 +169,7 @@ final class PrintFormat {
     return value;
   }
 
-  /** The bits of an integer argument, by its size: long has 64. */
+  /** Returns the bits of an integer argument of the directive's size; long has 64. */
   private int bits() {
     char size = peek();
     if ("hlzjt".indexOf(size) < 0 || size == 0) {
@@ -230,7 +229,7 @@ final class PrintFormat {
     return negative ? "-" : d.plus ? "+" : d.space ? " " : "";
   }
 
-  /** Prints the digits of an integer, of which a precision says how many there are at least. */
+  /** Formats an integer; the precision is the minimum number of digits. */
   private void integer(Directive d, String prefix, String digits) {
     boolean none = d.precision == 0 && digits.equals("0") && !(d.alternate && d.type == 'o');
     var shown = none ? "" : digits;
@@ -261,9 +260,9 @@ final class PrintFormat {
   }
 
   /**
-   * Prints a conversion in its width.
+   * Pads a conversion to its width.
    *
-   * @param zeros whether zeros may stand between the prefix and the rest
+   * @param zeros whether to pad with zeros after the prefix
    */
   private void pad(Directive d, String prefix, byte[] text, boolean zeros) {
     int missing = Math.max(0, d.width - prefix.length() - text.length);
@@ -338,7 +337,7 @@ final class PrintFormat {
     return new BigDecimal(size).round(new MathContext(digits, RoundingMode.HALF_EVEN));
   }
 
-  /** The power of ten of a number's first digit. */
+  /** Returns the decimal exponent of the first digit. */
   private static int exponent(BigDecimal number) {
     return number.precision() - number.scale() - 1;
   }
@@ -361,7 +360,9 @@ final class PrintFormat {
     return digits + text.substring(end);
   }
 
-  /** The digits of a hexadecimal float behind {@code 0x}, as glibc writes them. */
+  /**
+   * Returns the digits of a hexadecimal float after {@code 0x}, as glibc writes them.
+   */
   private static String hexadecimal(double size, int precision, boolean point) {
     long bits = Double.doubleToRawLongBits(size);
     long fraction = bits & ((1L << 52) - 1);

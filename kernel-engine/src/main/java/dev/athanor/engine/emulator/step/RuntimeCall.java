@@ -19,17 +19,19 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A call of a function of CUDA's device runtime, lane by lane. */
+/** A call to a function of CUDA's device runtime, lane by lane. */
 public final class RuntimeCall implements Step {
 
-  /** What vprintf returns for a null format. */
+  /** The result of vprintf for a null format. */
   private static final int NO_FORMAT = -1;
 
   private final Block block;
   private final Instruction instruction;
   private final RuntimeFunction function;
 
-  /** Generic addresses of the variables with the result, if there is one, and the arguments. */
+  /**
+   * Generic addresses of the result variable, if there is one, and of the argument variables.
+   */
   private final long[] variables;
 
   private final Lanes pointer;
@@ -38,7 +40,7 @@ public final class RuntimeCall implements Step {
   private final MemoryRequest store;
 
   /**
-   * @param offsets of the result, if the function has one, and of the arguments in local memory
+   * @param offsets local-memory offsets of the result, if the function has one, and of the arguments
    */
   public RuntimeCall(
       Block block, Instruction instruction, RuntimeFunction function, long[] offsets) {
@@ -87,7 +89,7 @@ public final class RuntimeCall implements Step {
     result(lane, text.taken());
   }
 
-  /** The arguments of a lane in memory, each at a multiple of its size. */
+  /** The variadic arguments of a lane in memory, each aligned to its size. */
   private final class Variadic implements PrintFormat.Arguments {
     private final int lane;
     private long at;
@@ -212,7 +214,7 @@ public final class RuntimeCall implements Step {
     };
   }
 
-  /** The offset of bytes in the segment of the addresses, after whoever watches has seen them. */
+  /** Resolves an address to an offset in its segment, after notifying the observer. */
   private long find(int lane, long address, int bytes, MemoryRequest touch) {
     pointer.set(lane, address);
     long offset = addresses.offset(lane, bytes, bytes);

@@ -7,12 +7,12 @@ import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 
-/** The steps of instructions that need no class of their own. */
+/** Steps that need no class of their own. */
 public final class SimpleSteps {
 
   private SimpleSteps() {}
 
-  /** Lane by lane, from registers to registers. */
+  /** A lane-wise instruction from registers to registers. */
   public record Pure(Block block, LaneLoop loop) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
@@ -26,7 +26,7 @@ public final class SimpleSteps {
     }
   }
 
-  /** A step that reads a clock. */
+  /** A step that reads clocks, which it sets first. */
   public record Timed(Block block, List<Lanes> clocks, Step step) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
@@ -40,7 +40,7 @@ public final class SimpleSteps {
     }
   }
 
-  /** Orders accesses; in a block they are in order anyway. */
+  /** A memory fence; accesses within a block are ordered anyway. */
   public record Fence() implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
@@ -48,7 +48,7 @@ public final class SimpleSteps {
     }
   }
 
-  /** The number in the cluster of the block in whose shared memory an address is. */
+  /** The rank of the block whose shared memory contains an address. */
   public record ClusterRank(Block block, Lanes result, Lanes address) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
@@ -61,13 +61,13 @@ public final class SimpleSteps {
     }
   }
 
-  /** Changes nothing. */
+  /** An instruction without effect. */
   public record NoEffect() implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {}
   }
 
-  /** Stops the kernel. */
+  /** {@code trap}, which stops the kernel. */
   public record Trap(Block block, Instruction instruction) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
@@ -83,7 +83,7 @@ public final class SimpleSteps {
     }
   }
 
-  /** An instruction that only says where to go on. */
+  /** A control-flow instruction, which the run loop executes. */
   public record Nothing(Instruction instruction) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {

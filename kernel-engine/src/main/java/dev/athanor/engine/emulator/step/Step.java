@@ -7,59 +7,64 @@ import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 
-/** What an instruction does to the lanes of a block, bound to the registers of a worker. */
+/**
+ * The effect of an instruction on the lanes of a block, bound to the block's registers.
+ */
 public interface Step {
 
   /**
-   * Executes it for the active lanes of the warps from {@code first} to {@code end - 1}, which
-   * {@link Block#active} names.
+   * Executes the instruction for the {@linkplain Block#active active} lanes of the warps from {@code first} to {@code end - 1}.
    *
-   * @param whole whether all lanes that live are active, so that the registers of others are of no
-   *     interest
+   * @param whole whether all live lanes are active, so that registers of inactive lanes may be overwritten
    */
   void execute(int first, int end, boolean whole);
 
-  /** An instruction that all lanes of a warp, or those it names, execute together. */
+  /**
+   * An instruction that the lanes of a warp, or those of its member mask, execute together.
+   */
   interface Collective extends Step {
 
     /**
-     * The living lanes that have to execute it together with these.
+     * Returns the live lanes that must execute the instruction together with these.
      *
-     * @param mask the lanes of the warp that are there
+     * @param mask the lanes of the warp that have arrived
      */
     int needed(int warp, int mask);
 
-    /** Whether the instruction names those lanes, and does not mean the whole warp. */
+    /**
+     * Returns whether a member mask names the lanes, rather than the whole warp being meant.
+     */
     default boolean names() {
       return false;
     }
   }
 
-  /** An instruction that waits until something has happened. */
+  /** An instruction that waits for an event. */
   interface Event extends Step {
 
-    /** Whether it has happened for all of these lanes. It is asked again after it has not. */
+    /**
+     * Returns whether the event has happened for all of these lanes; polled until it has.
+     */
     boolean isReady(int warp, int mask);
 
     /**
-     * Does a piece of pending work for which these lanes wait; answers whether there was any. It is
-     * asked when nobody else goes on.
+     * Completes a pending operation that these lanes wait for; returns whether there was one. Called when no other thread can run.
      */
     default boolean hasten(int warp, int mask) {
       return false;
     }
 
-    /** Whether it goes on after a while though it has not happened. */
+    /** Returns whether the wait is limited in time. */
     default boolean expires() {
       return false;
     }
 
-    /** What it is to wait for what can happen no more. */
+    /** Returns the kind of report for an event that can never happen. */
     default Kind kind(int warp, int mask) {
       return Kind.DEADLOCK;
     }
 
-    /** What these lanes wait for, when it can happen no more. */
+    /** Describes the event that these lanes wait for and that can never happen. */
     String missing(int warp, int mask);
   }
 }

@@ -11,12 +11,14 @@ import dev.athanor.engine.ptx.meaning.Shuffle;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The instructions that a warp executes as one. */
+/** Instructions that a warp executes as one. */
 public final class WarpSteps {
 
   private WarpSteps() {}
 
-  /** A register is a row of 32-bit words, or two for 64 bits, low word first. */
+  /**
+   * Returns the rows of 32-bit words of a register: one, or two for 64 bits, low word first.
+   */
   private static int rows(Lanes register) {
     return switch (register.storage()) {
       case MASK, INT, FLOAT -> 1;
@@ -28,7 +30,7 @@ public final class WarpSteps {
     return new int[registers.stream().mapToInt(WarpSteps::rows).sum()][32];
   }
 
-  /** All lanes of a warp are needed, and have to be there. */
+  /** Requires all 32 lanes of a warp to be live. */
   public static void checkFull(Block block, Instruction instruction, int warp) {
     int missing = Integer.bitCount(~block.active[warp]);
     if (missing != 0) {
@@ -51,9 +53,7 @@ public final class WarpSteps {
     private final int[][] resultWords;
     private final int[][] sourceWords;
 
-    /**
-     * @param members the operand that names the lanes taking part; null = all
-     */
+    /** @param members the member mask operand; null = all lanes */
     public Call(
         Block block,
         Instruction instruction,
@@ -126,7 +126,9 @@ public final class WarpSteps {
       }
     }
 
-    /** Tells who watches of lanes that synchronise, and of masks that do not agree. */
+    /**
+     * Notifies the observer of synchronizing lanes, and reports member masks that disagree.
+     */
     private void observe(Observer observer, int warp, int mask) {
       if (members == null) {
         return;
@@ -159,7 +161,7 @@ public final class WarpSteps {
       }
     }
 
-    /** Tells of lanes that ask for the value of one that takes no part. */
+    /** Reports lanes that read from a lane that does not take part. */
     private void checkSources(Observer observer, int warp, int together) {
       var shuffle = Shuffle.of(instruction.modifiers());
       for (int left = together; left != 0; left &= left - 1) {
@@ -180,7 +182,9 @@ public final class WarpSteps {
     }
   }
 
-  /** Spreads the lanes of a warp out to words from a row on, and answers the next row. */
+  /**
+   * Copies the lanes of a register of a warp to rows of words; returns the next row.
+   */
   static int read(Lanes register, int warp, int[][] words, int row) {
     int from = 32 * warp;
     switch (register.storage()) {
@@ -209,7 +213,7 @@ public final class WarpSteps {
     return row + rows(register);
   }
 
-  /** Takes words from a row on to the lanes of a mask, and answers the next row. */
+  /** Copies rows of words to the lanes of a mask; returns the next row. */
   static int write(Lanes register, int warp, int mask, int[][] words, int row) {
     if (mask == -1) {
       writeAll(register, warp, words, row);

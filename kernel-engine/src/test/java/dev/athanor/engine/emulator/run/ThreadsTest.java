@@ -333,7 +333,7 @@ class ThreadsTest {
       assertThat(fault.reports()).hasSize(1);
       assertThat(fault)
           .hasMessageContaining("thread (0,0,0) of block (0,0,0) of kernel test, \"")
-          .hasMessageContaining("has not ended within the timeout of the launch, 0.005 s");
+          .hasMessageContaining("exceeds the timeout of the launch, 0.005 s");
       assertThat(fault.findings().getFirst().kind()).isEqualTo(Report.Kind.TIMEOUT);
     }
     try (var limited = new Rig(options.withTimeout(Duration.ofSeconds(Long.MAX_VALUE)))) {
