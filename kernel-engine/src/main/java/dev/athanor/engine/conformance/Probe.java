@@ -18,7 +18,6 @@ import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 
 /**
  * One instruction from registers to registers, in a kernel of its own: {@code kernel(.param .u64
@@ -41,10 +40,6 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
 
   /** Of a literal with more choices than these, so many are tried. */
   private static final int LITERALS = 5;
-
-  /** What differs between devices, or is no number. */
-  private static final Set<String> OPAQUE =
-      Set.of("cvta", "isspacep", "createpolicy", "mapa", "mbarrier");
 
   static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
 
@@ -90,7 +85,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
             || form.semantics() instanceof Semantics.Converged;
     return ofRegisters
         && form.operands().stream().anyMatch(slot -> slot.kind() == OperandSlot.Kind.RESULT)
-        && !OPAQUE.contains(form.mnemonic())
+        && !form.facts().deviceSpecific()
         && form.operands().stream()
             .allMatch(slot ->
                 switch (slot.kind()) {
@@ -217,6 +212,19 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** Whether the lanes of a warp compute together. */
   boolean isOfWarp() {
     return !(instruction.form().semantics() instanceof Semantics.Pure);
+  }
+
+  /** Whether a warp, or four of them, multiplies matrices. */
+  boolean isMatrixProduct() {
+    return isOfWarpgroup()
+        || (instruction.form().semantics() instanceof Semantics.Warp warp
+            && warp.kind() == Semantics.WarpKind.MATRIX_PRODUCT);
+  }
+
+  /** Whether the carry flag that it reads or writes is a borrow. */
+  boolean borrows() {
+    return instruction.form().semantics() instanceof Semantics.Pure pure
+        && pure.carry().isBorrow();
   }
 
   boolean isOfWarpgroup() {

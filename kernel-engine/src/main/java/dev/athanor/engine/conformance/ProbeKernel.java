@@ -55,7 +55,7 @@ final class ProbeKernel {
     }
     if (probe.results().stream().anyMatch(value -> value.register().equals(Probe.CARRY_WORD))) {
       // a borrow is read by what borrows, as the manual does not mix the two
-      add(borrows() ? "subc.u32" : "addc.u32", Probe.CARRY_WORD, Immediate.of(0), Immediate.of(0));
+      add(probe.borrows() ? "subc.u32" : "addc.u32", Probe.CARRY_WORD, Immediate.of(0), Immediate.of(0));
     }
     for (int i = 0; i < probe.results().size(); i++) {
       store(probe.results().get(i), i * Probe.WORD);
@@ -124,7 +124,7 @@ final class ProbeKernel {
     add("ld.global.b32", word, new Address(IN, at));
     if (register.equals(Probe.CARRY_WORD)) { // any word but 0 sets it
       var unused = new Register(RegisterClass.B32, "%unused");
-      if (borrows()) {
+      if (probe.borrows()) {
         add("sub.cc.u32", unused, Immediate.of(0), word);
       } else {
         add("add.cc.u32", unused, word, Immediate.of(-1));
@@ -132,10 +132,6 @@ final class ProbeKernel {
     } else {
       add("setp.ne.u32", register, word, Immediate.of(0));
     }
-  }
-
-  private boolean borrows() {
-    return probe.mnemonic().startsWith("sub");
   }
 
   private void store(Probe.Value value, int at) {

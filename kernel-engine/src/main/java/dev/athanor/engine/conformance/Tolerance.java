@@ -1,52 +1,29 @@
 package dev.athanor.engine.conformance;
 
+import dev.athanor.engine.ptx.ErrorBound;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * How far an answer may be from the emulator's. Nearly all instructions are exact; the manual
- * bounds the others.
- *
- * @param relative the greatest difference as a share of the right value
- * @param absolute the greatest difference; an answer is right within either
- * @param greatest beyond which operand the manual promises nothing
+ * How far an answer may be from the emulator's: not at all for most instructions; the manual bounds
+ * the others.
  */
-record Tolerance(double relative, double absolute, double greatest) {
+record Tolerance(ErrorBound bound) {
 
-  static final Tolerance EXACT = new Tolerance(0, 0, Double.POSITIVE_INFINITY);
+  static final Tolerance EXACT = new Tolerance(ErrorBound.EXACT);
 
-  private static Tolerance relative(double bound) {
-    return new Tolerance(bound, 0, Double.POSITIVE_INFINITY);
-  }
-
-  private static Tolerance absolute(double bound) {
-    return new Tolerance(0, bound, Double.POSITIVE_INFINITY);
-  }
-
-  /** The bounds of the PTX manual (9.7.3 and 9.7.4), in multiples of an ulp at least 2^-23. */
+  /** The bound of the instruction's row (PTX ISA 9.7.3 and 9.7.4). */
   static Tolerance of(Instruction instruction) {
     var modifiers = instruction.modifiers();
-    var type = modifiers.type().map(Type::element).orElse(Type.B32);
-    if (modifiers.has("full")) {
-      return relative(0x1p-22); // 2 ulp
-    }
-    if (!modifiers.has("approx")) {
+    if (!modifiers.has("approx") && !modifiers.has("full")) {
       return EXACT;
     }
-    return switch (instruction.form().mnemonic()) {
-      case "rcp", "sqrt" -> relative(type == Type.F64 ? 0x1p-19 : 0x1p-23);
-      case "rsqrt" ->
-          relative(type == Type.F32 ? 0x1p-22 : modifiers.has("ftz") ? 0x1p-19 : 0x1p-50);
-      case "div" -> new Tolerance(0x1p-22, 0, 0x1p126);
-      case "sin", "cos" -> new Tolerance(0, 0x1p-20, 2 * Math.PI);
-      case "lg2" -> new Tolerance(0x1p-22, 0x1p-22, Double.POSITIVE_INFINITY);
-      case "ex2" -> relative(type == Type.F32 ? 0x1p-22 : type == Type.F16 ? 0x1p-9 : 0x1p-7);
-      case "tanh" ->
-          type == Type.F32 ? relative(0x1p-10) : absolute(type == Type.F16 ? 0x1p-10 : 0x1p-8);
-      default ->
-          throw new IllegalStateException(
-              instruction + " is approximate, and nobody has said how much");
-    };
+    var bound = instruction.form().facts().bound();
+    if (bound == null) {
+      throw new IllegalStateException(
+          instruction + " is approximate, but its row states no error bound");
+    }
+    return new Tolerance(bound);
   }
 
   boolean isExact() {
@@ -55,12 +32,16 @@ record Tolerance(double relative, double absolute, double greatest) {
 
   /** Whether the manual promises anything for the operands from {@code at} on. */
   boolean covers(Probe probe, long[] sources, int at) {
-    if (divides(probe) && sources[at + 1] == 0) {
+    boolean defined =
+        switch (probe.instruction().form().facts().undefined()) {
+          case NOTHING -> true;
+          case ZERO_DIVISOR -> sources[at + 1] != 0;
+          case BASE_ABOVE_31 -> sources[at + 1] <= 31;
+        };
+    if (!defined) {
       return false;
     }
-    if (probe.mnemonic().equals("fns") && sources[at + 1] > 31) {
-      return false;
-    }
+    double greatest = bound.greatest();
     if (greatest == Double.POSITIVE_INFINITY) {
       return true;
     }
@@ -72,11 +53,6 @@ record Tolerance(double relative, double absolute, double greatest) {
       }
     }
     return true;
-  }
-
-  private static boolean divides(Probe probe) {
-    return (probe.mnemonic().equals("div") || probe.mnemonic().equals("rem"))
-        && probe.sources().getLast().type().kind() != Type.Kind.FLOAT;
   }
 
   /** Whether two answers, packed perhaps, are near enough. */
@@ -107,7 +83,8 @@ record Tolerance(double relative, double absolute, double greatest) {
       return Double.compare(wanted, answer) == 0;
     }
     double difference = Math.abs(wanted - answer);
-    return difference <= relative * Math.abs(wanted) || difference <= Math.max(absolute, step);
+    return difference <= bound.relative() * Math.abs(wanted)
+        || difference <= Math.max(bound.absolute(), step);
   }
 
   private static double number(Type type, long bits) {

@@ -93,13 +93,10 @@ final class Values {
 
   /** The type of what a register of a matrix holds; else its own. */
   private Type element(Probe.Value value) {
-    var modifiers = probe.instruction().modifiers();
-    boolean matrix =
-        probe.isOfWarp() && modifiers.types().size() >= 2 && probe.mnemonic().endsWith("mma");
-    if (!matrix) {
+    if (!probe.isMatrixProduct()) {
       return value.type().element();
     }
-    var types = modifiers.types();
+    var types = probe.instruction().modifiers().types();
     return switch (value.operand()) {
       case "a" -> types.size() == 2 ? Type.F16 : types.get(1);
       case "b" -> types.size() == 2 ? Type.F16 : types.get(2);

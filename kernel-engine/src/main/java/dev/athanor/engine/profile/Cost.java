@@ -1,14 +1,12 @@
 package dev.athanor.engine.profile;
 
 import dev.athanor.engine.analysis.Ceilings.Tensor;
+import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.LaneOperation;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
-import java.util.List;
-import java.util.Set;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,34 +41,37 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
     NONE
   }
 
-  private static final Set<String> ARITHMETIC = Set.of("add", "sub", "mul", "fma", "mad");
-  private static final Set<String> SPECIAL =
-      Set.of("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh");
-  private static final Set<String> MATRIX = Set.of("mma", "wgmma", "wmma");
-  private static final Pattern SHAPE = Pattern.compile("m(\\d+)n(\\d+)k(\\d+)");
   private static final int WARPS_OF_A_GROUP = 4;
 
   static Cost of(Instruction instruction) {
-    var mnemonic = instruction.form().mnemonic();
     var modifiers = instruction.modifiers();
-    if (MATRIX.contains(mnemonic)) {
-      var shape =
-          modifiers.list().stream()
-              .map(word -> SHAPE.matcher(word.word()))
-              .filter(Matcher::matches)
-              .findFirst();
-      // of wmma and wgmma some rows only load, store or wait
-      if (shape.isPresent() && !modifiers.has("load") && !modifiers.has("store")) {
-        return matrix(mnemonic, shape.get(), modifiers.types());
-      }
-    }
     return switch (instruction.form().semantics()) {
-      case Semantics.Pure _ -> pure(mnemonic, modifiers);
+      case Semantics.Pure pure -> pure(pure.operation(), modifiers);
+      case Semantics.Warp warp ->
+          switch (warp.kind()) {
+            case MATRIX_PRODUCT -> matrix(modifiers, 1);
+            case TRANSPOSITION,
+                SHUFFLE,
+                VOTE,
+                MATCH,
+                REDUCTION,
+                ELECTION,
+                PRODUCT_FENCE,
+                REGISTER_COUNT ->
+                plain(Unit.WARP);
+          };
+      case Semantics.Wgmma _ -> matrix(modifiers, WARPS_OF_A_GROUP);
+      case Semantics.Converged _ -> plain(Unit.WARP);
       case Semantics.Load _ when modifiers.has("param") -> plain(Unit.NONE);
-      case Semantics.Branch _, Semantics.Exit _, Semantics.Barrier _, Semantics.WarpBarrier _ ->
-          plain(Unit.CONTROL);
-      case Semantics.Warp _, Semantics.Converged _ -> plain(Unit.WARP);
-      default -> plain(Unit.MEMORY);
+      case Semantics.Barrier _, Semantics.WarpBarrier _, Semantics.Control _ -> plain(Unit.CONTROL);
+      case Semantics.ClusterRank _,
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.NoEffect _ ->
+          plain(Unit.MEMORY);
     };
   }
 
@@ -78,12 +79,15 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
     return new Cost(unit, 1, 0, null);
   }
 
-  private static Cost matrix(String mnemonic, Matcher shape, List<Type> types) {
-    long flops =
-        2L
-            * Integer.parseInt(shape.group(1))
-            * Integer.parseInt(shape.group(2))
-            * Integer.parseInt(shape.group(3));
+  /**
+   * The cost of a product of matrices.
+   *
+   * @param warps that share it
+   */
+  private static Cost matrix(Modifiers modifiers, int warps) {
+    var shape = MatrixShape.of(modifiers);
+    long flops = 2L * shape.m() * shape.n() * shape.k();
+    var types = modifiers.types();
     // the type of the result comes first, that of a second; wmma with f16 names only the sums
     var factor = types.size() > 2 ? types.get(1) : Type.F16;
     var tensor =
@@ -95,37 +99,44 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
           case F64 -> Tensor.F64;
           default -> Tensor.INT8;
         };
-    return new Cost(
-        Unit.TENSOR, 1, mnemonic.equals("wgmma") ? flops / WARPS_OF_A_GROUP : flops, tensor);
+    return new Cost(Unit.TENSOR, 1, flops / warps, tensor);
   }
 
-  private static Cost pure(String mnemonic, Modifiers modifiers) {
-    if (mnemonic.equals("mov") || mnemonic.equals("cvta")) {
-      return plain(Unit.NONE);
-    }
-    if (mnemonic.equals("cvt")) {
-      return plain(Unit.CONVERSION);
-    }
-    var type = modifiers.type().orElse(Type.B32);
-    int results = type.kind() == Type.Kind.PACKED ? type.bits() / type.element().bits() : 1;
-    var unit =
-        switch (type.element()) {
-          case F32 -> Unit.F32;
-          case F16, BF16 -> Unit.F16;
-          case F64 -> Unit.F64;
-          default -> Unit.INTEGER;
-        };
+  private static Cost pure(LaneOperation operation, Modifiers modifiers) {
+    return switch (operation.work()) {
+      case NONE -> plain(Unit.NONE);
+      case CONVERSION -> plain(Unit.CONVERSION);
+      case ARITHMETIC -> number(modifiers, 1, false);
+      case MULTIPLY_ADD -> number(modifiers, 2, false);
+      case SPECIAL -> number(modifiers, 1, true);
+      case LOGIC -> plain(unit(modifiers) == Unit.F64 ? Unit.F64 : Unit.INTEGER);
+    };
+  }
+
+  /**
+   * The cost of arithmetic on the operation type.
+   *
+   * @param each floating-point operations for each result
+   * @param special whether the special function unit computes it, where that has the type
+   */
+  private static Cost number(Modifiers modifiers, int each, boolean special) {
+    var unit = unit(modifiers);
     if (unit == Unit.INTEGER) {
       return plain(unit);
     }
-    if (ARITHMETIC.contains(mnemonic)) {
-      int each = mnemonic.equals("fma") || mnemonic.equals("mad") ? 2 : 1;
-      return new Cost(unit, results, (long) each * results, null);
-    }
-    if (SPECIAL.contains(mnemonic)) {
-      return new Cost(unit == Unit.F64 ? unit : Unit.SPECIAL, results, results, null);
-    }
-    // comparisons, choices and signs
-    return plain(unit == Unit.F64 ? unit : Unit.INTEGER);
+    var type = modifiers.type().orElseThrow();
+    int results = type.kind() == Type.Kind.PACKED ? type.bits() / type.element().bits() : 1;
+    return new Cost(
+        special && unit != Unit.F64 ? Unit.SPECIAL : unit, results, (long) each * results, null);
+  }
+
+  /** The unit that computes on the operation type. */
+  private static Unit unit(Modifiers modifiers) {
+    return switch (modifiers.type().orElse(Type.B32).element()) {
+      case F32 -> Unit.F32;
+      case F16, BF16 -> Unit.F16;
+      case F64 -> Unit.F64;
+      default -> Unit.INTEGER;
+    };
   }
 }

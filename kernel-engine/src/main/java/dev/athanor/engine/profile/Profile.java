@@ -219,7 +219,19 @@ public record Profile(
             case Semantics.Store _ -> new Traffic(0, bytes);
             case Semantics.Atomic _ -> new Traffic(bytes, bytes);
             case Semantics.AsyncCopy _ when target -> new Traffic(0, bytes);
-            default -> new Traffic(bytes, 0);
+            case Semantics.Computation _,
+                Semantics.Load _,
+                Semantics.LoadMatrix _,
+                Semantics.StoreMatrix _,
+                Semantics.LoadTile _,
+                Semantics.StoreTile _,
+                Semantics.Asynchronous _,
+                Semantics.Completion _,
+                Semantics.Synchronization _,
+                Semantics.TensorMapUpdate _,
+                Semantics.Control _,
+                Semantics.NoEffect _ ->
+                new Traffic(bytes, 0);
           };
       to.merge(space, own, (a, b) -> new Traffic(a.read() + b.read(), a.written() + b.written()));
     }

@@ -3,6 +3,7 @@ package dev.athanor.engine.ptx;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -30,7 +31,42 @@ public record InstructionForm(
     List<ModifierSlot> modifiers,
     List<OperandSlot> operands,
     Predicate<Modifiers> legal,
-    Semantics semantics) {
+    Semantics semantics,
+    Facts facts) {
+
+  /**
+   * The columns of a row that few rows fill.
+   *
+   * @param bound the error that the manual allows with {@code .approx} or {@code .full}; null =
+   *     none is stated
+   * @param undefined the operands for which the manual defines no result
+   * @param deviceSpecific whether results differ between devices, or are no numbers, so that they
+   *     cannot be compared
+   * @param removed the first version that lacks the row, for this and later targets; null = none
+   * @param oldWords modifiers that are as old as the row, though most rows got them later
+   */
+  public record Facts(
+      @Nullable ErrorBound bound,
+      Undefined undefined,
+      boolean deviceSpecific,
+      @Nullable Since removed,
+      Set<String> oldWords) {
+
+    static final Facts NONE = new Facts(null, Undefined.NOTHING, false, null, Set.of());
+
+    public Facts {
+      oldWords = Set.copyOf(oldWords);
+    }
+  }
+
+  /** The operands for which the manual defines no result. */
+  public enum Undefined {
+    NOTHING,
+    /** The second source is 0. */
+    ZERO_DIVISOR,
+    /** The second source, the number of a bit, is above 31. */
+    BASE_ABOVE_31
+  }
 
   /** The first version and the first target that have an instruction. */
   public record Since(Version version, Target target) {}
@@ -73,7 +109,8 @@ public record InstructionForm(
         List.copyOf(slots),
         OperandSlot.list(head.length > 1 ? head[1] : ""),
         legal,
-        semantics);
+        semantics,
+        Facts.NONE);
   }
 
   /**
@@ -140,23 +177,68 @@ public record InstructionForm(
     return all;
   }
 
-  /** What executes an instruction of this row, for costs. */
-  public Pipe pipe(Modifiers chosen) {
-    return Pipe.of(this, chosen);
-  }
-
   /** The same row, which another version has for other targets, too. */
   public InstructionForm since(String version, int sm) {
+    return with(since(sm, version), facts);
+  }
+
+  /** The same row with the error that the manual allows its approximations. */
+  public InstructionForm within(ErrorBound bound) {
+    return with(
+        alternative,
+        new Facts(bound, facts.undefined, facts.deviceSpecific, facts.removed, facts.oldWords));
+  }
+
+  /** The same row, whose result is undefined for some operands. */
+  public InstructionForm undefined(Undefined undefined) {
+    return with(
+        alternative,
+        new Facts(facts.bound, undefined, facts.deviceSpecific, facts.removed, facts.oldWords));
+  }
+
+  /** The same row, whose results cannot be compared between devices. */
+  public InstructionForm deviceSpecific() {
+    return with(
+        alternative,
+        new Facts(facts.bound, facts.undefined, true, facts.removed, facts.oldWords));
+  }
+
+  /** The same row, which a version removed for a target and later ones. */
+  public InstructionForm removed(String version, int sm) {
+    return with(
+        alternative,
+        new Facts(
+            facts.bound,
+            facts.undefined,
+            facts.deviceSpecific,
+            since(sm, version),
+            facts.oldWords));
+  }
+
+  /** The same row, which has had some modifiers from the beginning. */
+  public InstructionForm asOld(String... words) {
+    return with(
+        alternative,
+        new Facts(
+            facts.bound, facts.undefined, facts.deviceSpecific, facts.removed, Set.of(words)));
+  }
+
+  private static Since since(int sm, String version) {
+    return new Since(Version.of(version), new Target(sm, false));
+  }
+
+  private InstructionForm with(@Nullable Since alternative, Facts facts) {
     return new InstructionForm(
         section,
         since,
-        new Since(Version.of(version), new Target(sm, false)),
+        alternative,
         syntax,
         mnemonic,
         modifiers,
         operands,
         legal,
-        semantics);
+        semantics,
+        facts);
   }
 
   /**
@@ -164,10 +246,7 @@ public record InstructionForm(
    * without a member mask for targets from sm_70 on (PTX ISA 9.7.9.5, 9.7.13.8).
    */
   public boolean isRemoved(Version version, Target target) {
-    return (mnemonic.equals("shfl") || mnemonic.equals("vote"))
-        && !syntax.contains(".sync")
-        && version.compareTo(new Version(6, 4)) >= 0
-        && target.runs(new Target(70, false));
+    return facts.removed != null && has(version, target, facts.removed);
   }
 
   /** Whether a version and a target have the instruction with these modifiers. */
@@ -193,7 +272,10 @@ public record InstructionForm(
     var version = since.version();
     var target = since.target();
     for (var modifier : chosen.list()) {
-      var own = Vocabulary.since(mnemonic, modifier).orElse(since);
+      var own =
+          facts.oldWords.contains(modifier.word())
+              ? since
+              : Vocabulary.since(modifier).orElse(since);
       version = version.compareTo(own.version()) < 0 ? own.version() : version;
       target = own.target().runs(target) ? own.target() : target;
     }
@@ -203,7 +285,7 @@ public record InstructionForm(
   /** The registers that an instruction reads, or writes, without naming them. */
   public List<Operand.Register> implied(boolean results) {
     return semantics instanceof Semantics.Pure pure
-            && (results ? pure.writesCarry() : pure.readsCarry())
+            && (results ? pure.carry().isWritten() : pure.carry().isRead())
         ? List.of(Operand.Register.CARRY)
         : List.of();
   }
@@ -224,10 +306,16 @@ public record InstructionForm(
 
   /** Conversions take special registers, as {@code mov} does, which alone has rows for them. */
   private boolean isConvertedSpecial(int operand, Operand given) {
-    return mnemonic.equals("cvt")
+    return isConversion()
         && operands.get(operand).kind() == OperandSlot.Kind.SOURCE
         && given instanceof SpecialRegister special
         && special.type() == Type.U32;
+  }
+
+  /** Whether it converts between types. */
+  public boolean isConversion() {
+    return semantics instanceof Semantics.Pure pure
+        && pure.operation() == Semantics.LaneOperation.CONVERSION;
   }
 
   /** Whether single registers have the classes that this row asks for, too. */

@@ -1,94 +1,242 @@
 package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.layout.Fragment;
-import dev.athanor.engine.ptx.check.Inliner;
-import dev.athanor.engine.ptx.meaning.LaneFunctions;
-import dev.athanor.engine.ptx.meaning.RegisterTile;
 import java.util.List;
 
 /**
- * The kinds of meaning an instruction can have, by the scope in which it executes. Whoever executes
- * kernels has one arm for each; a new instruction of a known kind needs none.
+ * The kinds of meaning that an instruction can have, by the scope in which it executes. Each
+ * consumer (binder, profiler, sanitizer, lints) switches over all of them without a default branch:
+ * a new instruction of a known kind needs no change there, and a new kind does not compile until
+ * each consumer handles it.
  */
 public sealed interface Semantics {
 
+  /** Computes from registers to registers. */
+  sealed interface Computation extends Semantics {}
+
+  /** Reads or writes memory, which it has done when the next instruction executes. */
+  sealed interface Access extends Semantics {}
+
+  /** Starts work that completes later than the instruction. */
+  sealed interface Asynchronous extends Semantics {}
+
+  /** Groups asynchronous work, waits for it, or operates on an mbarrier. */
+  sealed interface Completion extends Semantics {}
+
+  /** Orders memory accesses or makes threads wait for one another. */
+  sealed interface Synchronization extends Semantics {}
+
+  /** Changes or copies a tensor map. */
+  sealed interface TensorMapUpdate extends Semantics {}
+
+  /** Decides which instruction executes next. */
+  sealed interface Control extends Semantics {}
+
   /**
-   * Lane by lane and without memory: result {@code i} is the value of the lane function {@code
-   * functions[i]} of {@link LaneFunctions}, whose overload the row's types select; {@code f>g}
-   * passes the value of {@code f} and the sources that are left to {@code g}. A row may also read
-   * and write the carry flag of the thread, as a last source and a last result that are not written
-   * out.
+   * Computes lane by lane and without memory: result {@code i} is the value of the lane function
+   * {@code functions[i]}, whose overload the row's types select; {@code f>g} passes the value of
+   * {@code f} and the remaining sources to {@code g}. An instruction that uses the carry flag of
+   * the thread has it as last source and as last result, which are not written out.
+   *
+   * @param operation the class of computation, with what it implies for consumers
    */
-  record Pure(List<String> functions, boolean readsCarry, boolean writesCarry)
-      implements Semantics {
+  record Pure(LaneOperation operation, List<String> functions, Carry carry)
+      implements Computation {
     public Pure {
       functions = List.copyOf(functions);
     }
+  }
 
-    public Pure(List<String> functions) {
-      this(functions, false, false);
+  /** How an instruction uses the carry flag of its thread. */
+  enum Carry {
+    NONE,
+    IN,
+    OUT,
+    IN_OUT,
+    /** The flag is a borrow, as for all of the following. */
+    BORROW_IN,
+    BORROW_OUT,
+    BORROW_IN_OUT;
+
+    public boolean isRead() {
+      return this == IN || this == IN_OUT || this == BORROW_IN || this == BORROW_IN_OUT;
+    }
+
+    public boolean isWritten() {
+      return this == OUT || this == IN_OUT || this == BORROW_OUT || this == BORROW_IN_OUT;
+    }
+
+    /** Whether a difference sets or reads the flag. */
+    public boolean isBorrow() {
+      return this == BORROW_IN || this == BORROW_OUT || this == BORROW_IN_OUT;
     }
   }
 
-  /** All 32 lanes at once, from registers to registers. */
-  record Warp(WarpFunction function) implements Semantics {}
+  /**
+   * A class of lane-by-lane computation. Each column of the enum is a fact that some consumer
+   * decides by; a new class states all of them.
+   */
+  enum LaneOperation {
+    /** Copies or packs registers: {@code mov}. */
+    MOVE(Work.NONE, Nans.COPIED, true),
+    /** Converts addresses between state spaces: {@code cvta}. */
+    ADDRESS(Work.NONE, Nans.PRESERVED, false),
+    /** Converts between types: {@code cvt}. */
+    CONVERSION(Work.CONVERSION, Nans.CONVERTED, false),
+    /** A sum, a difference or a product. */
+    ARITHMETIC(Work.ARITHMETIC, Nans.NATIVE, true),
+    /** A product and a sum, which count as two floating-point operations. */
+    MULTIPLY_ADD(Work.MULTIPLY_ADD, Nans.NATIVE, true),
+    /** A quotient. */
+    DIVISION(Work.SPECIAL, Nans.CANONICAL, false),
+    /** A reciprocal, a root, an exponential or such. */
+    SPECIAL(Work.SPECIAL, Nans.CANONICAL, false),
+    /** A minimum, a maximum, or a test of what a number is. */
+    EXTREMUM(Work.LOGIC, Nans.CANONICAL, false),
+    /** Compares two numbers. */
+    COMPARISON(Work.LOGIC, Nans.CANONICAL, false),
+    /** The conjunction of bits, which may mask the lane of a thread number. */
+    MASK(Work.LOGIC, Nans.PRESERVED, true),
+    /** A shift to the right, which may drop the lane of a thread number. */
+    SHIFT_RIGHT(Work.LOGIC, Nans.PRESERVED, true),
+    /** Other bitwise logic and shifts. */
+    BITWISE(Work.LOGIC, Nans.PRESERVED, true),
+    /** Any other computation. */
+    OTHER(Work.LOGIC, Nans.PRESERVED, false);
+
+    private final Work work;
+    private final Nans nans;
+    private final boolean vectorizable;
+
+    LaneOperation(Work work, Nans nans, boolean vectorizable) {
+      this.work = work;
+      this.nans = nans;
+      this.vectorizable = vectorizable;
+    }
+
+    /** The execution unit that it takes. */
+    public Work work() {
+      return work;
+    }
+
+    /** How it treats the NaNs of f32. */
+    public Nans nans() {
+      return nans;
+    }
+
+    /** Whether the JIT makes vector instructions of a loop of it over lanes. */
+    public boolean isVectorizable() {
+      return vectorizable;
+    }
+  }
+
+  /** What a lane operation costs; the operation type then selects the unit. */
+  enum Work {
+    /** None: an assembler turns it into an operand of other instructions. */
+    NONE,
+    /** The conversion unit. */
+    CONVERSION,
+    /** One floating-point operation for each result; integers take the integer unit. */
+    ARITHMETIC,
+    /** Two floating-point operations for each result; integers take the integer unit. */
+    MULTIPLY_ADD,
+    /** The special function unit, except for f64 and integers. */
+    SPECIAL,
+    /** The integer unit, except for f64. */
+    LOGIC
+  }
+
+  /** How an operation treats the NaNs of f32. */
+  enum Nans {
+    /** It gives whatever NaN the JVM's arithmetic gives, and takes all NaNs alike. */
+    NATIVE,
+    /** It takes all NaNs alike and gives no NaN but the canonical one. */
+    CANONICAL,
+    /** It copies the bits of its source. */
+    COPIED,
+    /** It converts: NaNs come from floating-point sources only. */
+    CONVERTED,
+    /** It passes on or shows the bits of a NaN. */
+    PRESERVED
+  }
+
+  /** Computes for all 32 lanes at once, which it makes wait for one another. */
+  record Warp(WarpKind kind, WarpFunction function) implements Computation {}
+
+  /** What the lanes of a {@link Warp} instruction do. */
+  enum WarpKind {
+    /** Multiplies matrices. */
+    MATRIX_PRODUCT,
+    /** Transposes a matrix. */
+    TRANSPOSITION,
+    SHUFFLE,
+    VOTE,
+    MATCH,
+    REDUCTION,
+    ELECTION,
+    /** {@code wgmma.fence}: lets products use registers that the threads have accessed. */
+    PRODUCT_FENCE,
+    /** Changes how many registers the threads have. */
+    REGISTER_COUNT
+  }
 
   /**
-   * From registers to registers, by those lanes of a warp that happen to execute it together; they
-   * wait for no others.
+   * Computes for those lanes of a warp that happen to execute it together; they wait for no others.
    */
-  record Converged(WarpFunction function) implements Semantics {}
+  record Converged(WarpFunction function) implements Computation {}
 
   /**
    * The lanes that its mask names wait for one another; their accesses before are seen by them
    * after.
    */
-  record WarpBarrier() implements Semantics {}
+  record WarpBarrier() implements Synchronization {}
 
   /**
    * Reads memory at each lane's address: the result is one value or a vector of the operation type.
    */
-  record Load() implements Semantics {}
+  record Load() implements Access {}
 
   /** Writes memory at each lane's address. */
-  record Store() implements Semantics {}
+  record Store() implements Access {}
 
   /**
    * {@code ldmatrix}: lane {@code 8m + r} gives the shared address of row {@code r} (16 bytes) of
    * matrix {@code m}; each lane receives of every matrix the two 16-bit elements that the fragment
    * assigns it.
    */
-  record LoadMatrix(Fragment fragment) implements Semantics {}
+  record LoadMatrix(Fragment fragment) implements Access {}
 
   /** {@code stmatrix}: the same the other way. */
-  record StoreMatrix(Fragment fragment) implements Semantics {}
+  record StoreMatrix(Fragment fragment) implements Access {}
 
   /**
-   * {@code wmma.load}: a warp reads a matrix into the registers that {@link RegisterTile#wmma}
-   * describes.
+   * {@code wmma.load}: a warp reads a matrix into the registers that the layout of {@code wmma}
+   * assigns.
    */
-  record LoadTile() implements Semantics {}
+  record LoadTile() implements Access {}
 
   /** {@code wmma.store}: the same the other way. */
-  record StoreTile() implements Semantics {}
+  record StoreTile() implements Access {}
 
   /** Copies from global to shared memory without registers, later than it is issued. */
-  record AsyncCopy() implements Semantics {}
+  record AsyncCopy() implements Asynchronous {}
 
   /** Makes one group of the copies that the thread issued since the last group. */
-  record CommitGroup() implements Semantics {}
+  record CommitGroup() implements Completion {}
 
   /**
    * Waits until at most as many of the thread's newest groups are unfinished as its operand says;
    * without an operand, until all its copies are done.
    */
-  record WaitGroup() implements Semantics {}
+  record WaitGroup() implements Completion {}
 
   /**
-   * Reads memory at each lane's address and writes what a function makes of it, with nobody
-   * between; the result, where the row has one, is what was there before.
+   * Atomically replaces the value at each lane's address by a function of it.
+   *
+   * @param returnsOld whether the result is the old value ({@code atom}), or there is none ({@code
+   *     red})
    */
-  record Atomic(AtomicFunction function) implements Semantics {}
+  record Atomic(AtomicFunction function, boolean returnsOld) implements Access {}
 
   /** What an {@link Atomic} instruction writes. */
   @FunctionalInterface
@@ -106,29 +254,43 @@ public sealed interface Semantics {
   }
 
   /** Orders the thread's accesses before it and those after it. */
-  record Fence() implements Semantics {}
+  record Fence(FenceKind kind) implements Synchronization {}
+
+  /** What a {@link Fence} orders. */
+  enum FenceKind {
+    /** Accesses of the thread and those of others ({@code fence}, {@code membar}). */
+    MEMORY,
+    /** Accesses by different virtual addresses of one location. */
+    ALIAS,
+    /** Accesses by the generic and the async proxy. */
+    ASYNC_PROXY,
+    /** Changes of tensor maps, and copies that use the maps. */
+    TENSOR_MAP,
+    /** Initializations of mbarriers. */
+    MBARRIER_INIT
+  }
 
   /** A hint to the hardware, which changes no value. */
   record NoEffect() implements Semantics {}
 
   /** Stops the kernel. */
-  record Trap() implements Semantics {}
+  record Trap() implements Control {}
 
   /**
    * Threads of the block wait for one another; their accesses before are seen after.
    *
    * @param aligned whether all threads of a warp execute it together even without {@code .aligned}
    */
-  record Barrier(BarrierKind kind, boolean aligned) implements Semantics {}
+  record Barrier(BarrierKind kind, boolean aligned) implements Synchronization {}
 
   /** Which block of the cluster has the shared memory that an address is in. */
-  record ClusterRank() implements Semantics {}
+  record ClusterRank() implements Computation {}
 
   /** A thread says that it has come to the barrier of its cluster. */
-  record ClusterArrive() implements Semantics {}
+  record ClusterArrive() implements Synchronization {}
 
   /** Waits until all threads of the cluster have said so. */
-  record ClusterWait() implements Semantics {}
+  record ClusterWait() implements Synchronization {}
 
   /** What a thread does at a {@link Barrier}. */
   enum BarrierKind {
@@ -150,7 +312,7 @@ public sealed interface Semantics {
   }
 
   /** Something done to a barrier that counts arrivals and bytes (PTX ISA 9.7.13.15). */
-  record Mbarrier(MbarrierKind kind) implements Semantics {}
+  record Mbarrier(MbarrierKind kind) implements Completion {}
 
   /** What is done to an {@link Mbarrier}. */
   enum MbarrierKind {
@@ -170,58 +332,64 @@ public sealed interface Semantics {
   }
 
   /** Arrives at an {@link Mbarrier} when all copies that the thread issued are done. */
-  record CopyArrive() implements Semantics {}
+  record CopyArrive() implements Completion {}
 
   /** Copies or combines a row of bytes, later than it is issued. */
-  record BulkCopy() implements Semantics {}
+  record BulkCopy() implements Asynchronous {}
 
   /** Copies or combines a tile of a tensor, later than it is issued. */
-  record TensorCopy() implements Semantics {}
+  record TensorCopy() implements Asynchronous {}
 
   /** Makes one group of the bulk copies that the thread issued since the last group. */
-  record CommitBulk() implements Semantics {}
+  record CommitBulk() implements Completion {}
 
   /**
    * Waits until at most as many of the thread's newest groups of bulk copies are unfinished as its
    * operand says, or with {@code .read} until they have read their sources.
    */
-  record WaitBulk() implements Semantics {}
-
-  /** Stores or combines a value in shared memory of the cluster, and tells a barrier there. */
-  record StoreAsync() implements Semantics {}
-
-  /** Changes a field of a tensor map. */
-  record ReplaceInTensorMap() implements Semantics {}
-
-  /** Copies a tensor map from shared to global memory. */
-  record CopyTensorMap() implements Semantics {}
-
-  /** A product of matrices by four warps, done later than it is issued (PTX ISA 9.7.15.5). */
-  record Wgmma() implements Semantics {}
-
-  /** Makes one group of the products issued since the last group. */
-  record WgmmaCommit() implements Semantics {}
-
-  /** Waits until at most as many of the newest groups are unfinished as its operand says. */
-  record WgmmaWait() implements Semantics {}
-
-  /** Goes on at its label. */
-  record Branch() implements Semantics {}
-
-  /** Goes on at the label whose number in its list of targets the operand is. */
-  record IndexedBranch() implements Semantics {}
+  record WaitBulk() implements Completion {}
 
   /**
-   * Executes a function and goes on behind; {@link Inliner} puts the function's body in its place.
+   * Stores a value in shared memory of the cluster and signals an mbarrier there.
+   *
+   * @param reduces whether it combines the value with the old one ({@code red.async})
    */
-  record Call() implements Semantics {}
+  record StoreAsync(boolean reduces) implements Asynchronous {}
+
+  /** Changes a field of a tensor map. */
+  record ReplaceInTensorMap() implements TensorMapUpdate {}
+
+  /** Copies a tensor map from shared to global memory. */
+  record CopyTensorMap() implements TensorMapUpdate {}
+
+  /** A product of matrices by four warps, done later than it is issued (PTX ISA 9.7.15.5). */
+  record Wgmma() implements Asynchronous {}
+
+  /** Makes one group of the products issued since the last group. */
+  record WgmmaCommit() implements Completion {}
+
+  /** Waits until at most as many of the newest groups are unfinished as its operand says. */
+  record WgmmaWait() implements Completion {}
+
+  /** Goes on at its label. */
+  record Branch() implements Control {}
+
+  /** Goes on at the label whose number in its list of targets the operand is. */
+  record IndexedBranch() implements Control {}
+
+  /** Executes a function and returns; the inliner replaces it by the function's body. */
+  record Call() implements Control {}
 
   /**
    * Executes a function of the device runtime. The operands are addresses of local variables: that
    * of its result, where it has one, and those of its arguments.
    */
-  record RuntimeCall(RuntimeFunction function) implements Semantics {}
+  record RuntimeCall(RuntimeFunction function) implements Control {}
 
-  /** Ends the thread. */
-  record Exit() implements Semantics {}
+  /**
+   * Ends the thread.
+   *
+   * @param returns whether in a function it returns to the caller instead ({@code ret})
+   */
+  record Exit(boolean returns) implements Control {}
 }

@@ -101,13 +101,6 @@ final class Vocabulary {
           .flatMap(map -> map.entrySet().stream())
           .collect(Collectors.toUnmodifiableMap(Map.Entry::getKey, Map.Entry::getValue));
 
-  /** Words that are no younger than the instruction, by its mnemonic. */
-  private static final Map<String, Set<String>> AS_OLD =
-      Map.of(
-          "bar", Set.of("cta"),
-          "barrier", Set.of("cta"),
-          "membar", Set.of("cta", "sys"));
-
   private static Map<String, Since> since(String version, int sm, String words) {
     var since = new Since(Version.of(version), new Target(sm, false));
     return Arrays.stream(words.split(" ")).collect(Collectors.toMap(w -> w, _ -> since));
@@ -123,10 +116,8 @@ final class Vocabulary {
   }
 
   /** The first version and target that have a word, where it is younger than its instruction. */
-  static Optional<Since> since(String mnemonic, Modifier modifier) {
-    return AS_OLD.getOrDefault(mnemonic, Set.of()).contains(modifier.word())
-        ? Optional.empty()
-        : Optional.ofNullable(SINCE.get(modifier.word()));
+  static Optional<Since> since(Modifier modifier) {
+    return Optional.ofNullable(SINCE.get(modifier.word()));
   }
 
   /**

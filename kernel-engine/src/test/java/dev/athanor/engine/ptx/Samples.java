@@ -58,7 +58,7 @@ public final class Samples {
               new InstructionForm.Since(new Version(1, 0), new Target(20, false)),
               opcode + (slots.isEmpty() ? "" : " " + String.join(", ", slots)),
               _ -> true,
-              new Semantics.Exit());
+              new Semantics.Exit(false));
       var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
       return new Statement.Instruction(row, new Modifiers(modifiers), operands, guard, source);
     }

@@ -17,7 +17,7 @@ import dev.athanor.engine.ptx.OperandSlot;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.engine.ptx.meaning.Reductions;
+import dev.athanor.engine.ptx.meaning.ReductionOperation;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
@@ -27,9 +27,6 @@ import org.jspecify.annotations.Nullable;
 
 /** Binds an asynchronous instruction to the registers of a block. */
 public final class AsyncBinder {
-
-  private static final List<String> REDUCTIONS =
-      List.of("add", "min", "max", "inc", "dec", "and", "or", "xor");
 
   /** Returns the register of an operand, or a register that holds its value. */
   @FunctionalInterface
@@ -202,12 +199,12 @@ public final class AsyncBinder {
         optional("w", Type.U16));
   }
 
-  private @Nullable String reduction() {
-    return REDUCTIONS.stream().filter(instruction.modifiers()::has).findFirst().orElse(null);
+  private @Nullable ReductionOperation reduction() {
+    return ReductionOperation.of(instruction.modifiers()).orElse(null);
   }
 
-  private Reduction reduction(String operation, Type type) {
-    return new Reduction(block, Reductions.of(operation, type), type.bytes());
+  private Reduction reduction(ReductionOperation operation, Type type) {
+    return new Reduction(block, operation.asynchronous(type), type.bytes());
   }
 
   private static Stream<Operand> elements(Operand operand) {

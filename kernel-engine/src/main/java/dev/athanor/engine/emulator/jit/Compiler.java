@@ -40,7 +40,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -56,10 +55,6 @@ public final class Compiler {
 
   /** Before anything is measured: so that no method is too large for a class file. */
   private static final int MOST_INSTRUCTIONS = 500;
-
-  /** What the JIT makes vector instructions of, where many lanes do it side by side. */
-  private static final Set<String> VECTORS =
-      Set.of("mov", "add", "sub", "mul", "mad", "fma", "and", "or", "xor", "not", "shl", "shr");
 
   private static final Lookup LOOKUP = MethodHandles.lookup();
 
@@ -255,9 +250,14 @@ public final class Compiler {
           && flow.target(instruction) <= pc) {
         return false;
       }
-      arithmetic += VECTORS.contains(instruction.form().mnemonic()) ? 1 : 0;
+      arithmetic += isVectorized(instruction) ? 1 : 0;
     }
     return 2 * arithmetic > segment.to - segment.from;
+  }
+
+  private static boolean isVectorized(Instruction instruction) {
+    return instruction.form().semantics() instanceof Semantics.Pure pure
+        && pure.operation().isVectorizable();
   }
 
   private int size(Segment segment) {

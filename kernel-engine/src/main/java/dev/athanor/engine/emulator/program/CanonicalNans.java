@@ -3,6 +3,8 @@ package dev.athanor.engine.emulator.program;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
+import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.Nans;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -22,17 +24,6 @@ import org.jspecify.annotations.Nullable;
  * bits as well, such as loaded ones, which must stay as they are, is looked at after each result.
  */
 final class CanonicalNans {
-
-  /** Arithmetic whose NaNs are the JVM's. */
-  private static final Set<String> ARITHMETIC = Set.of("add", "sub", "mul", "fma", "mad");
-
-  /**
-   * What reads f32, and answers the same for every NaN, and with no other than the canonical one.
-   */
-  private static final Set<String> BLIND =
-      Set.of(
-          "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2",
-          "ex2", "tanh", "min", "max", "setp", "set", "testp", "mma", "wmma", "wgmma");
 
   private final Set<Register> left = new HashSet<>();
   private final Set<Register> mixed = new HashSet<>();
@@ -104,21 +95,58 @@ final class CanonicalNans {
   }
 
   private static boolean isArithmetic(Instruction i) {
-    return ARITHMETIC.contains(i.form().mnemonic())
+    return i.form().semantics() instanceof Semantics.Pure pure
+        && pure.operation().nans() == Nans.NATIVE
         && i.modifiers().type().filter(type -> type == Type.F32).isPresent();
   }
 
+  /** Whether it takes all NaNs alike and gives none but the canonical one. */
   private static boolean isBlind(Instruction i) {
-    return BLIND.contains(i.form().mnemonic()) && !i.modifiers().has("xorsign");
+    return switch (i.form().semantics()) {
+      case Semantics.Pure pure ->
+          switch (pure.operation().nans()) {
+            case NATIVE, CANONICAL -> true;
+            case COPIED, CONVERTED, PRESERVED -> false;
+          };
+      case Semantics.Warp warp ->
+          switch (warp.kind()) {
+            case MATRIX_PRODUCT -> true;
+            case TRANSPOSITION,
+                SHUFFLE,
+                VOTE,
+                MATCH,
+                REDUCTION,
+                ELECTION,
+                PRODUCT_FENCE,
+                REGISTER_COUNT ->
+                false;
+          };
+      case Semantics.Wgmma _ -> true;
+      case Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Access _,
+          Semantics.AsyncCopy _,
+          Semantics.BulkCopy _,
+          Semantics.TensorCopy _,
+          Semantics.StoreAsync _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Control _,
+          Semantics.NoEffect _ ->
+          false;
+    };
   }
 
-  /** Whether what is written is never a NaN: other literals, and integers that are converted. */
+  /** Whether it never writes a NaN, as other literals and converted integers do not. */
   private static boolean isNumber(Instruction i) {
-    if (i.form().mnemonic().equals("cvt")) {
-      return i.modifiers().types().getLast().kind() != Type.Kind.FLOAT;
-    }
-    return i.form().mnemonic().equals("mov")
-        && i.operands().getLast() instanceof Operand.Immediate literal
-        && !Float.isNaN(Float.intBitsToFloat((int) literal.bits()));
+    return i.form().semantics() instanceof Semantics.Pure pure
+        && switch (pure.operation().nans()) {
+          case CONVERTED -> i.modifiers().types().getLast().kind() != Type.Kind.FLOAT;
+          case COPIED ->
+              i.operands().getLast() instanceof Operand.Immediate literal
+                  && !Float.isNaN(Float.intBitsToFloat((int) literal.bits()));
+          case NATIVE, CANONICAL, PRESERVED -> false;
+        };
   }
 }

@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.FenceKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.EnumSet;
 import java.util.List;
@@ -114,15 +115,25 @@ public record MemoryEffect(
               instruction.operands().isEmpty()
                   ? ALL_COPIES
                   : (int) ((Operand.Immediate) instruction.operands().getFirst()).bits());
-      case Semantics.Fence _ -> fence(number, instruction);
+      case Semantics.Fence fence -> fence(number, instruction, fence.kind());
       case Semantics.Mbarrier _, Semantics.CopyArrive _ ->
           plain(Kind.MBARRIER, number, instruction, 0, 0);
       case Semantics.BulkCopy _, Semantics.TensorCopy _, Semantics.StoreAsync _ ->
           flight(Kind.FLIGHT, number, instruction);
       case Semantics.Wgmma _ -> flight(Kind.PRODUCT, number, instruction);
-      case Semantics.Warp _
-          when instruction.form().mnemonic().equals("wgmma") && modifiers.has("fence") ->
-          plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
+      case Semantics.Warp warp ->
+          switch (warp.kind()) {
+            case PRODUCT_FENCE -> plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
+            case MATRIX_PRODUCT,
+                TRANSPOSITION,
+                SHUFFLE,
+                VOTE,
+                MATCH,
+                REDUCTION,
+                ELECTION,
+                REGISTER_COUNT ->
+                plain(Kind.OTHER, number, instruction, 0, 0);
+          };
       case Semantics.ClusterArrive _ ->
           new MemoryEffect(
               Kind.CLUSTER_ARRIVE,
@@ -146,20 +157,37 @@ public record MemoryEffect(
               0,
               null);
       case Semantics.Exit _ -> plain(Kind.EXIT, number, instruction, 0, 0);
-      default -> plain(Kind.OTHER, number, instruction, 0, 0);
+      // the emulator tells observers of barriers and of the groups of bulk copies and products
+      case Semantics.Pure _,
+          Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Barrier _,
+          Semantics.WarpBarrier _,
+          Semantics.ClusterWait _,
+          Semantics.CommitBulk _,
+          Semantics.WaitBulk _,
+          Semantics.WgmmaCommit _,
+          Semantics.WgmmaWait _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Branch _,
+          Semantics.IndexedBranch _,
+          Semantics.Call _,
+          Semantics.Trap _,
+          Semantics.NoEffect _ ->
+          plain(Kind.OTHER, number, instruction, 0, 0);
     };
   }
 
-  private static MemoryEffect fence(int number, Instruction instruction) {
+  private static MemoryEffect fence(int number, Instruction instruction, FenceKind fence) {
     var modifiers = instruction.modifiers();
     var kind =
-        modifiers.has("mbarrier_init")
-            ? Kind.INIT_FENCE
-            : modifiers.has("async")
-                ? Kind.PROXY_FENCE
-                : modifiers.has("tensormap::generic")
-                    ? modifiers.has("acquire") ? Kind.MAP_FENCE : Kind.FENCE
-                    : modifiers.has("alias") ? Kind.OTHER : Kind.FENCE;
+        switch (fence) {
+          case MEMORY -> Kind.FENCE;
+          case ALIAS -> Kind.OTHER;
+          case ASYNC_PROXY -> Kind.PROXY_FENCE;
+          case TENSOR_MAP -> modifiers.has("acquire") ? Kind.MAP_FENCE : Kind.FENCE;
+          case MBARRIER_INIT -> Kind.INIT_FENCE;
+        };
     boolean ofMemory = kind == Kind.FENCE || kind == Kind.MAP_FENCE;
     return new MemoryEffect(
         kind,
@@ -214,7 +242,9 @@ public record MemoryEffect(
   /** Whether it combines what is there with something, with nobody between. */
   boolean combines() {
     return isInFlight()
-        && (instruction.modifiers().has("reduce") || instruction.form().mnemonic().equals("red"));
+        && (instruction.modifiers().has("reduce")
+            || (instruction.form().semantics() instanceof Semantics.StoreAsync store
+                && store.reduces()));
   }
 
   private static MemoryEffect plain(
@@ -248,7 +278,8 @@ public record MemoryEffect(
   boolean observes() {
     return strength != AccessStamp.WEAK
         && kind == Kind.ACCESS
-        && !instruction.form().mnemonic().equals("red")
+        && !(instruction.form().semantics() instanceof Semantics.Atomic atomic
+            && !atomic.returnsOld())
         && !(instruction.form().semantics() instanceof Semantics.Store);
   }
 

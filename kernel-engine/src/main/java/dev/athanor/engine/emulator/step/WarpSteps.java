@@ -154,7 +154,8 @@ public final class WarpSteps {
         }
         if (barrier) {
           observer.synchronize(warp, together);
-        } else if (instruction.form().mnemonic().equals("shfl")) {
+        } else if (instruction.form().semantics() instanceof Semantics.Warp w
+            && w.kind() == Semantics.WarpKind.SHUFFLE) {
           checkSources(observer, warp, together);
         }
         left &= ~(together | (1 << lane));

@@ -265,7 +265,7 @@ final class Expansion {
     switch (given.form().semantics()) {
       case Call _ -> call(frame, given, guard);
       case IndexedBranch _ -> indexedBranch(frame, given, guard);
-      case Exit _ when frame.end != null && given.form().mnemonic().equals("ret") -> {
+      case Exit exit when frame.end != null && exit.returns() -> {
         if (!last || guard != null) {
           jump(frame.end, guard, given.source());
         }

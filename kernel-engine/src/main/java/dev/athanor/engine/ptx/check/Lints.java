@@ -90,10 +90,23 @@ record Lints(Kernel code) {
     return switch (i.form().semantics()) {
       case Semantics.Branch _ -> true;
       case Semantics.Pure pure ->
-          !pure.readsCarry()
-              && !pure.writesCarry()
+          pure.carry() == Semantics.Carry.NONE
               && i.operands().stream().noneMatch(Lints::isClock);
-      default -> false;
+      case Semantics.Warp _,
+          Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.IndexedBranch _,
+          Semantics.Call _,
+          Semantics.RuntimeCall _,
+          Semantics.Exit _,
+          Semantics.Trap _,
+          Semantics.NoEffect _ ->
+          false;
     };
   }
 

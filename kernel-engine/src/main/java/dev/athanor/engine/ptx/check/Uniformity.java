@@ -5,6 +5,8 @@ import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.LaneOperation;
+import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
@@ -133,7 +135,17 @@ final class Uniformity {
     return switch (i.form().semantics()) {
       case Semantics.Branch _, Semantics.Exit _ -> i.guard() != null;
       case Semantics.IndexedBranch _ -> true;
-      default -> false;
+      case Semantics.Call _,
+          Semantics.RuntimeCall _,
+          Semantics.Trap _,
+          Semantics.Computation _,
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.NoEffect _ ->
+          false;
     };
   }
 
@@ -275,7 +287,9 @@ final class Uniformity {
   private void write(Instruction i, State before, State after, boolean apart) {
     boolean guarded = i.guard() != null && varies(i.guard().predicate(), before);
     boolean copies =
-        i.form().mnemonic().equals("mov") && i.operands().getFirst() instanceof Register;
+        i.form().semantics() instanceof Semantics.Pure pure
+            && pure.operation() == LaneOperation.MOVE
+            && i.operands().getFirst() instanceof Register;
     boolean thread =
         copies
             && (i.operands().getLast() == SpecialRegister.TID_X
@@ -318,12 +332,30 @@ final class Uniformity {
         i.reads().stream().anyMatch(r -> varies(r, state))
             || i.form().implied(false).stream().anyMatch(r -> varies(r, state));
     return switch (i.form().semantics()) {
-      case Semantics.Pure _ ->
-          (reads && !evensOut(i, state)) || i.operands().stream().anyMatch(Uniformity::differs);
+      case Semantics.Pure pure ->
+          (reads && !evensOut(pure.operation(), i, state))
+              || i.operands().stream().anyMatch(Uniformity::differs);
       case Semantics.Load _ -> reads;
-      case Semantics.Warp _ -> !answersAlike(i, state);
+      case Semantics.Warp warp -> !answersAlike(warp.kind(), i, state);
       case Semantics.Barrier _ -> false;
-      default -> true;
+      case Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Store _,
+          Semantics.Atomic _,
+          Semantics.LoadMatrix _,
+          Semantics.StoreMatrix _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Fence _,
+          Semantics.WarpBarrier _,
+          Semantics.ClusterArrive _,
+          Semantics.ClusterWait _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Control _,
+          Semantics.NoEffect _ ->
+          true;
     };
   }
 
@@ -339,15 +371,15 @@ final class Uniformity {
   }
 
   /** Votes, matches of all, reductions, and shuffles from one lane. */
-  private boolean answersAlike(Instruction i, State state) {
-    return switch (i.form().mnemonic()) {
-      case "vote", "redux" -> true;
-      case "shfl" ->
+  private boolean answersAlike(WarpKind kind, Instruction i, State state) {
+    return switch (kind) {
+      case VOTE, REDUCTION -> true;
+      case SHUFFLE ->
           i.modifiers().has("idx")
               && !(i.operands().get(2) instanceof Register r && varies(r, state))
               && i.operands().get(3) instanceof Operand.Immediate c
               && c.bits() == WARP - 1;
-      default -> false;
+      case MATRIX_PRODUCT, TRANSPOSITION, MATCH, ELECTION, PRODUCT_FENCE, REGISTER_COUNT -> false;
     };
   }
 
@@ -356,18 +388,18 @@ final class Uniformity {
    * comparison of the thread's number with a multiple of 32. Warps are made of threads of
    * consecutive numbers, which is {@code tid.x} where blocks are 32 threads wide.
    */
-  private boolean evensOut(Instruction i, State state) {
+  private boolean evensOut(LaneOperation operation, Instruction i, State state) {
     var operands = i.operands();
     if (operands.size() < 3
         || !(operands.get(1) instanceof Register a && !state.varying.get(number(a)))
         || !(operands.get(2) instanceof Operand.Immediate b)) {
       return false;
     }
-    return switch (i.form().mnemonic()) {
-      case "shr" -> b.bits() >= 5;
-      case "div" -> b.bits() % WARP == 0;
-      case "and" -> (b.bits() & (WARP - 1)) == 0;
-      case "setp" ->
+    return switch (operation) {
+      case SHIFT_RIGHT -> b.bits() >= 5;
+      case DIVISION -> b.bits() % WARP == 0;
+      case MASK -> (b.bits() & (WARP - 1)) == 0;
+      case COMPARISON ->
           operands.size() == 3
               && i.modifiers()
                   .find(Modifier.Comparison.class)
@@ -378,7 +410,16 @@ final class Uniformity {
                         default -> false;
                       })
                   .orElseThrow();
-      default -> false;
+      case MOVE,
+          ADDRESS,
+          CONVERSION,
+          ARITHMETIC,
+          MULTIPLY_ADD,
+          SPECIAL,
+          EXTREMUM,
+          BITWISE,
+          OTHER ->
+          false;
     };
   }
 }

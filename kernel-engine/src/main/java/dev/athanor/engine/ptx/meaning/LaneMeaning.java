@@ -110,10 +110,6 @@ public final class LaneMeaning {
   /** One result of an instruction. */
   private record Result(String functions, InstructionForm form, Modifiers modifiers) {
 
-    private boolean isConversion() {
-      return form.mnemonic().equals("cvt");
-    }
-
     /**
      * What a packed instruction computes: the same in both halves. Of two predicates the first is
      * that of the low half.
@@ -265,7 +261,7 @@ public final class LaneMeaning {
 
     /** In conversions {@code .ftz} is for f32 alone. */
     private boolean flushes() {
-      return modifiers.has("ftz") && !isConversion();
+      return modifiers.has("ftz") && !form.isConversion();
     }
 
     private MethodHandle filterResult(MethodHandle given, Type result) {
@@ -297,7 +293,7 @@ public final class LaneMeaning {
         handle = MethodHandles.filterReturnValue(handle, filter("flushHalf", int.class));
       }
       // a conversion may have a wider register, which takes its sign
-      var kept = isConversion() && result.kind() != Type.Kind.FLOAT ? result : Type.B16;
+      var kept = form.isConversion() && result.kind() != Type.Kind.FLOAT ? result : Type.B16;
       return result.carrier() == int.class && result.bits() < 32
           ? MethodHandles.filterReturnValue(handle, CUT.bindTo(kept))
           : handle;

@@ -79,6 +79,6 @@ final class BarrierRows {
       String operands,
       BarrierKind kind) {
     boolean aligned = !name.contains("{.aligned}");
-    all.add(row("9.7.13.1", version, sm, name + type + " " + operands, new Barrier(kind, aligned)));
+    all.add(row("9.7.13.1", version, sm, name + type + " " + operands, new Barrier(kind, aligned)).asOld("cta"));
   }
 }

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Semantics.BulkCopy;
 import dev.athanor.engine.ptx.Semantics.CommitBulk;
 import dev.athanor.engine.ptx.Semantics.CopyTensorMap;
 import dev.athanor.engine.ptx.Semantics.Fence;
+import dev.athanor.engine.ptx.Semantics.FenceKind;
 import dev.athanor.engine.ptx.Semantics.NoEffect;
 import dev.athanor.engine.ptx.Semantics.ReplaceInTensorMap;
 import dev.athanor.engine.ptx.Semantics.StoreAsync;
@@ -37,11 +38,11 @@ final class BulkRows {
     all.add(row("9.7.9.25.6.1", "8.0", 90, "cp.async.bulk.commit_group",                  new CommitBulk()));
     all.add(row("9.7.9.25.6.2", "8.0", 90, "cp.async.bulk.wait_group{.read} n:literal",   new WaitBulk()));
     stores(all);
-    all.add(row("9.7.13.4",  "7.5", 70, "fence.proxy.alias",                              new Fence()));
-    all.add(row("9.7.13.4",  "8.0", 90, "fence.proxy.async{.<global|shared::cta|shared::cluster>}", new Fence()));
-    all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.release.scope",   new Fence()));
-    all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.acquire.scope [a]:generic, n:literal(128)", new Fence()));
-    all.add(row("9.7.13.4",  "8.0", 90, "fence.mbarrier_init.release.cluster",            new Fence()));
+    all.add(row("9.7.13.4",  "7.5", 70, "fence.proxy.alias",                              new Fence(FenceKind.ALIAS)));
+    all.add(row("9.7.13.4",  "8.0", 90, "fence.proxy.async{.<global|shared::cta|shared::cluster>}", new Fence(FenceKind.ASYNC_PROXY)));
+    all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.release.scope",   new Fence(FenceKind.TENSOR_MAP)));
+    all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.acquire.scope [a]:generic, n:literal(128)", new Fence(FenceKind.TENSOR_MAP)));
+    all.add(row("9.7.13.4",  "8.0", 90, "fence.mbarrier_init.release.cluster",            new Fence(FenceKind.MBARRIER_INIT)));
     all.add(row("9.7.13.13", "7.8", 90, "griddepcontrol.<launch_dependents|wait>",        new NoEffect()));
     // spotless:on
     return all;
@@ -230,7 +231,7 @@ final class BulkRows {
                 + "{.<v2|v4>}.<b32|b64|u32|u64|s32|s64|f32|f64>"
                 + " [d]:cluster, b*vec, [m]:cluster",
             modifiers -> modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16,
-            new StoreAsync()));
+            new StoreAsync(false)));
     for (var kind :
         List.of("<inc|dec>.u32", "<min|max>.<u32|s32>", "add.<u32|s32|u64>", "<and|or|xor>.b32")) {
       all.add(
@@ -243,7 +244,7 @@ final class BulkRows {
                   + "."
                   + kind
                   + " [d]:cluster, b, [m]:cluster",
-              new StoreAsync()));
+              new StoreAsync(true)));
     }
   }
 }

@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx.table;
 
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.MOVE;
 import static dev.athanor.engine.ptx.table.Row.pure;
 import static dev.athanor.engine.ptx.table.Row.row;
 
@@ -33,24 +34,24 @@ public final class InstructionTable {
   private static final List<InstructionForm> OTHERS =
       List.of(
           // data movement
-          pure("9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.<u16|b16|s16> d, a:special",                                    "identity"),
-          pure("9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
-          pure("9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
-          pure("9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.<u32|b32|s32> d, a:special",                                    "identity"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.<u16|b16|s16> d, a:special",                                    "identity"),
+          pure(MOVE, "9.7.9.2",     "2.0", 20, "mov.<u64|b64|s64> d, a:special64",                                  "identity"),
+          pure(MOVE, "9.7.9.2",     "7.8", 90, "mov.pred d, a:specialpred",                                         "identity"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.<u32|b32|u64|b64> d, a:symbol",                                 "identity"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b32 d, a:b16*2",                                                "pack"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b64 d, a:b32*2",                                                "pack64"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b64 d, a:b16*4",                                                "pack4"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b64 d:b16*4, a",                                                "quarter0", "quarter1", "quarter2", "quarter3"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b32 d:b16*2, a",                                                "low16", "high16"),
+          pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.b64 d:b32*2, a",                                                "low32", "high32"),
 
           // control
           row( "9.7.12.3",    "1.0", 20, "bra{.uni} a:label",                                                 new Branch()),
-          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit()),
-          row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit()),
+          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit(false)),
+          row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit(false)),
 
           row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
           row( "9.7.19.4",    "1.0", 20, "trap",                                                              new Trap()),

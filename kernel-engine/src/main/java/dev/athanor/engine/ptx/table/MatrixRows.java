@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Semantics.LoadMatrix;
 import dev.athanor.engine.ptx.Semantics.LoadTile;
 import dev.athanor.engine.ptx.Semantics.StoreMatrix;
 import dev.athanor.engine.ptx.Semantics.StoreTile;
+import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.WarpFunction;
 import dev.athanor.engine.ptx.meaning.MatrixProduct;
 import java.util.ArrayList;
@@ -70,7 +71,7 @@ final class MatrixRows {
           wmma("6.3", 75, "xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
           wmma("7.1", 80, "and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
 
-          warp("9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
+          warp(WarpKind.TRANSPOSITION, "9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
 
   /** What moves a matrix of {@code wmma}: its address space and whether it has a stride are open. */
   private record Move(String version, int sm, String head, String type, String registers, boolean load) {}
@@ -149,7 +150,7 @@ final class MatrixRows {
   }
 
   private static InstructionForm mma(String version, int sm, String syntax) {
-    return warp(MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
+    return warp(WarpKind.MATRIX_PRODUCT, MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
   }
 
   private static InstructionForm wmma(String version, int sm, String syntax) {
@@ -159,7 +160,7 @@ final class MatrixRows {
         sm,
         "wmma.mma." + syntax,
         MatrixRows::sameIntegers,
-        new Semantics.Warp(MatrixProduct.WMMA));
+        new Semantics.Warp(WarpKind.MATRIX_PRODUCT, MatrixProduct.WMMA));
   }
 
   /** Unlike those of {@code mma}, both integer factors are of one type. */

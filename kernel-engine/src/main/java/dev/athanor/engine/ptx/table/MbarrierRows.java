@@ -29,7 +29,7 @@ final class MbarrierRows {
     all.add(row("9.7.13.15.15", "7.0", 80, "cp.async.mbarrier.arrive{.noinc}{.own}.b64 [a]", new CopyArrive()));
     waits(all, "7.0", 80, "mbarrier.test_wait", "7.1");
     waits(all, "7.8", 90, "mbarrier.try_wait", "7.8");
-    all.add(pure("9.7.13.15.17", "7.0", 80, "mbarrier.pending_count.b64 d:u32, a:u64", "pendingCount"));
+    all.add(pure("9.7.13.15.17", "7.0", 80, "mbarrier.pending_count.b64 d:u32, a:u64", "pendingCount").deviceSpecific());
     // spotless:on
     return all;
   }

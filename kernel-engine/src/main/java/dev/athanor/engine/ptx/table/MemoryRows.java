@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx.table;
 
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.ADDRESS;
 import static dev.athanor.engine.ptx.table.Row.pure;
 import static dev.athanor.engine.ptx.table.Row.row;
 
@@ -13,13 +14,17 @@ import dev.athanor.engine.ptx.Semantics.AtomicFunction;
 import dev.athanor.engine.ptx.Semantics.ClusterRank;
 import dev.athanor.engine.ptx.Semantics.CommitGroup;
 import dev.athanor.engine.ptx.Semantics.Fence;
+import dev.athanor.engine.ptx.Semantics.FenceKind;
 import dev.athanor.engine.ptx.Semantics.Load;
 import dev.athanor.engine.ptx.Semantics.NoEffect;
 import dev.athanor.engine.ptx.Semantics.Store;
 import dev.athanor.engine.ptx.Semantics.WaitGroup;
-import dev.athanor.engine.ptx.meaning.Atomics;
+import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.meaning.ReductionOperation;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Stream;
 
 /** Loads, stores, atomics, fences and what belongs to addresses (PTX ISA 9.7.9, 9.7.13). */
@@ -68,32 +73,32 @@ final class MemoryRows {
 
   private static final List<InstructionForm> ADDRESSES =
       List.of(
-          pure("9.7.9.20", "2.0", 20, "cvta.global.u64 d, a",                          "identity"),
-          pure("9.7.9.20", "2.0", 20, "cvta.global.u64 d, a:symbol",                   "identity"),
-          pure("9.7.9.20", "2.0", 20, "cvta.to.global.u64 d, a",                       "identity"),
-          pure("9.7.9.20", "3.1", 20, "cvta.const.u64 d, a",                           "genericOfConstant"),
-          pure("9.7.9.20", "3.1", 20, "cvta.const.u64 d, a:symbol",                    "genericOfConstant"),
-          pure("9.7.9.20", "3.1", 20, "cvta.to.const.u64 d, a",                        "constantOfGeneric"),
-          pure("9.7.9.20", "2.0", 20, "cvta.own.u64 d, a",                       "genericOfShared"),
-          pure("9.7.9.20", "2.0", 20, "cvta.own.u64 d, a:symbol",                "genericOfShared"),
-          pure("9.7.9.20", "2.0", 20, "cvta.to.own.u64 d, a",                    "sharedOfGeneric"),
-          pure("9.7.9.20", "7.8", 90, "cvta.shared::cluster.u64 d, a",                 "genericOfShared"),
-          pure("9.7.9.20", "7.8", 90, "cvta.to.shared::cluster.u64 d, a",              "sharedOfGeneric"),
-          pure("9.7.9.20", "2.0", 20, "cvta.local.u64 d, a",                           "genericOfLocal"),
-          pure("9.7.9.20", "2.0", 20, "cvta.local.u64 d, a:symbol",                    "genericOfLocal"),
-          pure("9.7.9.20", "2.0", 20, "cvta.to.local.u64 d, a",                        "localOfGeneric"),
-          pure("9.7.9.20", "7.7", 70, "cvta.param.u64 d, a",                           "genericOfParameter"),
-          pure("9.7.9.20", "7.7", 70, "cvta.param.u64 d, a:symbol",                    "genericOfParameter"),
-          pure("9.7.9.20", "7.7", 70, "cvta.to.param.u64 d, a",                        "parameterOfGeneric"),
-          pure("9.7.9.19", "2.0", 20, "isspacep.global p:pred, a:u64",                 "isGlobal"),
-          pure("9.7.9.19", "2.0", 20, "isspacep.local p:pred, a:u64",                  "isLocal"),
-          pure("9.7.9.19", "3.1", 20, "isspacep.const p:pred, a:u64",                  "isConstant"),
-          pure("9.7.9.19", "7.7", 70, "isspacep.param p:pred, a:u64",                  "isParameter"),
-          pure("9.7.9.19", "2.0", 20, "isspacep.own p:pred, a:u64",   "isOwnShared"),
-          pure("9.7.9.19", "7.8", 90, "isspacep.shared::cluster p:pred, a:u64",        "isShared"),
-          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a, b:u32",    "map"),
-          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a:symbol, b:u32", "map"),
-          pure("9.7.9.22", "7.8", 90, "mapa.u64 d, a, b:u32",                          "map"),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.global.u64 d, a",                          "identity").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.global.u64 d, a:symbol",                   "identity").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.to.global.u64 d, a",                       "identity").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "3.1", 20, "cvta.const.u64 d, a",                           "genericOfConstant").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "3.1", 20, "cvta.const.u64 d, a:symbol",                    "genericOfConstant").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "3.1", 20, "cvta.to.const.u64 d, a",                        "constantOfGeneric").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.own.u64 d, a",                       "genericOfShared").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.own.u64 d, a:symbol",                "genericOfShared").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.to.own.u64 d, a",                    "sharedOfGeneric").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "7.8", 90, "cvta.shared::cluster.u64 d, a",                 "genericOfShared").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "7.8", 90, "cvta.to.shared::cluster.u64 d, a",              "sharedOfGeneric").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.local.u64 d, a",                           "genericOfLocal").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.local.u64 d, a:symbol",                    "genericOfLocal").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.to.local.u64 d, a",                        "localOfGeneric").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "7.7", 70, "cvta.param.u64 d, a",                           "genericOfParameter").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "7.7", 70, "cvta.param.u64 d, a:symbol",                    "genericOfParameter").deviceSpecific(),
+          pure(ADDRESS, "9.7.9.20", "7.7", 70, "cvta.to.param.u64 d, a",                        "parameterOfGeneric").deviceSpecific(),
+          pure("9.7.9.19", "2.0", 20, "isspacep.global p:pred, a:u64",                 "isGlobal").deviceSpecific(),
+          pure("9.7.9.19", "2.0", 20, "isspacep.local p:pred, a:u64",                  "isLocal").deviceSpecific(),
+          pure("9.7.9.19", "3.1", 20, "isspacep.const p:pred, a:u64",                  "isConstant").deviceSpecific(),
+          pure("9.7.9.19", "7.7", 70, "isspacep.param p:pred, a:u64",                  "isParameter").deviceSpecific(),
+          pure("9.7.9.19", "2.0", 20, "isspacep.own p:pred, a:u64",   "isOwnShared").deviceSpecific(),
+          pure("9.7.9.19", "7.8", 90, "isspacep.shared::cluster p:pred, a:u64",        "isShared").deviceSpecific(),
+          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a, b:u32",    "map").deviceSpecific(),
+          pure("9.7.9.22", "7.8", 90, "mapa.shared::cluster.<u32|u64> d, a:symbol, b:u32", "map").deviceSpecific(),
+          pure("9.7.9.22", "7.8", 90, "mapa.u64 d, a, b:u32",                          "map").deviceSpecific(),
           row( "9.7.9.23", "7.8", 90, "getctarank.shared::cluster.<u32|u64> d:u32, a", new ClusterRank()),
           row( "9.7.9.23", "7.8", 90, "getctarank.shared::cluster.<u32|u64> d:u32, a:symbol", new ClusterRank()),
           row( "9.7.9.23", "7.8", 90, "getctarank.u64 d:u32, a",                       new ClusterRank()),
@@ -102,15 +107,15 @@ final class MemoryRows {
           row( "9.7.9.15", "2.0", 20, "prefetchu.L1 [a]",                              new NoEffect()),
           row( "9.7.9.16", "7.4", 80, "applypriority{.global}.L2::evict_normal [a], n:literal(128)", new NoEffect()),
           row( "9.7.9.17", "7.4", 80, "discard{.global}.L2 [a], n:literal(128)",       new NoEffect()),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d",        "policy"),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d, a:f32", "policy"),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.cvt.L2.b64 d, a",                  "policy"));
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d",        "policy").deviceSpecific(),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d, a:f32", "policy").deviceSpecific(),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.cvt.L2.b64 d, a",                  "policy").deviceSpecific());
 
   private static final List<InstructionForm> ORDER =
       List.of(
-          row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence()),
-          row("9.7.13.5", "5.1", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence()),
-          row("9.7.13.5", "8.6", 70, "fence.<acquire|release>.scope",                  new Fence()));
+          row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence(FenceKind.MEMORY)).asOld("cta", "sys"),
+          row("9.7.13.5", "5.1", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence(FenceKind.MEMORY)),
+          row("9.7.13.5", "8.6", 70, "fence.<acquire|release>.scope",                  new Fence(FenceKind.MEMORY)));
   // spotless:on
 
   static final List<InstructionForm> ALL =
@@ -142,32 +147,32 @@ final class MemoryRows {
   private static List<InstructionForm> atomics() {
     var all = new ArrayList<InstructionForm>();
     // spotless:off
-    update(all, "1.1", 20, "add.<u32|s32|u64>",       (old, b, _, _) -> old + b);
-    update(all, "2.0", 20, "add.f32",                 Atomics::addFloat);
-    update(all, "8.1", 90, "add.<v2|v4>.f32",         Atomics::addFloat);
-    update(all, "5.0", 60, "add.f64",                 Atomics::addDouble);
-    update(all, "6.2", 60, "add.noftz.f16x2",         Atomics::addHalves);
-    update(all, "8.1", 90, "add.noftz.<v2|v4>.f16x2", Atomics::addHalves);
-    update(all, "6.3", 70, "add.noftz.f16",           Atomics::addHalf);
-    update(all, "7.8", 90, "add.noftz.bf16x2",        Atomics::addBfloats);
-    update(all, "8.1", 90, "add.noftz.<v2|v4>.bf16x2", Atomics::addBfloats);
-    update(all, "7.8", 90, "add.noftz.bf16",          Atomics::addBfloat);
-    update(all, "1.2", 20, "and.b32",           (old, b, _, _) -> old & b);
-    update(all, "3.1", 32, "and.b64",           (old, b, _, _) -> old & b);
-    update(all, "1.2", 20, "or.b32",            (old, b, _, _) -> old | b);
-    update(all, "3.1", 32, "or.b64",            (old, b, _, _) -> old | b);
-    update(all, "1.2", 20, "xor.b32",           (old, b, _, _) -> old ^ b);
-    update(all, "3.1", 32, "xor.b64",           (old, b, _, _) -> old ^ b);
-    update(all, "1.1", 20, "min.s32",                 (old, b, _, _) -> Math.min((int) old, (int) b));
-    update(all, "1.1", 20, "max.s32",                 (old, b, _, _) -> Math.max((int) old, (int) b));
-    update(all, "3.1", 32, "min.s64",                 (old, b, _, _) -> Math.min(old, b));
-    update(all, "3.1", 32, "max.s64",                 (old, b, _, _) -> Math.max(old, b));
-    update(all, "1.1", 20, "min.u32",           (old, b, _, _) -> Long.compareUnsigned(old, b) < 0 ? old : b);
-    update(all, "3.1", 32, "min.u64",           (old, b, _, _) -> Long.compareUnsigned(old, b) < 0 ? old : b);
-    update(all, "1.1", 20, "max.u32",           (old, b, _, _) -> Long.compareUnsigned(old, b) > 0 ? old : b);
-    update(all, "3.1", 32, "max.u64",           (old, b, _, _) -> Long.compareUnsigned(old, b) > 0 ? old : b);
-    update(all, "1.1", 20, "inc.u32",                 (old, b, _, _) -> old >= b ? 0 : old + 1);
-    update(all, "1.1", 20, "dec.u32",                 (old, b, _, _) -> old == 0 || old > b ? b : old - 1);
+    update(all, "1.1", 20, "add.<u32|s32|u64>");
+    update(all, "2.0", 20, "add.f32");
+    update(all, "8.1", 90, "add.<v2|v4>.f32");
+    update(all, "5.0", 60, "add.f64");
+    update(all, "6.2", 60, "add.noftz.f16x2");
+    update(all, "8.1", 90, "add.noftz.<v2|v4>.f16x2");
+    update(all, "6.3", 70, "add.noftz.f16");
+    update(all, "7.8", 90, "add.noftz.bf16x2");
+    update(all, "8.1", 90, "add.noftz.<v2|v4>.bf16x2");
+    update(all, "7.8", 90, "add.noftz.bf16");
+    update(all, "1.2", 20, "and.b32");
+    update(all, "3.1", 32, "and.b64");
+    update(all, "1.2", 20, "or.b32");
+    update(all, "3.1", 32, "or.b64");
+    update(all, "1.2", 20, "xor.b32");
+    update(all, "3.1", 32, "xor.b64");
+    update(all, "1.1", 20, "min.s32");
+    update(all, "1.1", 20, "max.s32");
+    update(all, "3.1", 32, "min.s64");
+    update(all, "3.1", 32, "max.s64");
+    update(all, "1.1", 20, "min.u32");
+    update(all, "3.1", 32, "min.u64");
+    update(all, "1.1", 20, "max.u32");
+    update(all, "3.1", 32, "max.u64");
+    update(all, "1.1", 20, "inc.u32");
+    update(all, "1.1", 20, "dec.u32");
     exchange(all, "1.1", 20, "exch.<b32|b64>", "b",   (_, b, _, _) -> b);
     exchange(all, "1.1", 20, "cas.<b32|b64>", "b, c", (old, b, c, _) -> old == b ? c : old);
     exchange(all, "6.3", 70, "cas.b16", "b, c",       (old, b, c, _) -> old == b ? c : old);
@@ -175,15 +180,23 @@ final class MemoryRows {
     return all;
   }
 
-  /** An operation that may also be done without asking for the old value ({@code red}). */
-  private static void update(
-      List<InstructionForm> all,
-      String version,
-      int sm,
-      String operation,
-      AtomicFunction function) {
+  /** A reduction, with and without the old value as its result. */
+  private static void update(List<InstructionForm> all, String version, int sm, String operation) {
+    var words = operation.split("[.<|>]+");
+    var type = Arrays.stream(words).map(Modifier::of).filter(Type.class::isInstance).findFirst();
+    var function =
+        ReductionOperation.valueOf(words[0].toUpperCase(Locale.ROOT))
+            .inMemory((Type) type.orElseThrow());
     exchange(all, version, sm, operation, "b", function);
-    rows(all, "9.7.13.8", version, sm, "red{.resultless}", operation, "[a], b", function);
+    rows(
+        all,
+        "9.7.13.8",
+        version,
+        sm,
+        "red{.resultless}",
+        operation,
+        "[a], b",
+        new Atomic(function, false));
   }
 
   private static void exchange(
@@ -193,7 +206,15 @@ final class MemoryRows {
       String operation,
       String sources,
       AtomicFunction function) {
-    rows(all, "9.7.13.7", version, sm, "atom{.order}", operation, "d?, [a], " + sources, function);
+    rows(
+        all,
+        "9.7.13.7",
+        version,
+        sm,
+        "atom{.order}",
+        operation,
+        "d?, [a], " + sources,
+        new Atomic(function, true));
   }
 
   private static void rows(
@@ -204,7 +225,7 @@ final class MemoryRows {
       String head,
       String operation,
       String operands,
-      AtomicFunction function) {
+      Atomic semantics) {
     boolean vector = operation.contains("v2");
     var space = vector ? "{.global}" : "{.common}";
     var text = vector ? operands.replaceFirst("^d\\?", "d*vec").replace(" b", " b*vec") : operands;
@@ -214,7 +235,7 @@ final class MemoryRows {
             version,
             sm,
             "%s{.scope}%s.%s %s".formatted(head, space, operation, text),
-            new Atomic(function)));
+            semantics));
     if (!operation.startsWith("cas")) {
       var parts = operation.split("(?=[.{])", 3);
       var name = operation.contains(".noftz") ? parts[0] + parts[1] : parts[0];
@@ -225,7 +246,7 @@ final class MemoryRows {
               sm,
               "%s{.scope}{.global}.%s.L2::cache_hint%s %s, e:b64"
                   .formatted(head, name, operation.substring(name.length()), text),
-              new Atomic(function)));
+              semantics));
     }
   }
 

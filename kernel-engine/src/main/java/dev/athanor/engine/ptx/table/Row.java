@@ -4,8 +4,11 @@ import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.InstructionForm.Since;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Semantics;
+import dev.athanor.engine.ptx.Semantics.Carry;
+import dev.athanor.engine.ptx.Semantics.LaneOperation;
 import dev.athanor.engine.ptx.Semantics.Pure;
 import dev.athanor.engine.ptx.Semantics.Warp;
+import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.WarpFunction;
@@ -17,31 +20,57 @@ public final class Row {
 
   private Row() {}
 
-  /** Whether a row reads, writes, or reads and writes the carry flag. */
-  enum Carry {
-    IN,
-    OUT,
-    BOTH
+  static InstructionForm carry(
+      LaneOperation operation,
+      String section,
+      String version,
+      int sm,
+      String syntax,
+      Carry carry,
+      String... functions) {
+    return row(section, version, sm, syntax, new Pure(operation, List.of(functions), carry));
   }
 
   static InstructionForm carry(
       String section, String version, int sm, String syntax, Carry carry, String... functions) {
+    return carry(LaneOperation.OTHER, section, version, sm, syntax, carry, functions);
+  }
+
+  static InstructionForm pure(
+      LaneOperation operation,
+      String section,
+      String version,
+      int sm,
+      String syntax,
+      Predicate<Modifiers> legal,
+      String... functions) {
     return row(
-        section,
-        version,
-        sm,
-        syntax,
-        new Pure(List.of(functions), carry != Carry.OUT, carry != Carry.IN));
+        section, version, sm, syntax, legal, new Pure(operation, List.of(functions), Carry.NONE));
+  }
+
+  static InstructionForm pure(
+      LaneOperation operation,
+      String section,
+      String version,
+      int sm,
+      String syntax,
+      String... functions) {
+    return pure(operation, section, version, sm, syntax, _ -> true, functions);
   }
 
   static InstructionForm pure(
       String section, String version, int sm, String syntax, String... functions) {
-    return row(section, version, sm, syntax, new Pure(List.of(functions)));
+    return pure(LaneOperation.OTHER, section, version, sm, syntax, functions);
   }
 
   static InstructionForm warp(
-      String section, String version, int sm, String syntax, WarpFunction function) {
-    return row(section, version, sm, syntax, new Warp(function));
+      WarpKind kind,
+      String section,
+      String version,
+      int sm,
+      String syntax,
+      WarpFunction function) {
+    return row(section, version, sm, syntax, new Warp(kind, function));
   }
 
   public static InstructionForm row(

@@ -1,7 +1,6 @@
 package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.table.Row.pure;
-import static dev.athanor.engine.ptx.table.Row.row;
 
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Modifiers;
@@ -51,14 +50,15 @@ public final class VideoRows {
     addScalar(rows, "9.7.18.1.2", "vshl.sign.sign.u32{.sat}.<clamp|wrap>", "shiftScalarLeft");
     addScalar(rows, "9.7.18.1.2", "vshr.sign.sign.u32{.sat}.<clamp|wrap>", "shiftScalarRight");
     rows.add(
-        row(
+        pure(
+            Semantics.LaneOperation.OTHER,
             "9.7.18.1.3",
             "2.0",
             20,
             "vmad.sign.sign.sign{.po}{.sat}{.<shr7|shr15>}"
                 + "{.<a:negated|c:negated>}{.b:negated}{.asel}{.bsel} d:u32, a:u32, b:u32, c:u32",
             VideoRows::isNegatedOnce,
-            new Semantics.Pure(List.of("multiplyAddScalars"))));
+            "multiplyAddScalars"));
     addScalar(rows, "9.7.18.1.4", "vset.sign.sign.cmp", "compareScalars");
     for (var each : FUNCTIONS.entrySet()) {
       add(rows, "9.7.18.2.1", each.getKey() + "2", each.getValue(), "Halves", "halfmask");

@@ -4,6 +4,7 @@ import static dev.athanor.engine.ptx.table.Row.hopper;
 
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Semantics.Warp;
+import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.Semantics.Wgmma;
 import dev.athanor.engine.ptx.Semantics.WgmmaCommit;
 import dev.athanor.engine.ptx.Semantics.WgmmaWait;
@@ -37,7 +38,7 @@ final class WgmmaRows {
     products(all, "8.4", "wgmmaint", "s32.s8.u8{.satfinite}",      "d+:s32*half",   "", "", "");
     products(all, "8.4", "wgmmaint", "s32.u8.s8{.satfinite}",      "d+:s32*half",   "", "", "");
     products(all, "8.0", "wgmmabits", "s32.b1.b1.and.popc",         "d+:s32*half",   "", "", "");
-    all.add(hopper("9.7.15.7.1", "8.0", "wgmma.fence.sync.aligned",                new Warp(NOTHING)));
+    all.add(hopper("9.7.15.7.1", "8.0", "wgmma.fence.sync.aligned",                new Warp(WarpKind.PRODUCT_FENCE, NOTHING)));
     all.add(hopper("9.7.15.7.2", "8.0", "wgmma.commit_group.sync.aligned",         new WgmmaCommit()));
     all.add(hopper("9.7.15.7.3", "8.0", "wgmma.wait_group.sync.aligned n:literal", new WgmmaWait()));
     // spotless:on
@@ -50,7 +51,7 @@ final class WgmmaRows {
             "9.7.19.5",
             "8.0",
             "setmaxnreg.<inc|dec>.sync.aligned.u32 n:literal(" + counts + ")",
-            new Warp(NOTHING)));
+            new Warp(WarpKind.REGISTER_COUNT, NOTHING)));
     return all;
   }
 

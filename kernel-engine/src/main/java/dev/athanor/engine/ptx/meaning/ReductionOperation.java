@@ -1,0 +1,136 @@
+package dev.athanor.engine.ptx.meaning;
+
+import dev.athanor.engine.ptx.Modifiers;
+import dev.athanor.engine.ptx.Semantics.AtomicFunction;
+import dev.athanor.engine.ptx.Type;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.function.IntBinaryOperator;
+import java.util.function.LongBinaryOperator;
+
+/**
+ * An operation that combines two values: {@code atom} and {@code red}, asynchronous reductions and
+ * {@code redux} share its definition, which is that of the lane functions (PTX ISA 9.7.13.7,
+ * 9.7.13.12, 9.7.9.25.4.2).
+ */
+public enum ReductionOperation {
+  ADD,
+  MIN,
+  MAX,
+  AND,
+  OR,
+  XOR,
+  INC,
+  DEC;
+
+  /** The operation that an instruction names; empty = none. */
+  public static Optional<ReductionOperation> of(Modifiers modifiers) {
+    return Arrays.stream(values()).filter(each -> modifiers.has(each.word())).findFirst();
+  }
+
+  /** The modifier that names it. */
+  public String word() {
+    return name().toLowerCase(Locale.ROOT);
+  }
+
+  /**
+   * The operation on integers of 32 bits.
+   *
+   * @throws IllegalArgumentException when the type has no such operation
+   */
+  public IntBinaryOperator onInts(Type type) {
+    boolean signed = type.kind() == Type.Kind.SIGNED;
+    return switch (this) {
+      case ADD -> IntegerFunctions::add;
+      case AND -> LaneFunctions::and;
+      case OR -> LaneFunctions::or;
+      case XOR -> LaneFunctions::xor;
+      case MIN -> signed ? IntegerFunctions::min : IntegerFunctions::minUnsigned;
+      case MAX -> signed ? IntegerFunctions::max : IntegerFunctions::maxUnsigned;
+      case INC -> (old, limit) -> Integer.compareUnsigned(old, limit) >= 0 ? 0 : old + 1;
+      case DEC ->
+          (old, limit) -> old == 0 || Integer.compareUnsigned(old, limit) > 0 ? limit : old - 1;
+    };
+  }
+
+  /** The operation on integers of 64 bits; of sums and logic the low bits are right for fewer. */
+  private LongBinaryOperator onLongs(Type type) {
+    boolean signed = type.kind() == Type.Kind.SIGNED;
+    return switch (this) {
+      case ADD -> IntegerFunctions::add;
+      case AND -> LaneFunctions::and;
+      case OR -> LaneFunctions::or;
+      case XOR -> LaneFunctions::xor;
+      case MIN -> signed ? IntegerFunctions::min : IntegerFunctions::minUnsigned;
+      case MAX -> signed ? IntegerFunctions::max : IntegerFunctions::maxUnsigned;
+      case INC, DEC -> throw none(type);
+    };
+  }
+
+  /**
+   * The operation of {@code atom} and {@code red} on values in memory.
+   *
+   * @throws IllegalArgumentException when the type has no such operation
+   */
+  public AtomicFunction inMemory(Type type) {
+    return switch (type) {
+      case U64, S64, B64 -> onLongsInMemory(type);
+      case U32, S32, B32 ->
+          switch (this) {
+            case ADD, AND, OR, XOR -> onLongsInMemory(type);
+            case MIN, MAX, INC, DEC -> {
+              var ints = onInts(type);
+              yield (old, b, _, _) -> ints.applyAsInt((int) old, (int) b);
+            }
+          };
+      case F32 -> sum(type, Atomics::addFloat);
+      case F64 -> sum(type, Atomics::addDouble);
+      case F16X2 -> sum(type, Atomics::addHalves);
+      case BF16X2 -> sum(type, Atomics::addBfloats);
+      case F16, BF16 ->
+          switch (this) {
+            case ADD -> type == Type.F16 ? Atomics::addHalf : Atomics::addBfloat;
+            case MIN ->
+                (old, b, _, _) ->
+                    SmallFloat.encode(FloatFunctions.min(small(old, type), small(b, type)), type);
+            case MAX ->
+                (old, b, _, _) ->
+                    SmallFloat.encode(FloatFunctions.max(small(old, type), small(b, type)), type);
+            case AND, OR, XOR, INC, DEC -> throw none(type);
+          };
+      default -> throw none(type);
+    };
+  }
+
+  /**
+   * The operation of asynchronous reductions, which keep subnormal numbers in global memory, too.
+   *
+   * @throws IllegalArgumentException when the type has no such operation
+   */
+  public AtomicFunction asynchronous(Type type) {
+    var function = inMemory(type);
+    return (old, b, c, _) -> function.apply(old, b, c, false);
+  }
+
+  private AtomicFunction onLongsInMemory(Type type) {
+    var longs = onLongs(type);
+    return (old, b, _, _) -> longs.applyAsLong(old, b);
+  }
+
+  private AtomicFunction sum(Type type, AtomicFunction sum) {
+    if (this != ADD) {
+      throw none(type);
+    }
+    return sum;
+  }
+
+  private static float small(long bits, Type type) {
+    return SmallFloat.decode((int) bits & 0xFFFF, type);
+  }
+
+  private IllegalArgumentException none(Type type) {
+    return new IllegalArgumentException(
+        "there is no reduction .%s of .%s".formatted(word(), type.word()));
+  }
+}
