@@ -1,7 +1,7 @@
 package dev.athanor.engine;
 
 import dev.athanor.engine.cuda.CudaDevice;
-import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.emulator.EmulatedDevice;

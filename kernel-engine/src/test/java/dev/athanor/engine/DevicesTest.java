@@ -3,7 +3,7 @@ package dev.athanor.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.device.DeviceException;
 import org.junit.jupiter.api.Test;
 

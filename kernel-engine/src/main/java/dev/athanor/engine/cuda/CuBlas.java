@@ -6,13 +6,14 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static jcuda.driver.JCudaDriver.cuDriverGetVersion;
 
+import dev.athanor.engine.cuda.driver.NativeFunctions;
+import dev.athanor.engine.cuda.memory.CudaBuffer;
+import dev.athanor.engine.cuda.stream.CudaStream;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.ptx.Type;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -20,24 +21,24 @@ import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
 
 /**
- * NVIDIA's matrix multiplication, where the machine has it: the measure for our own. Matrices lie
- * in rows without gaps; cuBLAS sees them in columns, that is transposed, and so is asked for {@code
- * transpose(B) * transpose(A)}, which is the transpose of {@code A * B}.
+ * NVIDIA's matrix multiplication, the baseline for our own. Matrices are row-major without padding.
+ * cuBLAS reads them as column-major, that is transposed, and therefore computes {@code transpose(B)
+ * * transpose(A)}, which is the transpose of {@code A * B}.
  */
 public final class CuBlas implements AutoCloseable {
 
-  /** What NVIDIA advises for Hopper (cuBLAS, cublasSetWorkspace); others need less. */
+  /** NVIDIA's recommendation for Hopper (cuBLAS, cublasSetWorkspace); others need less. */
   private static final long WORKSPACE_BYTES = 32L << 20;
 
   private static final int TRANSPOSED = 1;
-  private static final int AS_IT_IS = 0;
+  private static final int NOT_TRANSPOSED = 0;
   private static final int COMPUTE_32F = 68;
 
-  /** Without TF32 and without rearrangement of the products. */
+  /** Without TF32 and without algorithmic changes. */
   private static final int COMPUTE_32F_PEDANTIC = 69;
 
   /** CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: partial sums stay in 32 bits. */
-  private static final int FULL_SUMS = 16;
+  private static final int FULL_PRECISION_REDUCTION = 16;
 
   private static final int CHOOSE_ALGORITHM = -1;
 
@@ -56,10 +57,10 @@ public final class CuBlas implements AutoCloseable {
   private @Nullable Stream current;
 
   /**
-   * Opens the newest cuBLAS of this machine: one that the dynamic linker finds, of a toolkit below
-   * {@code /usr/local}, or of a Python package.
+   * Opens the newest cuBLAS of this machine: from the dynamic linker's path, a toolkit below {@code
+   * /usr/local}, or a Python package.
    *
-   * @throws DeviceException.Unavailable when there is none, in one sentence
+   * @throws DeviceException.Unavailable if the machine has none
    */
   public static CuBlas open(CudaDevice device) {
     var driver = new int[1];
@@ -85,8 +86,8 @@ public final class CuBlas implements AutoCloseable {
             JAVA_INT, // k
             ADDRESS, // alpha
             JAVA_LONG, // a
-            JAVA_INT, // its type
-            JAVA_INT, // its leading dimension
+            JAVA_INT, // type
+            JAVA_INT, // leading dimension
             JAVA_LONG, // b
             JAVA_INT,
             JAVA_INT,
@@ -100,38 +101,39 @@ public final class CuBlas implements AutoCloseable {
     workspace = device.allocate(WORKSPACE_BYTES);
     var created = arena.allocate(ADDRESS);
     context.enter();
-    int status = Jit.call(function("cublasCreate_v2", ADDRESS), created);
+    int status = NativeFunctions.call(function("cublasCreate_v2", ADDRESS), created);
     if (status != 0) {
       workspace.close();
       throw new DeviceException.Unavailable(
-          "this machine's cuBLAS does not start: cublasCreate answered cublasStatus_t " + status);
+          "cannot initialize cuBLAS: cublasCreate failed with cublasStatus_t " + status);
     }
     handle = created.get(ADDRESS, 0);
     check(
-        Jit.call(function("cublasSetMathMode", ADDRESS, JAVA_INT), handle, FULL_SUMS),
+        NativeFunctions.call(
+            function("cublasSetMathMode", ADDRESS, JAVA_INT), handle, FULL_PRECISION_REDUCTION),
         "cublasSetMathMode");
     var number = arena.allocate(JAVA_INT);
     check(
-        Jit.call(function("cublasGetVersion_v2", ADDRESS, ADDRESS), handle, number),
+        NativeFunctions.call(function("cublasGetVersion_v2", ADDRESS, ADDRESS), handle, number),
         "cublasGetVersion");
     int v = number.get(JAVA_INT, 0);
     version = v / 10_000 + "." + v / 100 % 100 + "." + v % 100;
   }
 
-  /** The library's version, such as 12.8.4. */
+  /** Returns the library's version, such as 12.8.4. */
   public String version() {
     return version;
   }
 
   /**
-   * Enqueues {@code C = alpha * op(A) * op(B)}, with sums in f32; f32 inputs are multiplied in
-   * full, without TF32.
+   * Enqueues {@code C = alpha * op(A) * op(B)} with f32 accumulation; f32 inputs are multiplied in
+   * full precision, without TF32.
    *
    * @param input the type of A and B: f32, f16 or bf16
-   * @param output the type of C: f32, or that of A and B
-   * @param transposeA whether A lies as k rows of m, rather than m rows of k
-   * @param transposeB whether B lies as n rows of k, rather than k rows of n
-   * @throws IllegalArgumentException when a type is none of these or a buffer is too small
+   * @param output the type of C: f32 or the type of A and B
+   * @param transposeA whether A is stored as k rows of m instead of m rows of k
+   * @param transposeB whether B is stored as n rows of k instead of k rows of n
+   * @throws IllegalArgumentException if a type is unsupported or a buffer is too small
    */
   public synchronized void gemm(
       Stream stream,
@@ -147,44 +149,44 @@ public final class CuBlas implements AutoCloseable {
       Buffer b,
       Buffer c) {
     var context = device.context();
-    var ours = CudaStream.of(context, stream, "a product of cuBLAS");
+    var own = CudaStream.of(context, stream, "a product of cuBLAS");
     if (m < 1 || n < 1 || k < 1) {
       throw new IllegalArgumentException(
-          "m, n and k are at least 1, got %d, %d and %d".formatted(m, n, k));
+          "m, n and k must be at least 1, got %d, %d and %d".formatted(m, n, k));
     }
     int inputType = dataType(input);
     if (output != Type.F32 && output != input) {
       throw new IllegalArgumentException(
-          "C is f32 or %s as A and B, got %s".formatted(input.word(), output.word()));
+          "C must be f32, or %s like A and B, got %s".formatted(input.word(), output.word()));
     }
     int outputType = dataType(output);
-    long atA = CudaBuffer.range(context, a, 0, (long) m * k * input.bits() / 8);
-    long atB = CudaBuffer.range(context, b, 0, (long) k * n * input.bits() / 8);
-    long atC = CudaBuffer.range(context, c, 0, (long) m * n * output.bits() / 8);
-    ours.enterFor("cublasGemmEx");
-    choose(ours);
+    long addressA = CudaBuffer.range(context, a, 0, (long) m * k * input.bits() / 8);
+    long addressB = CudaBuffer.range(context, b, 0, (long) k * n * input.bits() / 8);
+    long addressC = CudaBuffer.range(context, c, 0, (long) m * n * output.bits() / 8);
+    own.enterFor("cublasGemmEx");
+    setStream(own);
     this.alpha.set(JAVA_FLOAT, 0, alpha);
     check(
         multiply(
-            transposeB ? TRANSPOSED : AS_IT_IS,
-            transposeA ? TRANSPOSED : AS_IT_IS,
+            transposeB ? TRANSPOSED : NOT_TRANSPOSED,
+            transposeA ? TRANSPOSED : NOT_TRANSPOSED,
             n,
             m,
             k,
-            atB,
+            addressB,
             inputType,
             transposeB ? k : n,
-            atA,
+            addressA,
             transposeA ? m : k,
-            atC,
+            addressC,
             outputType,
             n,
             input == Type.F32 ? COMPUTE_32F_PEDANTIC : COMPUTE_32F),
         "cublasGemmEx");
-    ours.enqueued();
+    own.enqueued();
   }
 
-  /** cublasGemmEx, by columns: its m, n, a and b are not those of {@link #gemm}. */
+  /** Calls cublasGemmEx, column-major: m, n, a and b are swapped relative to {@link #gemm}. */
   private int multiply(
       int transposeA,
       int transposeB,
@@ -193,12 +195,12 @@ public final class CuBlas implements AutoCloseable {
       int k,
       long a,
       int inputType,
-      int stepA,
+      int leadingA,
       long b,
-      int stepB,
+      int leadingB,
       long c,
       int outputType,
-      int stepC,
+      int leadingC,
       int compute) {
     try {
       return (int)
@@ -212,39 +214,39 @@ public final class CuBlas implements AutoCloseable {
               alpha,
               a,
               inputType,
-              stepA,
+              leadingA,
               b,
               inputType,
-              stepB,
+              leadingB,
               beta,
               c,
               outputType,
-              stepC,
+              leadingC,
               compute,
               CHOOSE_ALGORITHM);
     } catch (Throwable e) {
-      throw new LinkageError("cublasGemmEx was called wrongly", e);
+      throw new LinkageError("the arguments do not match the signature of cublasGemmEx", e);
     }
   }
 
-  /** Lets what follows run on a stream. That takes the workspace away, which is given anew. */
-  private void choose(CudaStream stream) {
+  /** Selects a stream. That resets the workspace, which is therefore set again. */
+  private void setStream(CudaStream stream) {
     if (current != stream) {
-      check(Jit.call(setStream, handle, stream.handle().value()), "cublasSetStream");
+      check(NativeFunctions.call(setStream, handle, stream.handle().value()), "cublasSetStream");
       check(
-          Jit.call(setWorkspace, handle, workspace.address(), WORKSPACE_BYTES),
+          NativeFunctions.call(setWorkspace, handle, workspace.address(), WORKSPACE_BYTES),
           "cublasSetWorkspace");
       current = stream;
     }
   }
 
-  /** Gives the library's handle and workspace back. */
+  /** Destroys the library's handle and frees the workspace. */
   @Override
   public synchronized void close() {
     var context = device.context();
-    if (!context.gone()) {
+    if (!context.isUnusable()) {
       context.enter();
-      check(Jit.call(destroy, handle), "cublasDestroy");
+      check(NativeFunctions.call(destroy, handle), "cublasDestroy");
     }
     workspace.close();
   }
@@ -256,24 +258,19 @@ public final class CuBlas implements AutoCloseable {
       case BF16 -> 14;
       default ->
           throw new IllegalArgumentException(
-              "cuBLAS is asked for f32, f16 and bf16 here, got " + type.word());
+              "A and B must be f32, f16 or bf16, got " + type.word());
     };
   }
 
-  @SuppressWarnings("restricted") // the signatures are those of cublas_api.h
   private MethodHandle function(String name, MemoryLayout... parameters) {
-    var symbol =
-        library
-            .find(name)
-            .orElseThrow(
-                () -> new DeviceException.Unavailable("this machine's cuBLAS has no " + name));
-    return Linker.nativeLinker()
-        .downcallHandle(symbol, FunctionDescriptor.of(JAVA_INT, parameters));
+    return NativeFunctions.bind(library, name, parameters)
+        .orElseThrow(
+            () -> new DeviceException.Unavailable("this machine's cuBLAS does not export " + name));
   }
 
   private static void check(int status, String call) {
     if (status != 0) {
-      throw new IllegalStateException("%s answered cublasStatus_t %d".formatted(call, status));
+      throw new IllegalStateException("%s failed with cublasStatus_t %d".formatted(call, status));
     }
   }
 }

@@ -14,18 +14,18 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 
-/** Where a machine may have cuBLAS. */
+/** Finds the cuBLAS library of a machine. */
 final class CuBlasLibrary {
 
   private static final List<Integer> VERSIONS = List.of(13, 12, 11);
 
-  /** Environment variables that name where a toolkit, or a Python with its packages, is. */
+  /** Environment variables with the prefix of a toolkit or a Python installation. */
   private static final List<String> PREFIXES =
       List.of("CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX");
 
   private static final String PACKAGES = "/lib/python3*/{site,dist}-packages";
 
-  /** Directories that the dynamic linker may not look into, below such a prefix. */
+  /** Directories below a prefix, possibly outside the dynamic linker's path. */
   private static final List<String> BELOW =
       List.of(
           "/lib64",
@@ -36,10 +36,10 @@ final class CuBlasLibrary {
   private CuBlasLibrary() {}
 
   /**
-   * The newest cuBLAS that a driver can work with.
+   * Returns the newest cuBLAS that a driver supports.
    *
-   * @param cuda the CUDA version that the driver knows, the part before the point
-   * @throws DeviceException.Unavailable when there is none
+   * @param cuda the major CUDA version of the driver
+   * @throws DeviceException.Unavailable if the machine has none
    */
   static SymbolLookup find(int cuda) {
     var named = PREFIXES.stream().map(System::getenv).filter(Objects::nonNull);
@@ -58,8 +58,8 @@ final class CuBlasLibrary {
         .findFirst()
         .orElseThrow(() ->
             new DeviceException.Unavailable(
-                "cuBLAS (libcublas.so.13, 12 or 11) was not found: neither the dynamic linker,"
-                    + " nor /usr/local/cuda*, nor a Python package has it"));
+                "cuBLAS (libcublas.so.13, 12 or 11) was not found on the dynamic linker's path, below"
+                    + " /usr/local/cuda*, or in a Python package"));
   }
 
   private static Stream<Optional<SymbolLookup>> candidates(int version, List<Path> directories) {
@@ -69,13 +69,13 @@ final class CuBlasLibrary {
         directories.stream()
             .filter(directory -> Files.exists(directory.resolve(file)))
             .map(directory -> {
-              // It needs this one, which the dynamic linker takes if it is loaded already.
+              // cuBLAS depends on this library; the dynamic linker uses it if it is loaded.
               load(directory.resolve("libcublasLt.so." + version).toString());
               return load(directory.resolve(file).toString());
             }));
   }
 
-  @SuppressWarnings("restricted") // libraries of NVIDIA's, in the places where they install them
+  @SuppressWarnings("restricted") // NVIDIA's libraries, where their installers put them
   private static Optional<SymbolLookup> load(String nameOrPath) {
     try {
       return Optional.of(
@@ -83,11 +83,11 @@ final class CuBlasLibrary {
               ? SymbolLookup.libraryLookup(Path.of(nameOrPath), Arena.global())
               : SymbolLookup.libraryLookup(nameOrPath, Arena.global()));
     } catch (IllegalArgumentException e) {
-      return Optional.empty(); // not there, or one that it needs is not
+      return Optional.empty(); // the library or one of its dependencies is missing
     }
   }
 
-  /** The directories that match a pattern, whose parts are matched one by one. */
+  /** Returns the directories that match a pattern, matching it part by part. */
   static Stream<Path> matching(String pattern) {
     Stream<Path> found = Stream.of(Path.of("/"));
     for (var part : split(pattern)) {
@@ -96,13 +96,13 @@ final class CuBlasLibrary {
     return found;
   }
 
-  /** Splits at slashes outside of braces. */
+  /** Splits at slashes outside braces. */
   private static List<String> split(String pattern) {
     return Stream.of(pattern.split("/(?![^{]*})")).filter(part -> !part.isEmpty()).toList();
   }
 
   private static Stream<Path> inside(Path directory, String part) {
-    if (part.startsWith("{")) { // alternatives may have slashes in them
+    if (part.startsWith("{")) { // alternatives may contain slashes
       return Stream.of(part.substring(1, part.indexOf('}')).split(","))
           .map(each -> directory.resolve(each + part.substring(part.indexOf('}') + 1)))
           .filter(Files::isDirectory);
@@ -118,7 +118,7 @@ final class CuBlasLibrary {
           .toList()
           .stream();
     } catch (IOException | UncheckedIOException e) {
-      return Stream.empty(); // not ours to read
+      return Stream.empty(); // not readable
     }
   }
 }

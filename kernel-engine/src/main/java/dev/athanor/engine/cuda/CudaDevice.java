@@ -13,8 +13,19 @@ import static jcuda.driver.JCudaDriver.cuDeviceGetName;
 import static jcuda.driver.JCudaDriver.cuDeviceGetPCIBusId;
 import static jcuda.driver.JCudaDriver.cuDeviceTotalMem;
 
-import dev.athanor.engine.cuda.CudaDriver.Absent;
-import dev.athanor.engine.cuda.CudaDriver.Present;
+import dev.athanor.engine.cuda.context.Context;
+import dev.athanor.engine.cuda.context.DeferredFrees;
+import dev.athanor.engine.cuda.context.OpenStreams;
+import dev.athanor.engine.cuda.driver.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver.Absent;
+import dev.athanor.engine.cuda.driver.CudaDriver.Present;
+import dev.athanor.engine.cuda.driver.CudaError;
+import dev.athanor.engine.cuda.memory.MemoryPool;
+import dev.athanor.engine.cuda.memory.PinnedMemory;
+import dev.athanor.engine.cuda.module.CubinCache;
+import dev.athanor.engine.cuda.module.Modules;
+import dev.athanor.engine.cuda.stream.CudaGraph;
+import dev.athanor.engine.cuda.stream.CudaStream;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.Device;
@@ -29,20 +40,24 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import jcuda.driver.CUdevice;
 
 /**
- * An NVIDIA GPU. All methods may be called on any thread, virtual ones too: each makes the GPU's
- * context current before it calls the driver. A fault of a kernel loses the context, and with it
- * the device: from then on every call throws {@link DeviceException.Lost}, which names the kernels
- * that ran.
+ * An NVIDIA GPU. All methods may be called on any thread, including virtual threads: each makes the
+ * GPU's context current before it calls the driver. A kernel fault destroys the context: every
+ * later call throws {@link DeviceException.Lost}, which names the kernels that ran.
  */
 public final class CudaDevice implements Device {
 
-  /** The longest is 0000:00:00.0, and a zero ends it. */
+  /** Length of 0000:00:00.0 with its terminating zero, rounded up. */
   private static final int BUS_ID_BYTES = 16;
 
+  private final OpenStreams streams;
+  private final Set<CudaGraph> graphs = ConcurrentHashMap.newKeySet();
+  private final DeferredFrees deferredFrees;
   private final Context context;
   private final Capability capability;
   private final String busId;
@@ -50,21 +65,23 @@ public final class CudaDevice implements Device {
   private final PinnedMemory pinned;
   private final Modules modules;
 
-  private CudaDevice(Context context, Capability capability, String busId, Path cache) {
-    this.context = context;
+  private CudaDevice(CUdevice device, Capability capability, String busId, Path cache) {
     this.capability = capability;
     this.busId = busId;
-    pool = new MemoryPool(context, capability.memoryBytes());
-    pinned = new PinnedMemory(context);
-    modules = new Modules(context, capability, new CubinCache(cache));
+    streams = new OpenStreams();
+    deferredFrees = new DeferredFrees(streams);
+    context = new Context(capability.id(), device, streams::recentKernels);
+    pool = new MemoryPool(context, streams, capability.memoryBytes());
+    pinned = new PinnedMemory(context, deferredFrees);
+    modules = new Modules(context, capability, new CubinCache(cache), deferredFrees);
   }
 
   /**
-   * Opens a GPU, with machine code kept in {@code $XDG_CACHE_HOME/athanor/cubin} or below {@code
+   * Opens a GPU. Machine code is cached in {@code $XDG_CACHE_HOME/athanor/cubin} or below {@code
    * ~/.cache}.
    *
-   * @param ordinal its number, from 0
-   * @throws DeviceException.Unavailable when it cannot be used, saying why
+   * @param ordinal index of the GPU, from 0
+   * @throws DeviceException.Unavailable if the GPU cannot be used
    */
   public static CudaDevice open(int ordinal) {
     return open(ordinal, CubinCache.defaultDirectory());
@@ -73,10 +90,9 @@ public final class CudaDevice implements Device {
   /**
    * Opens a GPU.
    *
-   * @param ordinal its number, from 0
-   * @param cache where machine code is kept between processes; where it cannot be written nothing
-   *     is
-   * @throws DeviceException.Unavailable when it cannot be used, saying why
+   * @param ordinal index of the GPU, from 0
+   * @param cache directory of cached machine code; if it is not writable, nothing is cached
+   * @throws DeviceException.Unavailable if the GPU cannot be used
    */
   public static CudaDevice open(int ordinal, Path cache) {
     return switch (CudaDriver.probe()) {
@@ -84,29 +100,29 @@ public final class CudaDevice implements Device {
       case Present(String version, int devices) -> {
         if (ordinal < 0 || ordinal >= devices) {
           throw new DeviceException.Unavailable(
-              "there is no GPU %d; the driver has %d, counted from 0".formatted(ordinal, devices));
+              "no GPU %d: the driver has %d, counted from 0".formatted(ordinal, devices));
         }
         var device = new CUdevice();
         var capability = describe(ordinal, device, version);
         var busId = new String[1];
-        ask(cuDeviceGetPCIBusId(busId, BUS_ID_BYTES, device), ordinal);
-        yield new CudaDevice(new Context(capability.id(), device), capability, busId[0], cache);
+        check(cuDeviceGetPCIBusId(busId, BUS_ID_BYTES, device), ordinal);
+        yield new CudaDevice(device, capability, busId[0], cache);
       }
     };
   }
 
   private static Capability describe(int ordinal, CUdevice device, String driver) {
-    ask(cuDeviceGet(device, ordinal), ordinal);
+    check(cuDeviceGet(device, ordinal), ordinal);
     var name = new byte[256];
-    ask(cuDeviceGetName(name, name.length, device), ordinal);
+    check(cuDeviceGetName(name, name.length, device), ordinal);
     var total = new long[1];
-    ask(cuDeviceTotalMem(total, device), ordinal);
+    check(cuDeviceTotalMem(total, device), ordinal);
     int major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal);
     int minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal);
     return new Capability(
         "cuda:" + ordinal,
         new String(name, StandardCharsets.UTF_8).split("\0", 2)[0],
-        // From 9.0 on there is code for the architecture alone, and the GPU runs it.
+        // From 9.0 on, GPUs run architecture-specific code.
         new Target(10 * major + minor, major >= 9),
         driver,
         attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, ordinal),
@@ -118,14 +134,14 @@ public final class CudaDevice implements Device {
 
   private static int attribute(CUdevice device, int attribute, int ordinal) {
     var value = new int[1];
-    ask(cuDeviceGetAttribute(value, attribute, device), ordinal);
+    check(cuDeviceGetAttribute(value, attribute, device), ordinal);
     return value[0];
   }
 
-  private static void ask(int result, int ordinal) {
+  private static void check(int result, int ordinal) {
     if (result != CUDA_SUCCESS) {
       throw new DeviceException.Unavailable(
-          "cuda:%d does not answer: %s".formatted(ordinal, CudaError.describe(result)));
+          "cannot query cuda:%d: %s".formatted(ordinal, CudaError.describe(result)));
     }
   }
 
@@ -155,14 +171,14 @@ public final class CudaDevice implements Device {
 
   @Override
   public Stream openStream() {
-    var stream = new CudaStream(context, capability);
-    context.streams().add(stream);
+    var stream = new CudaStream(context, capability, streams);
+    streams.add(stream);
     return stream;
   }
 
   @Override
   public Graph capture(Consumer<Stream> work) {
-    return CudaGraph.of(context, capability, work);
+    return CudaGraph.capture(context, capability, deferredFrees, graphs, work);
   }
 
   @Override
@@ -178,11 +194,11 @@ public final class CudaDevice implements Device {
   @Override
   public synchronized void close() {
     try {
-      if (!context.gone()) {
-        List.copyOf(context.streams()).forEach(CudaStream::close);
-        List.copyOf(context.graphs()).forEach(CudaGraph::close);
+      if (!context.isUnusable()) {
+        streams.closeAll();
+        List.copyOf(graphs).forEach(CudaGraph::close);
         pinned.close();
-        context.afterwards().finish();
+        deferredFrees.finish();
         modules.close();
         pool.close();
       }

@@ -2,23 +2,24 @@ package dev.athanor.engine.cuda;
 
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import dev.athanor.engine.cuda.CudaDriver.Absent;
+import dev.athanor.engine.cuda.driver.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver.Absent;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceCompatibilityKit;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Holds the first GPU of this machine, where there is one, to what every device does. */
+/** Runs the compatibility kit of devices on the first GPU of this machine, if it has one. */
 class CudaDeviceTest extends DeviceCompatibilityKit {
 
   @TempDir static Path cache;
 
   @BeforeAll
-  static void lookForAGpu() {
+  static void requireGpu() {
     if (CudaDriver.probe() instanceof Absent(String reason)) {
       System.err.println("SKIPPED: the CUDA device was not tested on a GPU: " + reason);
-      assumeThat(reason).as("why there is no GPU").isNull();
+      assumeThat(reason).as("reason why there is no GPU").isNull();
     }
   }
 

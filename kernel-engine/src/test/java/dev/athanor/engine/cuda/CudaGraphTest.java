@@ -2,25 +2,24 @@ package dev.athanor.engine.cuda;
 
 import static org.assertj.core.api.Assumptions.assumeThat;
 
-import dev.athanor.engine.cuda.CudaDriver.Absent;
+import dev.athanor.engine.cuda.driver.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver.Absent;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.GraphCompatibilityKit;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/**
- * Holds the first GPU of this machine, where there is one, to what the graphs of every device do.
- */
+/** Runs the compatibility kit of graphs on the first GPU of this machine, if it has one. */
 class CudaGraphTest extends GraphCompatibilityKit {
 
   @TempDir static Path cache;
 
   @BeforeAll
-  static void lookForAGpu() {
+  static void requireGpu() {
     if (CudaDriver.probe() instanceof Absent(String reason)) {
       System.err.println("SKIPPED: CUDA graphs were not tested on a GPU: " + reason);
-      assumeThat(reason).as("why there is no GPU").isNull();
+      assumeThat(reason).as("reason why there is no GPU").isNull();
     }
   }
 

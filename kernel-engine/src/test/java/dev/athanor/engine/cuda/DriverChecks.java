@@ -1,5 +1,6 @@
 package dev.athanor.engine.cuda;
 
+import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Module;
@@ -14,10 +15,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * Checks of what a CUDA device does with a driver. They run in a process of their own, for the
- * dynamic linker looks for libraries where it was told to when the process began; {@link
- * FakeDriverTest} starts it with the driver of src/test/c/fakecuda.c. Each method without
- * parameters of a subclass is a check.
+ * Checks of a CUDA device with a fake driver. They run in a separate process, because the dynamic
+ * linker reads its search path when a process starts; {@link FakeDriverTest} starts it with the
+ * driver of src/test/c/fakecuda.c. Each method of a subclass without parameters is a check.
  */
 abstract class DriverChecks {
 
@@ -27,7 +27,7 @@ abstract class DriverChecks {
   private static final List<Class<? extends DriverChecks>> ALL =
       List.of(MemoryChecks.class, KernelChecks.class, GraphChecks.class);
 
-  /** Where machine code is kept. */
+  /** Directory of cached machine code. */
   final Path cache;
 
   DriverChecks(Path cache) {
@@ -35,7 +35,7 @@ abstract class DriverChecks {
   }
 
   /**
-   * Runs one check, or says what is found.
+   * Runs one check, or prints the probe's result or a kernel's origin.
    *
    * @param arguments a name, and a directory for machine code
    */
@@ -62,7 +62,7 @@ abstract class DriverChecks {
     }
   }
 
-  /** The names of all checks, as {@link #main} takes them. */
+  /** Returns the names of all checks, as {@link #main} takes them. */
   static Stream<String> all() {
     return ALL.stream().flatMap(DriverChecks::in);
   }

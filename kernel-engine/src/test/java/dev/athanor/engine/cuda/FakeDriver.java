@@ -1,5 +1,6 @@
 package dev.athanor.engine.cuda;
 
+import dev.athanor.engine.cuda.driver.CudaDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -9,7 +10,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** Steers the driver of src/test/c/fakecuda.c and asks what it saw. */
+/** Controls the driver of src/test/c/fakecuda.c and reads what it recorded. */
 @SuppressWarnings("restricted") // the signatures are those of the C file
 final class FakeDriver {
 
@@ -20,7 +21,7 @@ final class FakeDriver {
 
   private FakeDriver() {}
 
-  /** What the last launch looked like to the driver; each value as many bytes as its parameter. */
+  /** The last launch as the driver received it; each value has the width of its parameter. */
   record Launched(
       String name,
       List<Integer> grid,
@@ -30,10 +31,10 @@ final class FakeDriver {
       List<Integer> cluster,
       boolean cooperative) {}
 
-  /** What the last tensor map was encoded from: its 64-bit numbers, then those of 32 bits. */
+  /** The arguments of the last tensor map: the 64-bit numbers, then the 32-bit numbers. */
   record Mapped(List<Long> wide, List<Integer> narrow) {}
 
-  /** The next call of a driver function answers a code. */
+  /** Makes the next call of a driver function return a code. */
   static void fail(String function, int code) {
     try (var arena = Arena.ofConfined()) {
       call(
@@ -44,12 +45,12 @@ final class FakeDriver {
     }
   }
 
-  /** Work is not done, to whoever asks, until somebody waits for it. */
+  /** Reports work as pending until it is waited for. */
   static void hold() {
     call("fake_hold", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), 1);
   }
 
-  /** How often a driver function was called. */
+  /** Returns the number of calls of a driver function. */
   static int calls(String function) {
     try (var arena = Arena.ofConfined()) {
       return (int)

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Runs {@link DriverChecks} with a driver that a C compiler makes here, where there is one. */
+/** Runs {@link DriverChecks} with a fake driver, if a C compiler is available to build it. */
 class FakeDriverTest {
 
   @TempDir static Path libraries;
@@ -31,9 +31,10 @@ class FakeDriverTest {
         Arrays.stream(System.getenv().getOrDefault("PATH", "").split(":"))
             .anyMatch(directory -> Files.isExecutable(Path.of(directory, "gcc")));
     if (!compiler) {
-      System.err.println("SKIPPED: there is no gcc here, so the CUDA device was not tested");
+      System.err.println(
+          "SKIPPED: gcc was not found, so the CUDA device was not tested with the fake driver");
     }
-    assumeThat(compiler).as("gcc is there").isTrue();
+    assumeThat(compiler).as("gcc is available").isTrue();
     for (var library :
         Map.of("fakecuda.c", "libcuda.so.1", "fakecublas.c", "libcublas.so.12").entrySet()) {
       var gcc =
@@ -64,11 +65,11 @@ class FakeDriverTest {
   }
 
   @Test
-  void anotherProcessFindsTheMachineCode() throws IOException, InterruptedException {
+  void cachesMachineCodeBetweenProcesses() throws IOException, InterruptedException {
     assertThat(java(Map.of(), "origin").output().strip()).isEqualTo("COMPILED");
     assertThat(java(Map.of(), "origin").output().strip()).isEqualTo("DISK");
     assertThat(java(Map.of("FAKE_CUDA_VERSION", "13000"), "origin").output().strip())
-        .as("another driver's code")
+        .as("code of another driver")
         .isEqualTo("COMPILED");
   }
 
@@ -76,12 +77,12 @@ class FakeDriverTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "FAKE_CUDA_INIT|100|Absent[reason=the NVIDIA driver could not be initialised:"
+        "FAKE_CUDA_INIT|100|Absent[reason=the NVIDIA driver could not be initialized:"
             + " CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)]",
-        "FAKE_CUDA_INIT|803|Absent[reason=the NVIDIA driver could not be initialised:"
+        "FAKE_CUDA_INIT|803|Absent[reason=the NVIDIA driver could not be initialized:"
             + " CUDA_ERROR_SYSTEM_DRIVER_MISMATCH]",
-        "FAKE_CUDA_VERSION|11020|Absent[reason=the NVIDIA driver is too old: it knows CUDA 11.2,"
-            + " 11.4 or later is needed]",
+        "FAKE_CUDA_VERSION|11020|Absent[reason=the NVIDIA driver is too old: it supports CUDA"
+            + " 11.2; install one that supports CUDA 11.4 or later]",
         "FAKE_CUDA_VERSION|13000|Present[version=CUDA 13.0, devices=1]"
       })
   void probe(String variable, String value, String answer)
@@ -93,7 +94,8 @@ class FakeDriverTest {
   }
 
   @Test
-  void aDriverWithoutAFunctionIsTooOld(@TempDir Path old) throws IOException, InterruptedException {
+  void reportsADriverThatLacksAFunction(@TempDir Path old)
+      throws IOException, InterruptedException {
     var source = Files.writeString(old.resolve("old.c"), "int cuInit(unsigned f) { return f; }\n");
     var library = old.resolve("libcuda.so.1").toString();
     assertThat(run(Map.of(), "gcc", "-shared", "-fPIC", "-o", library, source.toString()).status())

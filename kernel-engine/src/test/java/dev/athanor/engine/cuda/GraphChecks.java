@@ -15,8 +15,8 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 
-/** How work is captured, and what of it the driver is given back. */
-@SuppressWarnings("try") // closing early, and twice, is what some checks are about
+/** Checks capture, launch and destruction of graphs. */
+@SuppressWarnings("try") // some checks close early or twice
 final class GraphChecks extends DriverChecks {
 
   GraphChecks(Path cache) {
@@ -50,7 +50,7 @@ final class GraphChecks extends DriverChecks {
     return bytes;
   }
 
-  void launchesAsAWhole() {
+  void launchesCapturedWork() {
     try (var device = open();
         var stream = device.openStream();
         var a = device.allocate(4);
@@ -74,14 +74,14 @@ final class GraphChecks extends DriverChecks {
       a.close();
       assertThatIllegalStateException()
           .isThrownBy(() -> graph.launch(stream))
-          .withMessage("a buffer of 4 bytes is closed");
+          .withMessage("the buffer of 4 bytes is closed");
       assertThat(FakeDriver.calls("cuGraphLaunch")).isEqualTo(3);
     }
-    assertNothingIsLeft();
+    assertNothingLeaked();
   }
 
-  /** The driver of these tests holds a capture that is not relaxed to what it forbids. */
-  void forbidsNothingMeanwhile() {
+  /** The fake driver enforces the restrictions of capture modes other than relaxed. */
+  void permitsOtherWorkDuringACapture() {
     try (var device = open();
         var stream = device.openStream();
         var target = device.allocate(4)) {
@@ -90,11 +90,11 @@ final class GraphChecks extends DriverChecks {
             stream.fill(target, 0, 4, (byte) 1);
             FakeDriver.hold();
             long address;
-            try (var closed = device.allocate(4096)) { // put behind a fence of every stream
+            try (var closed = device.allocate(4096)) { // parked behind a fence of every stream
               address = closed.address();
             }
             captured.launch(setBytes(device, target, 5));
-            try (var waiting = device.allocate(4096)) { // asks the fences
+            try (var waiting = device.allocate(4096)) { // queries the fences
               assertThat(waiting.address()).isNotEqualTo(address);
               stream.synchronize();
             }
@@ -104,10 +104,10 @@ final class GraphChecks extends DriverChecks {
       graph.launch(stream);
       assertThat(bytesOf(device, target)).containsExactly(5, 5, 5, 5);
     }
-    assertNothingIsLeft();
+    assertNothingLeaked();
   }
 
-  void failsWithoutATrace() {
+  void releasesEverythingWhenACaptureFails() {
     try (var device = open();
         var stream = device.openStream();
         var target = device.allocate(4)) {
@@ -121,38 +121,39 @@ final class GraphChecks extends DriverChecks {
           .withMessage("got 5 bytes from byte 0 on, the buffer has 4");
       assertThat(FakeDriver.calls("cuGraphInstantiateWithFlags")).isZero();
 
-      var sentence =
-          "kernel graph(plain) failed: the launch was refused with"
+      var message =
+          "kernel graph(plain) failed: the driver rejected the launch with"
               + " CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (too many resources requested for launch)";
       FakeDriver.fail("cuGraphInstantiateWithFlags", 701);
       assertThatExceptionOfType(DeviceException.KernelFault.class)
           .isThrownBy(() -> device.capture(captured -> captured.launch(plain)))
-          .withMessage(sentence);
+          .withMessage(message);
       FakeDriver.fail("cuLaunchKernel", 701);
       assertThatExceptionOfType(DeviceException.KernelFault.class)
           .isThrownBy(() -> device.capture(captured -> captured.launch(plain)))
-          .withMessage(sentence.replace("graph(plain)", "plain"));
+          .withMessage(message.replace("graph(plain)", "plain"));
       try (var graph = device.capture(captured -> captured.launch(plain))) {
         FakeDriver.fail("cuGraphLaunch", 701);
         assertThatExceptionOfType(DeviceException.KernelFault.class)
             .isThrownBy(() -> graph.launch(stream))
-            .withMessage(sentence);
+            .withMessage(message);
         graph.launch(stream);
         stream.synchronize();
       }
     }
-    assertNothingIsLeft();
-    isInvalidated();
+    assertNothingLeaked();
+    reportsAnInvalidatedCapture();
   }
 
-  private void isInvalidated() {
+  private void reportsAnInvalidatedCapture() {
     int destroyed = FakeDriver.calls("cuGraphDestroy");
     try (var device = open();
         var target = device.allocate(4)) {
       FakeDriver.fail("cuStreamEndCapture", 901);
       assertThatIllegalStateException()
           .isThrownBy(() -> device.capture(captured -> captured.fill(target, 0, 4, (byte) 1)))
-          .withMessage("cuda:0: cuStreamEndCapture answered CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+          .withMessage(
+              "cuda:0: cuStreamEndCapture failed with CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
       assertThat(FakeDriver.calls("cuGraphDestroy")).isEqualTo(destroyed);
       device.capture(captured -> captured.fill(target, 0, 4, (byte) 1)).close();
     }
@@ -160,7 +161,7 @@ final class GraphChecks extends DriverChecks {
         .isEqualTo(FakeDriver.calls("cuStreamCreate"));
   }
 
-  void closesOnceItsLaunchesAreDone() {
+  void isDestroyedAfterItsLaunches() {
     try (var device = open();
         var stream = device.openStream()) {
       var first = device.capture(captured -> captured.launch(plain(device, "plain")));
@@ -173,17 +174,17 @@ final class GraphChecks extends DriverChecks {
       stream.synchronize();
       second.close();
       assertThat(FakeDriver.calls("cuGraphExecDestroy")).isEqualTo(2);
-      device.capture(_ -> {}); // left to the device
+      device.capture(_ -> {}); // closed by the device
     }
     assertThat(FakeDriver.calls("cuGraphExecDestroy")).isEqualTo(3);
-    assertNothingIsLeft();
+    assertNothingLeaked();
   }
 
-  void isLost() {
-    var sentence =
-        "cuda:0 is lost: cuStreamSynchronize answered CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory"
-            + " access was encountered); kernels launched on this stream since it was last waited"
-            + " for: plain, graph(trap, plain)";
+  void reportsALostContext() {
+    var message =
+        "cuda:0 is lost: cuStreamSynchronize failed with CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory"
+            + " access was encountered); kernels launched on this stream since it was last"
+            + " synchronized: plain, graph(trap, plain)";
     try (var device = open();
         var stream = device.openStream()) {
       var plain = plain(device, "plain");
@@ -204,29 +205,29 @@ final class GraphChecks extends DriverChecks {
                 () -> device.allocateHost(1))) {
           assertThatExceptionOfType(DeviceException.Lost.class)
               .isThrownBy(call::run)
-              .withMessage(sentence);
+              .withMessage(message);
         }
       }
-    } // closing what is lost throws nothing
+    } // closing lost objects throws nothing
   }
 
-  void isLostWhileItCaptures() {
+  void reportsAContextLostDuringACapture() {
     try (var device = open();
         var stream = device.openStream()) {
       var trap = plain(device, "trap");
       assertThatExceptionOfType(DeviceException.Lost.class)
           .isThrownBy(() ->
               device.capture(captured -> {
-                captured.launch(trap); // which does not run
+                captured.launch(trap); // captured, not executed
                 stream.launch(trap);
                 stream.synchronize();
               }))
           .withMessageContaining(
-              "kernels launched on this stream since it was last waited for: trap");
+              "kernels launched on this stream since it was last synchronized: trap");
     }
   }
 
-  private static void assertNothingIsLeft() {
+  private static void assertNothingLeaked() {
     assertThat(FakeDriver.calls("cuStreamEndCapture"))
         .isEqualTo(FakeDriver.calls("cuStreamBeginCapture_v2"));
     assertThat(FakeDriver.calls("cuGraphDestroy"))

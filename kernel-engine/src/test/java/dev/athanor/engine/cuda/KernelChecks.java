@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.athanor.engine.cuda.module.CubinCache;
+import dev.athanor.engine.cuda.module.CudaKernel;
+import dev.athanor.engine.cuda.module.Modules;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Dim3;
@@ -39,8 +42,8 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import java.util.stream.IntStream;
 
-/** How kernels are loaded and launched, and what happens when one fails. */
-@SuppressWarnings("try") // closing early, and twice, is what some checks are about
+/** Checks loading and launching of kernels, and failures of both. */
+@SuppressWarnings("try") // some checks close early or twice
 final class KernelChecks extends DriverChecks {
 
   KernelChecks(Path cache) {
@@ -63,7 +66,7 @@ final class KernelChecks extends DriverChecks {
                   Argument.of(8L),
                   Argument.of(-3),
                   Argument.of(1.5f),
-                  new Argument.Scalar(Type.F16, 0xFFFF_3C00L), // only 16 bits of it are taken
+                  new Argument.Scalar(Type.F16, 0xFFFF_3C00L), // only its low 16 bits are passed
                   Argument.of(-2.0))));
       stream.synchronize();
 
@@ -106,8 +109,8 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  /** Evicted modules are unloaded, but for those that somebody may still launch. */
-  void unloadsModulesThatNobodyUses() {
+  /** Evicted modules are unloaded unless a kernel or graph still refers to them. */
+  void unloadsUnreachableModules() {
     var one = List.<Argument>of(Argument.of(7));
     try (var device = open();
         var stream = device.openStream()) {
@@ -122,9 +125,9 @@ final class KernelChecks extends DriverChecks {
                       0,
                       one)));
       int loaded = 2;
-      // whether something is unused only the collector knows
+      // only the garbage collector finds out whether a module is unreachable
       for (int round = 0; FakeDriver.calls("cuModuleUnload") < Modules.MODULES; round++) {
-        assertThat(round).as("rounds until the collector has found all").isLessThan(10);
+        assertThat(round).as("rounds until the collector has found all modules").isLessThan(10);
         for (int i = 0; i < Modules.MODULES + 10; i++) {
           load(device, kernel("k" + loaded++, 0, Type.U32));
         }
@@ -143,7 +146,7 @@ final class KernelChecks extends DriverChecks {
       captured.close();
     }
     assertThat(FakeDriver.calls("cuModuleUnload"))
-        .as("all of them, and none twice")
+        .as("each module exactly once")
         .isEqualTo(FakeDriver.calls("cuModuleLoadDataEx"));
   }
 
@@ -159,6 +162,14 @@ final class KernelChecks extends DriverChecks {
       assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
       assertThat(FakeDriver.lastLaunch().grid()).containsExactly(132 * 8, 1, 1);
       assertThat(FakeDriver.lastLaunch().values()).containsExactly(7L);
+      var wide = load(device, kernel("wide", 1024, Type.U32));
+      stream.launch(
+          new Launch(wide, new Dim3(5, 6, 7), new Dim3(8, 4, 2), Dim3.of(1), 256, one)
+              .asCooperative());
+      assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
+      assertThat(FakeDriver.lastLaunch().grid()).containsExactly(5, 6, 7);
+      assertThat(FakeDriver.lastLaunch().block()).containsExactly(8, 4, 2);
+      assertThat(FakeDriver.lastLaunch().shared()).isEqualTo(256);
       var clusters = new Launch(loaded, Dim3.of(8), Dim3.of(256), Dim3.of(4), 0, one);
       stream.launch(clusters.asCooperative());
       assertThat(FakeDriver.lastLaunch().cooperative()).isTrue();
@@ -208,7 +219,7 @@ final class KernelChecks extends DriverChecks {
       assertThatIllegalArgumentException()
           .isThrownBy(
               () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(32), 0, arguments)))
-          .withMessageStartingWith("the driver refuses the tensor map with ");
+          .withMessageStartingWith("the driver rejected the tensor map with ");
     }
   }
 
@@ -225,7 +236,7 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  void refusesLaunches() {
+  void rejectsInvalidLaunches() {
     var plain = kernel("plain", 0);
     try (var device = open();
         var stream = device.openStream();
@@ -245,7 +256,7 @@ final class KernelChecks extends DriverChecks {
       FakeDriver.fail("cuLaunchKernel", 1);
       assertThatExceptionOfType(DeviceException.KernelFault.class)
           .isThrownBy(() -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(1), 0, List.of())))
-          .withMessageStartingWith("kernel plain failed: the launch was refused with ");
+          .withMessageStartingWith("kernel plain failed: the driver rejected the launch with ");
       stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(1), 0, List.of()));
       stream.synchronize();
     }
@@ -314,8 +325,8 @@ final class KernelChecks extends DriverChecks {
       assertThat(((CudaKernel) load(device, spills)).localBytes()).isEqualTo(32);
       assertThat(warnings)
           .containsExactly(
-              "WARNING kernel spills spills registers: it takes 32 bytes of local memory a thread"
-                  + " that it does not declare; its results are right, but it is slower than"
+              "WARNING kernel spills spills registers: it uses 32 bytes of local memory per thread"
+                  + " beyond what it declares; its results are correct, but it is slower than"
                   + " planned on Fake H100 (sm_90a)");
       assertThat(load(device, withLocal("spills_less", 9)).spilledBytes()).isEqualTo(16);
       assertThat(load(device, withLocal("spills_not", 20)).spilledBytes()).isZero();
@@ -354,7 +365,7 @@ final class KernelChecks extends DriverChecks {
       assertThat(Files.readAllBytes(onlyFile())).isEqualTo(good);
     }
     new CubinCache(cache).put(file.getFileName().toString().replace(".cubin", ""), new byte[9]);
-    try (var device = open()) { // whole, but no code that the driver takes
+    try (var device = open()) { // intact, but not code that the driver accepts
       assertThat(device.load(module, "set_bytes").origin()).isEqualTo(Origin.COMPILED);
     }
     var unusable = Files.createFile(cache.resolve("file"));
@@ -363,7 +374,7 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  void tellsWhyLoadingFailed() {
+  void reportsWhyLoadingFailed() {
     try (var device = open()) {
       assertThatExceptionOfType(DeviceException.LoadFailed.class)
           .isThrownBy(() -> load(device, kernel("broken", 0)))
@@ -373,12 +384,12 @@ final class KernelChecks extends DriverChecks {
       var blackwell = new Module(new Version(8, 6), Target.of("sm_100"), List.of(SET_BYTES));
       assertThatExceptionOfType(DeviceException.LoadFailed.class)
           .isThrownBy(() -> device.load(blackwell, "set_bytes"))
-          .withMessageEndingWith("it is for sm_100, Fake H100 is sm_90a");
+          .withMessageEndingWith("its target is sm_100, but Fake H100 is sm_90a");
       assertThat(load(device, SET_BYTES).origin()).isEqualTo(Origin.COMPILED);
     }
   }
 
-  void loadsSlowCodeAsAWhole() {
+  void recompilesSlowCodeWithTheLoader() {
     try (var device = open()) {
       var slow = (CudaKernel) load(device, kernel("slow", 0));
       assertThat(slow.origin()).isEqualTo(Origin.COMPILED);
@@ -387,7 +398,7 @@ final class KernelChecks extends DriverChecks {
     assertThat(cache).isEmptyDirectory();
   }
 
-  void loadsWhatTheLinkerRefuses() {
+  void loadsCodeThatTheLinkerRejects() {
     try (var device = open()) {
       FakeDriver.fail("cuLinkAddData_v2", 218);
       assertThat(load(device, SET_BYTES).origin()).isEqualTo(Origin.COMPILED);
@@ -397,12 +408,12 @@ final class KernelChecks extends DriverChecks {
 
   /** Every call comes from a thread that has no current context yet. */
   void worksOnAnyThread() {
-    try (var device = elsewhere(this::open)) {
-      var stream = elsewhere(device::openStream);
-      var buffer = elsewhere(() -> device.allocate(64));
-      var target = elsewhere(() -> device.allocate(64));
-      var loaded = elsewhere(() -> load(device, kernel("wide", 1024, Type.U64)));
-      var start = elsewhere(stream::record);
+    try (var device = onNewThread(this::open)) {
+      var stream = onNewThread(device::openStream);
+      var buffer = onNewThread(() -> device.allocate(64));
+      var target = onNewThread(() -> device.allocate(64));
+      var loaded = onNewThread(() -> load(device, kernel("wide", 1024, Type.U64)));
+      var start = onNewThread(stream::record);
       for (Runnable call :
           List.<Runnable>of(
               () -> stream.fill(buffer, 0, 64, (byte) 1),
@@ -423,7 +434,7 @@ final class KernelChecks extends DriverChecks {
               start::close,
               () -> load(device, kernel("plain", 0)),
               stream::close)) {
-        elsewhere(() -> {
+        onNewThread(() -> {
           call.run();
           return call;
         });
@@ -473,10 +484,10 @@ final class KernelChecks extends DriverChecks {
   }
 
   void isLost() {
-    var sentence =
-        "cuda:0 is lost: cuStreamSynchronize answered CUDA_ERROR_ILLEGAL_ADDRESS (an illegal"
+    var message =
+        "cuda:0 is lost: cuStreamSynchronize failed with CUDA_ERROR_ILLEGAL_ADDRESS (an illegal"
             + " memory access was encountered); kernels launched on this stream since it was last"
-            + " waited for: plain, trap";
+            + " synchronized: plain, trap";
     try (var device = open();
         var stream = device.openStream();
         var buffer = device.allocate(8)) {
@@ -500,10 +511,10 @@ final class KernelChecks extends DriverChecks {
               () -> load(device, SET_BYTES))) {
         assertThatExceptionOfType(DeviceException.Lost.class)
             .isThrownBy(call::run)
-            .withMessage(sentence);
+            .withMessage(message);
       }
       event.close();
-    } // closing what is lost throws nothing
+    } // closing lost objects throws nothing
   }
 
   void closes() {
@@ -537,7 +548,7 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  private static <T> T elsewhere(Callable<T> call) {
+  private static <T> T onNewThread(Callable<T> call) {
     try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
       return threads.submit(call).get();
     } catch (InterruptedException | ExecutionException e) {

@@ -16,8 +16,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 
-/** The memory of a device, and what moves it. */
-@SuppressWarnings("try") // closing early, and twice, is what some checks are about
+/** Checks memory, copies and cuBLAS. */
+@SuppressWarnings("try") // some checks close early or twice
 final class MemoryChecks extends DriverChecks {
 
   MemoryChecks(Path cache) {
@@ -39,7 +39,7 @@ final class MemoryChecks extends DriverChecks {
     }
     assertThatExceptionOfType(DeviceException.Unavailable.class)
         .isThrownBy(() -> CudaDevice.open(1, cache))
-        .withMessage("there is no GPU 1; the driver has 1, counted from 0");
+        .withMessage("no GPU 1: the driver has 1, counted from 0");
   }
 
   void reusesMemory() {
@@ -63,7 +63,7 @@ final class MemoryChecks extends DriverChecks {
     }
   }
 
-  void keepsMemoryThatWorkMayUse() {
+  void keepsMemoryForPendingWork() {
     try (var device = open();
         var stream = device.openStream();
         var idle = device.openStream()) {
@@ -90,7 +90,7 @@ final class MemoryChecks extends DriverChecks {
     try (var device = open();
         var stream = device.openStream()) {
       device.allocate(40 << 20).close();
-      try (var large = device.allocate(50 << 20)) { // only once the first is given back
+      try (var large = device.allocate(50 << 20)) { // fits once the first is freed
         assertThat(device.memory().pooled()).isZero();
         assertThatExceptionOfType(DeviceException.OutOfMemory.class)
             .isThrownBy(() -> device.allocate(20_000_001))
@@ -140,7 +140,7 @@ final class MemoryChecks extends DriverChecks {
       var readBack = new float[3];
       stream.download(b, 256, MemorySegment.ofArray(readBack));
       assertThat(readBack).isEqualTo(floats);
-      for (int i = 0; i < 200; i++) { // more than is held before it is looked through
+      for (int i = 0; i < 200; i++) { // more than one sweep
         stream.upload(off.asSlice(0, 8), a, 0);
       }
       stream.synchronize();
@@ -170,7 +170,7 @@ final class MemoryChecks extends DriverChecks {
     assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(2);
   }
 
-  void keepsPinnedMemoryThatCopiesMayUse() {
+  void keepsPinnedMemoryForPendingCopies() {
     try (var device = open();
         var stream = device.openStream();
         var buffer = device.allocate(64)) {
@@ -189,7 +189,7 @@ final class MemoryChecks extends DriverChecks {
       FakeDriver.hold();
       second.close();
       FakeDriver.fail("cuMemHostAlloc", 2);
-      try (var third = device.allocateHost(64)) { // waits until the second can be given back
+      try (var third = device.allocateHost(64)) { // waits until the second can be freed
         assertThat(third.segment().byteSize()).isEqualTo(64);
         assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(3);
         FakeDriver.fail("cuMemHostAlloc", 2);
@@ -197,9 +197,9 @@ final class MemoryChecks extends DriverChecks {
             .isThrownBy(() -> device.allocateHost(100))
             .withMessage(
                 "100 bytes of host memory were asked for, which are not to be had: cuMemHostAlloc"
-                    + " answered CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+                    + " failed with CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
       }
-      device.allocateHost(64); // left to the device
+      device.allocateHost(64); // closed by the device
     }
     assertThat(FakeDriver.calls("cuMemFreeHost")).isEqualTo(FakeDriver.calls("cuMemHostAlloc") - 2);
   }
@@ -213,7 +213,7 @@ final class MemoryChecks extends DriverChecks {
             List.of(
                 Thread.ofPlatform().unstarted(stream::close),
                 Thread.ofPlatform().unstarted(stream::close));
-        // both have begun to close before either may find out whether the stream is closed
+        // both block in close() before either can check whether the stream is closed
         synchronized (stream) {
           for (var closer : closers) {
             closer.start();
@@ -238,14 +238,14 @@ final class MemoryChecks extends DriverChecks {
     return FakeDriver.calls("cuEventCreate") - FakeDriver.calls("cuEventDestroy_v2");
   }
 
-  void givesEventsBack() {
+  void destroysEvents() {
     try (var device = open();
         var buffer = device.allocate(1 << 20);
         var arena = Arena.ofConfined()) {
       var memory = arena.allocate(8);
       var stream = device.openStream();
       FakeDriver.hold();
-      for (int i = 0; i < 200; i++) { // more than is held before it is looked through
+      for (int i = 0; i < 200; i++) { // more than one sweep
         stream.upload(memory, buffer, 0);
       }
       assertThat(liveEvents()).isPositive();
@@ -259,7 +259,7 @@ final class MemoryChecks extends DriverChecks {
     }
   }
 
-  void givesBackAnEventThatCannotBeRecorded() {
+  void destroysAnEventThatCannotBeRecorded() {
     try (var device = open();
         var stream = device.openStream();
         var buffer = device.allocate(8)) {
@@ -273,7 +273,7 @@ final class MemoryChecks extends DriverChecks {
     }
   }
 
-  void refusesRanges() {
+  void rejectsInvalidRanges() {
     try (var device = open();
         var stream = device.openStream();
         var buffer = device.allocate(100)) {
@@ -292,13 +292,13 @@ final class MemoryChecks extends DriverChecks {
               () -> stream.download(buffer, 0, MemorySegment.ofArray(new byte[4]).asReadOnly()))
           .withMessageContaining("read-only");
       var arena = Arena.ofConfined();
-      var gone = arena.allocate(4);
+      var freed = arena.allocate(4);
       arena.close();
-      assertThatIllegalStateException().isThrownBy(() -> stream.upload(gone, buffer, 0));
+      assertThatIllegalStateException().isThrownBy(() -> stream.upload(freed, buffer, 0));
       buffer.close();
       assertThatIllegalStateException()
           .isThrownBy(() -> stream.fill(buffer, 0, 1, (byte) 0))
-          .withMessage("a buffer of 100 bytes is closed");
+          .withMessage("the buffer of 100 bytes is closed");
       assertThat(FakeDriver.calls("cuMemsetD8Async")).isZero();
       stream.close();
       assertThatIllegalStateException()
@@ -388,7 +388,7 @@ final class MemoryChecks extends DriverChecks {
           .isThrownBy(() ->
               blas.gemm(
                   stream, Type.F64, Type.F64, false, false, 1, 1, 1, 1, deviceA, deviceB, deviceC))
-          .withMessage("cuBLAS is asked for f32, f16 and bf16 here, got f64");
+          .withMessage("A and B must be f32, f16 or bf16, got f64");
       assertThatIllegalArgumentException()
           .isThrownBy(() ->
               blas.gemm(

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.athanor.engine.analysis.Gpu;
-import dev.athanor.engine.cuda.CudaDriver;
+import dev.athanor.engine.cuda.driver.CudaDriver;
 import dev.athanor.engine.ptx.text.Parser;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;

@@ -1,0 +1,5 @@
+/** Streams, events and graphs. */
+@NullMarked
+package dev.athanor.engine.cuda.stream;
+
+import org.jspecify.annotations.NullMarked;
