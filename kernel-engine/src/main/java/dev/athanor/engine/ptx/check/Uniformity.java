@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.WarpSize;
 import dev.athanor.engine.ptx.flow.ControlFlow;
 import dev.athanor.engine.ptx.flow.DataFlow;
 import dev.athanor.engine.ptx.flow.DataFlow.Direction;
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Uniformity {
 
-  private static final int WARP = 32;
+  private static final int WARP = WarpSize.LANES;
 
   /**
    * What may be in the registers before a statement: in {@code threads}, the number of the thread
