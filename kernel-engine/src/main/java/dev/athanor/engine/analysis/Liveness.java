@@ -4,85 +4,67 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.check.ControlFlow;
-import java.util.ArrayList;
-import java.util.BitSet;
-import java.util.HashMap;
+import dev.athanor.engine.ptx.flow.ControlFlow;
+import dev.athanor.engine.ptx.flow.LiveRegisters;
+import dev.athanor.engine.ptx.flow.RegisterIndex;
 import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Which registers hold values that are still needed, by backward data flow. The assembler schedules
- * anew and shares registers, so what it uses is near this number and not equal to it.
+ * The live registers of a kernel and the register pressure. The assembler reorders instructions and
+ * allocates registers anew, so that its register count is near the pressure, but not equal to it.
  */
 public final class Liveness {
 
-  private final List<Register> registers;
-  private final BitSet[] before;
+  private final int statements;
+  private final LiveRegisters live;
 
-  private Liveness(List<Register> registers, BitSet[] before) {
-    this.registers = registers;
-    this.before = before;
+  private Liveness(int statements, LiveRegisters live) {
+    this.statements = statements;
+    this.live = live;
   }
 
   public static Liveness of(Kernel kernel) {
-    var registers = new ArrayList<>(kernel.registers());
-    var numbers = new HashMap<Register, Integer>();
-    registers.forEach(r -> numbers.put(r, numbers.size()));
-    var flow = ControlFlow.of(kernel);
-    var body = kernel.body();
-    var before = new BitSet[body.size()];
-    for (int i = 0; i < before.length; i++) {
-      before[i] = new BitSet();
-    }
-    for (boolean changed = true; changed; ) {
-      changed = false;
-      for (int i = body.size() - 1; i >= 0; i--) {
-        var live = new BitSet();
-        flow.successors(i).forEach(successor -> live.or(before[successor]));
-        if (body.get(i) instanceof Instruction instruction) {
-          if (instruction.guard() == null) {
-            // what is written only in some lanes keeps its value in the others
-            instruction.writes().forEach(r -> live.clear(numbers.getOrDefault(r, 0)));
-          }
-          instruction.reads().forEach(r -> live.set(numbers.getOrDefault(r, 0)));
-        }
-        if (!live.equals(before[i])) {
-          before[i] = live;
-          changed = true;
-        }
-      }
-    }
-    return new Liveness(registers, before);
+    return new Liveness(
+        kernel.body().size(),
+        LiveRegisters.of(
+            kernel.body(),
+            ControlFlow.of(kernel),
+            new RegisterIndex(kernel.registers()),
+            Instruction::reads,
+            Instruction::writes));
   }
 
-  /** The registers that are needed when a statement is reached. */
+  /** Returns the registers that are live before a statement. */
   public List<Register> before(int statement) {
-    return before[statement].stream().mapToObj(registers::get).toList();
+    return live.before(statement);
   }
 
-  /** How many 32-bit registers they take; predicates live elsewhere and take none. */
+  /**
+   * Returns the number of 32-bit registers that hold them; predicates have registers of their own
+   * and do not count.
+   */
   public int words(int statement) {
-    return before[statement].stream().map(i -> words(registers.get(i).registerClass())).sum();
+    return before(statement).stream().mapToInt(r -> words(r.registerClass())).sum();
   }
 
-  /** How many predicates are needed when a statement is reached. */
+  /** Returns the number of predicates that are live before a statement. */
   public int predicates(int statement) {
     return (int)
         before(statement).stream().filter(r -> r.registerClass() == RegisterClass.PRED).count();
   }
 
-  /** The most 32-bit registers that are needed anywhere. */
+  /** Returns the register pressure: the most 32-bit registers that are live at once. */
   public int mostWords() {
-    return IntStream.range(0, before.length).map(this::words).max().orElse(0);
+    return IntStream.range(0, statements).map(this::words).max().orElse(0);
   }
 
   /**
-   * The most predicates that are needed anywhere. A thread has seven; the assembler keeps what is
-   * beyond in registers.
+   * Returns the most predicates that are live at once. A thread has seven predicate registers; the
+   * assembler keeps further predicates in 32-bit registers.
    */
   public int mostPredicates() {
-    return IntStream.range(0, before.length).map(this::predicates).max().orElse(0);
+    return IntStream.range(0, statements).map(this::predicates).max().orElse(0);
   }
 
   private static int words(RegisterClass registerClass) {

@@ -10,7 +10,7 @@ import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.engine.ptx.table.InstructionTable;
+import dev.athanor.engine.ptx.table.Instructions;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -19,14 +19,14 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes from a kernel what only its text needs, so that registers stand where operands are read and
- * have the widths that are read:
+ * Rewrites a kernel into normal form, in which every operand slot holds a register of the width that
+ * the instruction reads or writes:
  *
  * <ul>
- *   <li>a negated predicate becomes a register that a {@code not} before writes;
- *   <li>a result that nobody wants becomes a register that nobody reads;
- *   <li>a register wider than its type (PTX ISA 9.4.1) becomes one of the type's width, and a
- *       conversion before or behind.
+ *   <li>A negated predicate becomes a register, which a {@code not} before the instruction writes.
+ *   <li>A sink {@code _} becomes a register that no instruction reads.
+ *   <li>A register wider than its type (PTX ISA 9.4.1) becomes a register of the type's width, with
+ *       a conversion before or after the instruction.
  * </ul>
  */
 final class Normalizer {
@@ -45,9 +45,9 @@ final class Normalizer {
   }
 
   /**
-   * The kernel in normal form; the kernel itself where it has that.
+   * Returns a kernel in normal form; the kernel itself when it is.
    *
-   * @param added takes the instructions that are not those of the text, nor in their stead
+   * @param added collects the instructions without a counterpart in the text
    */
   static Kernel normal(Kernel kernel, Set<Instruction> added) {
     var normalizer = new Normalizer(kernel, added);
@@ -70,10 +70,10 @@ final class Normalizer {
   }
 
   private void add(Instruction given) {
-    var behind = new ArrayList<Statement>();
+    var after = new ArrayList<Statement>();
     var operands = new ArrayList<Operand>();
     for (int i = 0; i < given.operands().size(); i++) {
-      operands.add(operand(given, given.form().operands().get(i), given.operands().get(i), behind));
+      operands.add(operand(given, given.form().operands().get(i), given.operands().get(i), after));
     }
     body.add(
         operands.equals(given.operands())
@@ -81,28 +81,28 @@ final class Normalizer {
             : new Instruction(
                     given.form(), given.modifiers(), operands, given.guard(), given.source())
                 .insteadOf(given));
-    body.addAll(behind);
+    body.addAll(after);
   }
 
   private Operand operand(
-      Instruction given, OperandSlot slot, Operand operand, List<Statement> behind) {
+      Instruction given, OperandSlot slot, Operand operand, List<Statement> after) {
     return switch (operand) {
       case Operand.Vector v ->
           Operand.Vector.of(
-              v.elements().stream().map(e -> operand(given, slot, e, behind)).toList());
+              v.elements().stream().map(e -> operand(given, slot, e, after)).toList());
       case Operand.Pair p when slot.second() != null ->
           new Operand.Pair(
-              operand(given, slot, p.first(), behind),
-              operand(given, slot.second(), p.second(), behind));
+              operand(given, slot, p.first(), after),
+              operand(given, slot.second(), p.second(), after));
       case Operand.Negation n -> {
         var opposite = register(RegisterClass.PRED);
-        body.add(made("not.pred", opposite, n.register(), null, given));
+        body.add(added(Instructions.not(opposite, n.register(), given.source()), given));
         yield opposite;
       }
       case Operand.Sink _ when slot.kind() == OperandSlot.Kind.RESULT ->
           register(slot.type(given.modifiers()).registerClass());
       case Register r when slot.kind() == OperandSlot.Kind.RESULT ->
-          result(given, slot.type(given.modifiers()), r, behind);
+          result(given, slot.type(given.modifiers()), r, after);
       case Register r when slot.kind() == OperandSlot.Kind.SOURCE ->
           source(given, slot.type(given.modifiers()), r);
       default -> operand;
@@ -118,51 +118,53 @@ final class Normalizer {
     }
     var bits = wide;
     if (!registerClass.isBits()) {
-      bits = register(bits(registerClass.bits()));
-      body.add(made("mov.b" + registerClass.bits(), bits, wide, null, given));
+      bits = register(untypedClass(registerClass.bits()));
+      body.add(added(move(registerClass.bits(), bits, wide, null, given), given));
     }
     if (registerClass.bits() == 32) {
       return bits;
     }
     var low = register(RegisterClass.B32);
-    body.add(made("cvt.u32.u64", low, bits, null, given));
+    body.add(added(
+            Instructions.convert(Type.U32, Type.U64, low, bits, null, given.source()), given));
     return low;
   }
 
-  private Register result(Instruction given, Type type, Register wide, List<Statement> behind) {
+  private Register result(Instruction given, Type type, Register wide, List<Statement> after) {
     boolean loads = given.form().semantics() instanceof Semantics.Load;
     int bits = wide.registerClass().bits();
     if (bits <= type.registerClass().bits() || (bits == 32 && !loads)) {
       return wide;
     }
-    // loads extend from their own width; conversions have done so up to 32 bits
-    var narrow = register(loads ? bits(type.bits()) : RegisterClass.B32);
-    var extended = wide.registerClass().isBits() ? wide : register(bits(bits));
-    var sign = type.kind() == Type.Kind.SIGNED ? "s" : "u";
-    behind.add(
-        made(
-            "cvt.%s%s.%s%s".formatted(sign, bits, sign, loads ? type.bits() : 32),
-            extended,
-            narrow,
-            given.guard(),
-            given));
+    // a load extends from the width of its type; a conversion has already extended to 32 bits
+    var narrow = register(loads ? untypedClass(type.bits()) : RegisterClass.B32);
+    var extended = wide.registerClass().isBits() ? wide : register(untypedClass(bits));
+    boolean signed = type.kind() == Type.Kind.SIGNED;
+    var from = Instructions.integerType(signed, loads ? type.bits() : 32);
+    var to = Instructions.integerType(signed, bits);
+    var guard = given.guard();
+    after.add(added(Instructions.convert(to, from, extended, narrow, guard, given.source()), given));
     if (!extended.equals(wide)) {
-      behind.add(made("mov.b" + bits, wide, extended, given.guard(), given));
+      after.add(added(move(bits, wide, extended, guard, given), given));
     }
     return narrow;
   }
 
-  /** The class of registers that hold so many bits of no type. */
-  private static RegisterClass bits(int bits) {
+  /** Returns the class of untyped registers that hold a number of bits. */
+  private static RegisterClass untypedClass(int bits) {
     return bits > 32 ? RegisterClass.B64 : bits > 16 ? RegisterClass.B32 : RegisterClass.B16;
   }
 
-  private Instruction made(
-      String opcode, Register d, Register a, @Nullable Guard guard, Instruction from) {
-    var made =
-        InstructionTable.instruction(opcode, List.of(d, a), guard, from.source()).insteadOf(from);
-    added.add(made);
-    return made;
+  private static Instruction move(
+      int bits, Register to, Register from, @Nullable Guard guard, Instruction given) {
+    return Instructions.move(Instructions.bitType(bits), to, from, guard, given.source());
+  }
+
+  /** Marks an instruction as added for a given one. */
+  private Instruction added(Instruction instruction, Instruction given) {
+    var marked = instruction.insteadOf(given);
+    added.add(marked);
+    return marked;
   }
 
   private Register register(RegisterClass registerClass) {

@@ -35,7 +35,7 @@ final class CallPlan {
   /** A function, or the kernel, whose calls are being followed. */
   private record Visit(String name, Iterator<Edge> calls) {}
 
-  private final Inliner inliner;
+  private final CallTargets targets;
   private final Map<String, List<Edge>> edges = new HashMap<>();
   private final List<String> calleesFirst = new ArrayList<>();
   private final Set<String> shared = new HashSet<>();
@@ -45,15 +45,15 @@ final class CallPlan {
    *
    * @throws IllegalArgumentException when functions call themselves, with their names
    */
-  CallPlan(Inliner inliner, Kernel kernel) {
-    this.inliner = inliner;
+  CallPlan(CallTargets targets, Kernel kernel) {
+    this.targets = targets;
     follow(kernel);
     var sites = new HashMap<String, Integer>();
     edges.values().forEach(calls -> calls.forEach(e -> sites.merge(e.callee, 1, Integer::sum)));
     var sizes = new HashMap<String, Long>();
     var depths = new HashMap<String, Integer>();
     for (var name : calleesFirst) {
-      long size = inliner.function(name).orElseThrow().code().body().size();
+      long size = targets.function(name).orElseThrow().code().body().size();
       int depth = 1;
       for (var edge : edges.getOrDefault(name, List.of())) {
         if (!shared.contains(edge.callee)) {
@@ -93,7 +93,7 @@ final class CallPlan {
         continue;
       }
       var edge = visit.calls.next();
-      var callee = inliner.function(edge.callee).filter(Function::isDefined);
+      var callee = targets.function(edge.callee).filter(Function::isDefined);
       if (callee.isEmpty()) {
         continue; // the expansion complains of it
       }
@@ -109,7 +109,7 @@ final class CallPlan {
                     .dropWhile(name -> !name.equals(edge.callee))
                     .toList());
         cycle.add(edge.callee);
-        throw Inliner.refused(
+        throw CallTargets.refused(
             edge.call, "recurs, which is not supported: " + String.join(" calls ", cycle));
       }
     }
@@ -119,7 +119,7 @@ final class CallPlan {
     var all = new ArrayList<Edge>();
     code.instructions()
         .filter(i -> i.form().semantics() instanceof Semantics.Call)
-        .forEach(i -> inliner.callees(code, i).forEach(name -> all.add(new Edge(i, name))));
+        .forEach(i -> targets.callees(code, i).forEach(name -> all.add(new Edge(i, name))));
     return all;
   }
 }

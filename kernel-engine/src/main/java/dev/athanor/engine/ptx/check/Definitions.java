@@ -2,136 +2,123 @@ package dev.athanor.engine.ptx.check;
 
 import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Module;
+import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.flow.ControlFlow;
+import dev.athanor.engine.ptx.flow.DataFlow;
+import dev.athanor.engine.ptx.flow.DataFlow.Direction;
+import dev.athanor.engine.ptx.flow.DataFlow.Meet;
+import dev.athanor.engine.ptx.flow.RegisterIndex;
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import java.util.Objects;
+import java.util.Set;
 import java.util.function.BiConsumer;
+import java.util.function.BiPredicate;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
-/**
- * Forward data flow: which registers have been written when a statement is reached, whichever way.
- */
-record Definitions(Module module, Kernel code, List<Parameter> results) {
+/** The registers that are written before each statement, on some path or on all paths to it. */
+final class Definitions {
 
-  /** Tells of registers that are read where they are written on no way. */
+  private final Kernel code;
+  private final RegisterIndex registers;
+  private final List<@Nullable BitSet> onSomePath;
+  private final List<@Nullable BitSet> onAllPaths;
+
+  Definitions(Module module, Kernel code) {
+    this.code = code;
+    var all = new ArrayList<>(code.registers());
+    all.add(Register.CARRY);
+    this.registers = new RegisterIndex(all);
+    var noReturn =
+        module.functions().stream()
+            .filter(f -> !f.returns())
+            .map(Function::name)
+            .collect(Collectors.toSet());
+    var flow = ControlFlow.of(code, i -> calls(i, noReturn));
+    this.onSomePath = solve(flow, DataFlow.UNION);
+    this.onAllPaths = solve(flow, DataFlow.INTERSECTION);
+  }
+
+  private static boolean calls(Instruction instruction, Set<String> functions) {
+    return instruction.form().semantics() instanceof Semantics.Call
+        && instruction.operands().stream()
+            .anyMatch(o -> o instanceof Operand.Symbol s && functions.contains(s.name()));
+  }
+
+  /** Reports registers that are read, but not written on any path. */
   void undefined(BiConsumer<Statement, String> faults) {
-    var some = written(false);
     reads(
-        some,
+        (at, register) -> !contains(onSomePath.get(at), register),
         (i, register) ->
             faults.accept(i, "reads " + register + ", which is written on no way here"));
   }
 
-  /** Tells of registers that are read where they are written on some ways, but not on all. */
+  /** Reports registers that are read, but written on some paths only. */
   void doubtful(BiConsumer<Statement, String> warnings) {
-    var some = written(false);
-    var every = written(true);
-    var doubts = new BitSet[some.length];
-    for (int at = 0; at < doubts.length; at++) {
-      if (some[at] != null && every[at] != null) {
-        doubts[at] = (BitSet) some[at].clone();
-        doubts[at].andNot(every[at]);
-        doubts[at].flip(0, numbers().size());
-      }
-    }
     reads(
-        doubts,
+        (at, register) ->
+            contains(onSomePath.get(at), register) && !contains(onAllPaths.get(at), register),
         (i, register) ->
             warnings.accept(i, "reads " + register + ", which is not written on every way here"));
   }
 
-  /** Tells of registers that are read where they are not in the set of their statement. */
-  private void reads(BitSet[] sets, BiConsumer<Statement, Register> found) {
-    var numbers = numbers();
+  private boolean contains(@Nullable BitSet set, Register register) {
+    return set != null && set.get(registers.number(register));
+  }
+
+  /** Visits the registers that reachable statements read, as far as they are selected. */
+  private void reads(
+      BiPredicate<Integer, Register> selected, BiConsumer<Statement, Register> visitor) {
     var body = code.body();
     for (int at = 0; at < body.size(); at++) {
-      if (sets[at] != null && body.get(at) instanceof Instruction i) {
+      if (onSomePath.get(at) != null && body.get(at) instanceof Instruction i) {
         var read = new LinkedHashSet<>(i.reads());
         if (i.mayReplace()) {
           i.updates().forEach(read::remove);
         }
         read.addAll(i.form().implied(false));
         for (var register : read) {
-          if (!sets[at].get(number(numbers, register))) {
-            found.accept(i, register);
+          if (selected.test(at, register)) {
+            visitor.accept(i, register);
           }
         }
       }
     }
   }
 
-  /** The numbers of the registers that are written before each statement that can be reached. */
-  private BitSet[] written(boolean onEveryWay) {
+  private List<@Nullable BitSet> solve(ControlFlow flow, Meet<BitSet> meet) {
     var body = code.body();
-    var endless =
-        module.functions().stream()
-            .filter(f -> !f.returns())
-            .map(Function::name)
-            .collect(Collectors.toSet());
-    var flow =
-        ControlFlow.of(
-            code,
-            i ->
-                i.form().semantics() instanceof Semantics.Call
-                    && i.operands().stream().anyMatch(o -> endless.contains(o.toString())));
-    var numbers = numbers();
-    var written = new BitSet[body.size()];
-    var pending = new ArrayList<Integer>();
-    if (!body.isEmpty()) {
-      written[0] = new BitSet();
-      for (var parameter : code.parameters()) {
-        var register = new Register(parameter.type().registerClass(), parameter.name());
-        if (parameter.inRegister() && numbers.containsKey(register)) {
-          written[0].set(number(numbers, register));
-        }
-      }
-      pending.add(0);
-    }
-    while (!pending.isEmpty()) {
-      int at = pending.removeLast();
-      var after = (BitSet) written[at].clone();
-      if (body.get(at) instanceof Instruction i) {
-        i.writes().forEach(r -> after.set(number(numbers, r)));
-        i.form().implied(true).forEach(r -> after.set(number(numbers, r)));
-      }
-      for (int successor : flow.successors(at)) {
-        if (written[successor] == null) {
-          written[successor] = (BitSet) after.clone();
-          pending.add(successor);
-          continue;
-        }
-        int before = written[successor].cardinality();
-        if (onEveryWay) {
-          written[successor].and(after);
-        } else {
-          written[successor].or(after);
-        }
-        if (written[successor].cardinality() != before) {
-          pending.add(successor);
-        }
-      }
-    }
-    return written;
+    var entry = new BitSet();
+    entry.set(0, Math.min(1, body.size()));
+    return new DataFlow<>(
+            flow,
+            Direction.FORWARD,
+            meet,
+            (at, written) -> {
+              if (body.get(at) instanceof Instruction i) {
+                i.writes().forEach(r -> written.set(registers.number(r)));
+                i.form().implied(true).forEach(r -> written.set(registers.number(r)));
+              }
+            })
+        .solve(entry, parameters());
   }
 
-  private Map<Register, Integer> numbers() {
-    var numbers = new HashMap<Register, Integer>();
-    code.registers().forEach(r -> numbers.put(r, numbers.size()));
-    numbers.put(Register.CARRY, numbers.size());
-    return numbers;
-  }
-
-  private static int number(Map<Register, Integer> numbers, Register register) {
-    return Objects.requireNonNull(numbers.get(register), register::toString);
+  /** Returns the parameters that the function receives in registers. */
+  private BitSet parameters() {
+    var set = new BitSet();
+    for (var parameter : code.parameters()) {
+      var register = new Register(parameter.type().registerClass(), parameter.name());
+      if (parameter.inRegister() && registers.contains(register)) {
+        set.set(registers.number(register));
+      }
+    }
+    return set;
   }
 }

@@ -10,12 +10,19 @@ import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.WarpSize;
+import dev.athanor.engine.ptx.flow.ControlFlow;
+import dev.athanor.engine.ptx.flow.DataFlow;
+import dev.athanor.engine.ptx.flow.DataFlow.Direction;
+import dev.athanor.engine.ptx.flow.DataFlow.Meet;
+import dev.athanor.engine.ptx.flow.PostDominators;
+import dev.athanor.engine.ptx.flow.RegisterIndex;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Which registers may differ between the lanes of a warp, and which instructions some lanes of a
@@ -26,24 +33,29 @@ import java.util.Objects;
  */
 final class Uniformity {
 
-  private static final int WARP = 32;
+  private static final int WARP = WarpSize.LANES;
 
   /**
    * What may be in the registers before a statement: in {@code threads}, the number of the thread
    * in x; in {@code varying}, something else that differs between lanes.
    */
   private record State(BitSet varying, BitSet threads) {
-    State copy() {
-      return new State((BitSet) varying.clone(), (BitSet) threads.clone());
-    }
 
-    /** Adds what may be there on another way; answers whether that is more. */
-    boolean add(State other) {
-      int before = varying.cardinality() + threads.cardinality();
-      varying.or(other.varying);
-      threads.or(other.threads);
-      return varying.cardinality() + threads.cardinality() != before;
-    }
+    /** Keeps what may be in the registers on any path. */
+    static final Meet<State> UNION =
+        new Meet<>() {
+          @Override
+          public State copy(State state) {
+            return new State(
+                DataFlow.UNION.copy(state.varying), DataFlow.UNION.copy(state.threads));
+          }
+
+          @Override
+          public boolean merge(State into, State other) {
+            return DataFlow.UNION.merge(into.varying, other.varying)
+                | DataFlow.UNION.merge(into.threads, other.threads);
+          }
+        };
 
     void set(int register, boolean varies, boolean thread) {
       varying.set(register, varies);
@@ -53,20 +65,17 @@ final class Uniformity {
 
   private final List<Statement> body;
   private final ControlFlow flow;
-  private final Map<Register, Integer> numbers = new HashMap<>();
-  private final State[] states;
+  private final RegisterIndex registers;
   private final BitSet parted = new BitSet();
   private final Map<Integer, BitSet> controlled = new HashMap<>();
+  private List<@Nullable State> states = List.of();
 
   private Uniformity(Kernel code) {
     this.body = code.body();
     this.flow = ControlFlow.of(code);
-    this.states = new State[body.size()];
-    code.registers().forEach(r -> numbers.put(r, numbers.size()));
-    numbers.put(Register.CARRY, numbers.size());
-    if (!body.isEmpty()) {
-      states[0] = new State(new BitSet(), new BitSet());
-    }
+    var all = new ArrayList<>(code.registers());
+    all.add(Register.CARRY);
+    this.registers = new RegisterIndex(all);
   }
 
   static Uniformity of(Kernel code) {
@@ -107,18 +116,19 @@ final class Uniformity {
   /** For each statement with several successors, those that it decides on. */
   private void findControl() {
     int exit = body.size();
-    int[] next = immediatePostDominators(exit);
+    var dominators = PostDominators.of(flow);
     for (int at = 0; at < exit; at++) {
       var successors = flow.successors(at);
       boolean conditional = body.get(at) instanceof Instruction i && isConditional(i);
-      if (!conditional || next[at] < 0) {
+      int join = dominators.immediate(at);
+      if (!conditional || join < 0) {
         continue;
       }
       var decided = new BitSet();
       boolean leaves = false;
       for (int successor : successors) {
         leaves |= onlyLeaves(successor);
-        for (int s = successor; s != next[at] && s != exit && s >= 0; s = next[s]) {
+        for (int s = successor; s != join && s != exit && s >= 0; s = dominators.immediate(s)) {
           decided.set(s);
         }
       }
@@ -168,119 +178,30 @@ final class Uniformity {
   }
 
   /**
-   * For each statement the next one that all ways to the end pass; the end is numbered behind the
-   * last statement. (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001, on the
-   * reversed graph.) Statements that never reach the end have -1.
+   * Finds the registers that may vary. The statements that a varying branch controls may make
+   * further branches vary, so that this repeats until no branch is added.
    */
-  private int[] immediatePostDominators(int exit) {
-    var before = new ArrayList<List<Integer>>();
-    for (int i = 0; i <= exit; i++) {
-      before.add(new ArrayList<>());
-    }
-    for (int at = 0; at < exit; at++) {
-      for (int successor : successors(at, exit)) {
-        before.get(successor).add(at);
-      }
-    }
-    int[] order = new int[exit + 1];
-    var visited = new BitSet();
-    var postorder = new ArrayList<Integer>();
-    var stack = new java.util.ArrayDeque<int[]>();
-    stack.push(new int[] {exit, 0});
-    visited.set(exit);
-    while (!stack.isEmpty()) {
-      var top = stack.getFirst();
-      var sources = before.get(top[0]);
-      if (top[1] == sources.size()) {
-        order[top[0]] = postorder.size();
-        postorder.add(top[0]);
-        stack.pop();
-      } else {
-        int source = sources.get(top[1]++);
-        if (!visited.get(source)) {
-          visited.set(source);
-          stack.push(new int[] {source, 0});
-        }
-      }
-    }
-    int[] next = new int[exit + 1];
-    java.util.Arrays.fill(next, -1);
-    next[exit] = exit;
-    for (boolean changed = true; changed; ) {
-      changed = false;
-      for (int at : postorder.reversed()) {
-        if (at == exit) {
-          continue;
-        }
-        int meet = -1;
-        for (int successor : successors(at, exit)) {
-          if (next[successor] >= 0) {
-            meet = meet < 0 ? successor : meet(meet, successor, next, order);
-          }
-        }
-        if (meet != next[at]) {
-          next[at] = meet;
-          changed = true;
-        }
-      }
-    }
-    return next;
-  }
-
-  private List<Integer> successors(int at, int exit) {
-    var successors = flow.successors(at);
-    boolean mayEnd =
-        successors.isEmpty()
-            || at == exit - 1
-            || (body.get(at) instanceof Instruction i
-                && i.form().semantics() instanceof Semantics.Exit);
-    if (!mayEnd) {
-      return successors;
-    }
-    var all = new ArrayList<>(successors);
-    all.add(exit);
-    return all;
-  }
-
-  private static int meet(int a, int b, int[] next, int[] order) {
-    int left = a;
-    int right = b;
-    while (left != right) {
-      while (order[left] < order[right]) {
-        left = next[left];
-      }
-      while (order[right] < order[left]) {
-        right = next[right];
-      }
-    }
-    return left;
-  }
-
   private void propagate() {
-    for (boolean changed = true; changed; ) {
-      changed = false;
-      for (int at = 0; at < body.size(); at++) {
-        if (states[at] == null) {
-          continue;
+    var entry = new BitSet();
+    entry.set(0, Math.min(1, body.size()));
+    var problem =
+        new DataFlow<State>(
+            flow,
+            Direction.FORWARD,
+            State.UNION,
+            (at, state) -> {
+              if (body.get(at) instanceof Instruction i) {
+                write(i, State.UNION.copy(state), state, parted.get(at));
+              }
+            });
+    for (int before = -1; before != parted.cardinality(); ) {
+      before = parted.cardinality();
+      states = problem.solve(entry, new State(new BitSet(), new BitSet()));
+      controlled.forEach((branch, decided) -> {
+        if (parts(branch)) {
+          parted.or(decided);
         }
-        var after = states[at].copy();
-        if (body.get(at) instanceof Instruction i) {
-          if (parts(at)) {
-            int before = parted.cardinality();
-            parted.or(Objects.requireNonNull(controlled.get(at)));
-            changed |= parted.cardinality() != before;
-          }
-          write(i, states[at], after, parted.get(at));
-        }
-        for (int successor : flow.successors(at)) {
-          if (states[successor] == null) {
-            states[successor] = after.copy();
-            changed = true;
-          } else {
-            changed |= states[successor].add(after);
-          }
-        }
-      }
+      });
     }
   }
 
@@ -311,7 +232,7 @@ final class Uniformity {
   }
 
   private int number(Register register) {
-    return Objects.requireNonNull(numbers.get(register), register::toString);
+    return registers.number(register);
   }
 
   private boolean varies(Register register, State state) {
@@ -320,7 +241,7 @@ final class Uniformity {
 
   /** Whether the lanes may go different ways at a branch. */
   private boolean parts(int at) {
-    var state = states[at];
+    var state = states.get(at);
     return state != null
         && controlled.containsKey(at)
         && ((Instruction) body.get(at)).reads().stream().anyMatch(r -> varies(r, state));

@@ -60,24 +60,25 @@ public final class Verifier {
     for (var f : module.functions()) {
       if (f.isDefined()) {
         all.addAll(new BodyVerifier(module, shared, f).doubts());
-        warn(new Definitions(module, f.code(), f.results()), all);
+        warn(module, f.code(), all);
       }
     }
     for (var k : module.kernels()) {
       all.addAll(new BodyVerifier(module, shared, k).doubts());
-      warn(new Definitions(module, k, List.of()), all);
+      warn(module, k, all);
     }
     return all;
   }
 
-  private static void warn(Definitions definitions, List<Violation> all) {
+  private static void warn(Module module, Kernel code, List<Violation> all) {
+    var definitions = new Definitions(module, code);
     BiConsumer<Statement, String> add =
         (statement, problem) ->
             all.add(new Violation(statement.source(), statement.toString(), problem));
     definitions.undefined(add);
     definitions.doubtful(add);
-    new Lints(definitions.code()).check(add);
-    all.addAll(Uniformity.of(definitions.code()).partedBarriers());
+    new Lints(code).check(add);
+    all.addAll(Uniformity.of(code).partedBarriers());
   }
 
   /**

@@ -133,7 +133,11 @@ public final class InstructionTable {
       throw new IllegalArgumentException(
           sparse.group(1) + ".sp is not supported: no product of a sparse matrix is");
     }
-    var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
+    return find(words[0], Arrays.stream(words).skip(1).map(Modifier::of).toList(), operands);
+  }
+
+  private static Match find(String mnemonic, List<Modifier> modifiers, List<Operand> operands) {
+    var rows = BY_MNEMONIC.getOrDefault(mnemonic, List.of());
     var fitting = new ArrayList<Match>();
     for (var row : rows) {
       row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
@@ -145,7 +149,9 @@ public final class InstructionTable {
         .findFirst()
         .or(() -> taking.stream().findFirst())
         .orElseThrow(
-            () -> new IllegalArgumentException(complaint(opcode, operands, rows, fitting)));
+            () ->
+                new IllegalArgumentException(
+                    complaint(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
   }
 
   /**
@@ -156,7 +162,26 @@ public final class InstructionTable {
    */
   public static Statement.Instruction instruction(
       String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
-    var match = find(opcode, operands);
+    return instruction(find(opcode, operands), operands, guard, source);
+  }
+
+  /**
+   * Returns an instruction with its literals converted to the types of its row.
+   *
+   * @param modifiers in any order
+   * @throws IllegalArgumentException when the table has no such row or a literal does not fit
+   */
+  public static Statement.Instruction instruction(
+      String mnemonic,
+      List<Modifier> modifiers,
+      List<Operand> operands,
+      Statement.@Nullable Guard guard,
+      Source source) {
+    return instruction(find(mnemonic, modifiers, operands), operands, guard, source);
+  }
+
+  private static Statement.Instruction instruction(
+      Match match, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
     var typed = new ArrayList<Operand>();
     for (int i = 0; i < operands.size(); i++) {
       typed.add(typed(operands.get(i), match.form().operands().get(i), match.modifiers()));

@@ -209,7 +209,7 @@ class InlinerTest {
                 call (y), %rd0, (x), targets;
             }
             """);
-    var inliner = new Inliner(module, Samples::anyInstruction);
+    var inliner = new Inliner(module);
     var kernel = inliner.kernel("k");
     long f = Inliner.FIRST_ADDRESS;
     long g = f + Inliner.ADDRESS_STEP;
@@ -348,7 +348,7 @@ class InlinerTest {
   })
   void whatNvccCallsAssemblesWithoutCalls(String sample, String name, int clones) {
     var module = Parser.parse(Samples.text(sample + ".ptx"), sample, Samples::anyInstruction);
-    var inliner = new Inliner(module, Samples::anyInstruction);
+    var inliner = new Inliner(module);
     var kernel = inliner.kernel(name);
     assertThat(kernel.instructions().map(Instruction::toString))
         .noneMatch(i -> i.startsWith("call"));
@@ -363,7 +363,7 @@ class InlinerTest {
   }
 
   private static Kernel kernel(Module module) {
-    return new Inliner(module, Samples::anyInstruction).kernel("k");
+    return new Inliner(module).kernel("k");
   }
 
   private static List<String> lines(Kernel kernel) {
