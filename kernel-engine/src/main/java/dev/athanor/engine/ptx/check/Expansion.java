@@ -24,6 +24,7 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Variable;
+import dev.athanor.engine.ptx.table.FunctionRows;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -532,11 +533,15 @@ final class Expansion {
     }
   }
 
+  private static List<Integer> bytes(List<Parameter> parameters) {
+    return parameters.stream().map(Parameter::bytes).toList();
+  }
+
   /** Calls a function of the device runtime, with arguments and results in local variables. */
   private void runtimeCall(
       Instruction call, RuntimeFunction callee, List<Operand> results, List<Operand> arguments) {
     var declared = inliner.function(callee.symbol()).orElseThrow();
-    if (!callee.fits(declared)) {
+    if (!callee.fits(bytes(declared.results()), bytes(declared.code().parameters()))) {
       throw Inliner.refused(call, "declares it wrongly: " + callee.signature());
     }
     checkCounts(call, declared, results, arguments);
@@ -554,7 +559,7 @@ final class Expansion {
     for (int i = 0; i < results.size(); i++) {
       returned.add(variable(frame, declared.results().get(i), results.get(i)));
     }
-    add(callee.call(call, returned, taken));
+    add(FunctionRows.call(callee, call, returned, taken));
     for (int i = 0; i < results.size(); i++) {
       if (!isVariable(results.get(i)) && !(results.get(i) instanceof Operand.Sink)) {
         move(results.get(i), returned.get(i), declared.results().get(i).type(), source);
