@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Source;
@@ -46,9 +47,9 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /**
    * A register with a meaning.
    *
-   * @param operand the letter of its operand in the manual
+   * @param operand its operand; the carry flag goes by {@link Name#C}
    */
-  public record Value(String operand, Type type, Register register) {}
+  public record Value(Name operand, Type type, Register register) {}
 
   public Probe {
     sources = List.copyOf(sources);
@@ -98,7 +99,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   private static boolean multipliesSharedMatrices(InstructionForm form) {
     return form.semantics() instanceof Semantics.Wgmma
         && form.operands().stream()
-            .anyMatch(slot -> slot.name().equals("a") && slot.length() == OperandSlot.SCALAR);
+            .anyMatch(slot -> slot.name() == Name.A && slot.length() == OperandSlot.SCALAR);
   }
 
   /**
@@ -108,9 +109,9 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   private static Probe ofWarpgroup(InstructionForm form, Modifiers modifiers) {
     var sums = values(form.operands().getFirst(), modifiers);
     var sources = new ArrayList<Value>();
-    for (var factor : List.of("a", "b")) {
+    for (var factor : List.of(Name.A, Name.B)) {
       for (int i = 0; i < 2; i++) {
-        sources.add(new Value(factor, Type.B64, new Register(RegisterClass.B64, "%" + factor + i)));
+        sources.add(new Value(factor, Type.B64, new Register(RegisterClass.B64, "%" + factor.word() + i)));
       }
     }
     sources.addAll(sums);
@@ -118,9 +119,9 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     for (var slot : form.operands()) {
       operands.add(
           switch (slot.name()) {
-            case "d" -> Operand.Vector.of(sums.stream().map(Value::register).toList());
-            case "a", "b" -> descriptor(slot.name());
-            case "t", "u" -> Immediate.of(0); // not transposed
+            case D -> Operand.Vector.of(sums.stream().map(Value::register).toList());
+            case A, B -> descriptor(slot.name());
+            case TRANSPOSE_A, TRANSPOSE_B -> Immediate.of(0); // not transposed
             default -> Immediate.of(1); // added, and not negated
           });
     }
@@ -131,8 +132,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   }
 
   /** The register that says where a factor of a product of four warps lies. */
-  static Register descriptor(String factor) {
-    return new Register(RegisterClass.B64, "%descriptor_" + factor);
+  static Register descriptor(Name factor) {
+    return new Register(RegisterClass.B64, "%descriptor_" + factor.word());
   }
 
   /** One probe for each of some of the literals that the row may have. */
@@ -166,8 +167,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       }
       operands.add(operand);
     }
-    form.implied(false).forEach(_ -> sources.add(new Value("carry", Type.PRED, CARRY_WORD)));
-    form.implied(true).forEach(_ -> results.add(new Value("carry", Type.PRED, CARRY_WORD)));
+    form.implied(false).forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.implied(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
     var instruction =
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
     return new Probe(instruction, sources, results);
@@ -178,7 +179,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     int length = slot.length(modifiers);
     var values = new ArrayList<Value>();
     for (int i = 0; i < length; i++) {
-      var name = "%" + slot.name() + (length == 1 ? "" : i);
+      var name = "%" + slot.name().word().charAt(0) + (length == 1 ? "" : i);
       values.add(new Value(slot.name(), type, new Register(type.registerClass(), name)));
     }
     return values;

@@ -7,6 +7,7 @@ import dev.athanor.engine.ptx.Operand.Address;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Operand.Symbol;
+import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
@@ -80,19 +81,20 @@ final class ProbeKernel {
    * pairs follow one another (PTX ISA 9.7.15.5.1, without swizzle).
    */
   private void product() {
-    for (var factor : List.of(FACTOR_A, FACTOR_B)) {
+    for (var operand : List.of(Name.A, Name.B)) {
+      var factor = operand == Name.A ? FACTOR_A : FACTOR_B;
       var at = new Register(RegisterClass.B32, "%at_" + factor);
       var own = new Register(RegisterClass.B32, "%own_" + factor);
       var chunk =
           probe.sources().stream()
-              .filter(value -> value.operand().equals(factor.substring(7)))
+              .filter(value -> value.operand() == operand)
               .map(Probe.Value::register)
               .toList();
       add("mov.u32", at, new Symbol(factor));
       add("mov.u32", own, SpecialRegister.TID_X);
       add("mad.lo.u32", own, own, Immediate.of(CHUNK), at);
       add("st.shared.v2.b64", new Address(own, 0), Operand.Vector.of(chunk));
-      var descriptor = Probe.descriptor(factor.substring(7));
+      var descriptor = Probe.descriptor(operand);
       add("shr.u32", at, at, Immediate.of(4));
       add("cvt.u64.u32", descriptor, at);
       add("or.b64", descriptor, descriptor, new Immediate(Type.B64, STRIDES));

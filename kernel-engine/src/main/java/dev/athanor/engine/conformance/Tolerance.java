@@ -1,6 +1,6 @@
 package dev.athanor.engine.conformance;
 
-import dev.athanor.engine.ptx.ErrorBound;
+import dev.athanor.engine.ptx.InstructionForm.ErrorBound;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 

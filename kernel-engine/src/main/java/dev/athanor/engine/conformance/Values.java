@@ -1,5 +1,6 @@
 package dev.athanor.engine.conformance;
 
+import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.Type;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -78,7 +79,7 @@ final class Values {
 
   /** Edges and any bits for some warps; others take numbers whose sums stay finite. */
   private long ofWarp(Probe.Value value, int warp) {
-    if (value.operand().equals("m")) {
+    if (value.operand() == Name.MEMBER_MASK) {
       return mask(32); // the members: a lane that is missing makes the others wait
     }
     var element = element(value);
@@ -86,7 +87,7 @@ final class Values {
     return switch (warp % 8) {
       case 0 -> packed(element, bits, true);
       case 1 -> value.type() == Type.PRED ? random.nextInt(2) : random.nextLong();
-      case 2 -> value.type() == Type.PRED ? 1 : value.operand().equals("a") ? 7 : random.nextInt(8);
+      case 2 -> value.type() == Type.PRED ? 1 : value.operand() == Name.A ? 7 : random.nextInt(8);
       default -> packed(element, bits, false);
     };
   }
@@ -98,8 +99,8 @@ final class Values {
     }
     var types = probe.instruction().modifiers().types();
     return switch (value.operand()) {
-      case "a" -> types.size() == 2 ? Type.F16 : types.get(1);
-      case "b" -> types.size() == 2 ? Type.F16 : types.get(2);
+      case A -> types.size() == 2 ? Type.F16 : types.get(1);
+      case B -> types.size() == 2 ? Type.F16 : types.get(2);
       default -> probe.isOfWarpgroup() ? types.getFirst() : types.getLast();
     };
   }

@@ -2,10 +2,9 @@ package dev.athanor.engine.ptx;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,19 +42,17 @@ public record InstructionForm(
    * @param deviceSpecific whether results differ between devices, or are no numbers, so that they
    *     cannot be compared
    * @param removed the first version that lacks the row, for this and later targets; null = none
-   * @param oldWords modifiers that are as old as the row, though most rows got them later
+   * @param newer the first version and target that have a modifier, where the row is older
    */
   public record Facts(
       @Nullable ErrorBound bound,
       Undefined undefined,
       boolean deviceSpecific,
       @Nullable Since removed,
-      Set<String> oldWords) {
-
-    static final Facts NONE = new Facts(null, Undefined.NOTHING, false, null, Set.of());
+      Map<Modifier, Since> newer) {
 
     public Facts {
-      oldWords = Set.copyOf(oldWords);
+      newer = Map.copyOf(newer);
     }
   }
 
@@ -78,39 +75,25 @@ public record InstructionForm(
    */
   public record ModifierSlot(boolean optional, List<Modifier> choices, boolean independent) {}
 
-  private static final Pattern SLOT = Pattern.compile("(\\{?)\\.(?:<([^>]+)>|([A-Za-z0-9_:]+))}?");
+  /**
+   * The error that the PTX manual allows an instruction.
+   *
+   * @param relative the greatest difference, as a share of the exact value
+   * @param absolute the greatest difference; a result is right within either
+   * @param greatest magnitude of an operand for which the manual gives a bound
+   */
+  public record ErrorBound(double relative, double absolute, double greatest) {
 
-  public static InstructionForm of(
-      String section, Since since, String syntax, Predicate<Modifiers> legal, Semantics semantics) {
-    var head = syntax.split(" ", 2);
-    var mnemonic = head[0].split("[.{]", 2)[0];
-    var slots = new ArrayList<ModifierSlot>();
-    var m = SLOT.matcher(head[0]);
-    for (int at = mnemonic.length(); at < head[0].length(); at = m.end()) {
-      if (!m.find(at) || m.start() != at) {
-        throw new IllegalArgumentException("no modifier slot at " + at + " of " + syntax);
-      }
-      var choices =
-          m.group(2) != null
-              ? List.of(m.group(2).split("\\|")).stream().map(Modifier::of).toList()
-              : Vocabulary.choices(m.group(3));
-      slots.add(
-          new ModifierSlot(
-              !m.group(1).isEmpty(),
-              choices,
-              m.group(3) != null && Vocabulary.isIndependent(m.group(3))));
+    /** No error. */
+    public static final ErrorBound EXACT = new ErrorBound(0, 0, Double.POSITIVE_INFINITY);
+
+    public static ErrorBound relative(double bound) {
+      return new ErrorBound(bound, 0, Double.POSITIVE_INFINITY);
     }
-    return new InstructionForm(
-        section,
-        since,
-        null,
-        syntax,
-        mnemonic,
-        List.copyOf(slots),
-        OperandSlot.list(head.length > 1 ? head[1] : ""),
-        legal,
-        semantics,
-        Facts.NONE);
+
+    public static ErrorBound absolute(double bound) {
+      return new ErrorBound(0, bound, Double.POSITIVE_INFINITY);
+    }
   }
 
   /**
@@ -177,70 +160,6 @@ public record InstructionForm(
     return all;
   }
 
-  /** The same row, which another version has for other targets, too. */
-  public InstructionForm since(String version, int sm) {
-    return with(since(sm, version), facts);
-  }
-
-  /** The same row with the error that the manual allows its approximations. */
-  public InstructionForm within(ErrorBound bound) {
-    return with(
-        alternative,
-        new Facts(bound, facts.undefined, facts.deviceSpecific, facts.removed, facts.oldWords));
-  }
-
-  /** The same row, whose result is undefined for some operands. */
-  public InstructionForm undefined(Undefined undefined) {
-    return with(
-        alternative,
-        new Facts(facts.bound, undefined, facts.deviceSpecific, facts.removed, facts.oldWords));
-  }
-
-  /** The same row, whose results cannot be compared between devices. */
-  public InstructionForm deviceSpecific() {
-    return with(
-        alternative,
-        new Facts(facts.bound, facts.undefined, true, facts.removed, facts.oldWords));
-  }
-
-  /** The same row, which a version removed for a target and later ones. */
-  public InstructionForm removed(String version, int sm) {
-    return with(
-        alternative,
-        new Facts(
-            facts.bound,
-            facts.undefined,
-            facts.deviceSpecific,
-            since(sm, version),
-            facts.oldWords));
-  }
-
-  /** The same row, which has had some modifiers from the beginning. */
-  public InstructionForm asOld(String... words) {
-    return with(
-        alternative,
-        new Facts(
-            facts.bound, facts.undefined, facts.deviceSpecific, facts.removed, Set.of(words)));
-  }
-
-  private static Since since(int sm, String version) {
-    return new Since(Version.of(version), new Target(sm, false));
-  }
-
-  private InstructionForm with(@Nullable Since alternative, Facts facts) {
-    return new InstructionForm(
-        section,
-        since,
-        alternative,
-        syntax,
-        mnemonic,
-        modifiers,
-        operands,
-        legal,
-        semantics,
-        facts);
-  }
-
   /**
    * Whether a version and a target have no longer what they had: PTX 6.4 removed shuffles and votes
    * without a member mask for targets from sm_70 on (PTX ISA 9.7.9.5, 9.7.13.8).
@@ -272,10 +191,7 @@ public record InstructionForm(
     var version = since.version();
     var target = since.target();
     for (var modifier : chosen.list()) {
-      var own =
-          facts.oldWords.contains(modifier.word())
-              ? since
-              : Vocabulary.since(modifier).orElse(since);
+      var own = facts.newer.getOrDefault(modifier, since);
       version = version.compareTo(own.version()) < 0 ? own.version() : version;
       target = own.target().runs(target) ? own.target() : target;
     }

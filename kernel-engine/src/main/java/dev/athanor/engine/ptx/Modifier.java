@@ -148,12 +148,12 @@ public sealed interface Modifier
     public static final String NEGATED = "negated";
 
     /** The bytes and halves of a register. */
-    static final List<String> ELEMENTS = List.of("b0", "b1", "b2", "b3", "h0", "h1");
+    public static final List<String> ELEMENTS = List.of("b0", "b1", "b2", "b3", "h0", "h1");
 
-    static final List<String> HALF_MASKS = List.of("h0", "h1", "h10");
+    public static final List<String> HALF_MASKS = List.of("h0", "h1", "h10");
 
     /** Every set of bytes, the highest first. */
-    static final List<String> BYTE_MASKS =
+    public static final List<String> BYTE_MASKS =
         IntStream.range(1, 16)
             .mapToObj(set ->
                 IntStream.of(3, 2, 1, 0)

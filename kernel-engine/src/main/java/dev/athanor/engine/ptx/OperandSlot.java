@@ -1,19 +1,18 @@
 package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.Modifier.Space;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
-import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A place for an operand in a row of the table.
  *
- * @param name its letter in the PTX manual; {@code d}, {@code p} and {@code q} are results
+ * @param name its name in the PTX manual
  * @param kind what may stand there
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
@@ -30,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  * @param second the other half of a pair {@code d|p}
  */
 public record OperandSlot(
-    String name,
+    Name name,
     Kind kind,
     String typeRule,
     int length,
@@ -38,6 +37,10 @@ public record OperandSlot(
     boolean ignorable,
     Set<Long> allowed,
     @Nullable OperandSlot second) {
+
+  public OperandSlot {
+    allowed = Collections.unmodifiableSet(new TreeSet<>(allowed)); // in order
+  }
 
   /** The length of an operand that is no vector. */
   public static final int SCALAR = -1;
@@ -50,6 +53,86 @@ public record OperandSlot(
 
   /** The length of a vector with a quarter as many registers as the matrix has columns. */
   public static final int QUARTER_ROW = -3;
+
+  /** The name of an operand in the PTX manual. */
+  public enum Name {
+    D("d"),
+    P("p"),
+    Q("q"),
+    A("a"),
+    B("b"),
+    C("c"),
+    E("e"),
+    F("f"),
+    N("n"),
+    T("t"),
+    /** {@code _}, which stands for a result that is not wanted. */
+    SINK("_"),
+    /** The lanes that take part. */
+    MEMBER_MASK("membermask"),
+    CACHE_POLICY("cache_policy"),
+    /** The bytes of a transfer. */
+    SIZE("size"),
+    /** The bytes of its source that a copy reads; it writes zeros for the others. */
+    SOURCE_SIZE("src_size"),
+    /** Whether a copy writes zeros only. */
+    IGNORE_SOURCE("ignore_src"),
+    /** The blocks of a cluster that receive a copy. */
+    CTA_MASK("cta_mask"),
+    /** The bytes of each 16 that a copy writes. */
+    BYTE_MASK("byte_mask"),
+    /** A tensor map and where a tile of the tensor begins. */
+    TENSOR("tensor"),
+    MBARRIER("mbar"),
+    /** The arrivals that an mbarrier counts. */
+    COUNT("count"),
+    /** The bytes that an mbarrier counts. */
+    TRANSACTION_COUNT("tx_count"),
+    /** The phase of an mbarrier, as a state or a parity. */
+    STATE("state"),
+    /** How long a wait may take, in nanoseconds. */
+    TIME_HINT("time_hint"),
+    /** The elements from a row of a matrix to the next. */
+    STRIDE("stride"),
+    /** Whether a product is added to the old sums. */
+    SCALE_D("scale_d"),
+    SCALE_A("scale_a"),
+    SCALE_B("scale_b"),
+    TRANSPOSE_A("trans_a"),
+    TRANSPOSE_B("trans_b"),
+    /** Which of several values of a tensor map's field is meant. */
+    ORDINAL("ord"),
+    /** The new value of a tensor map's field. */
+    NEW_VALUE("new_val");
+
+    private final String word;
+
+    Name(String word) {
+      this.word = word;
+    }
+
+    /** As it is written in the manual. */
+    public String word() {
+      return word;
+    }
+
+    /** Whether the instruction writes it. */
+    public boolean isResult() {
+      return this == D || this == P || this == Q;
+    }
+
+    /**
+     * The name that is written so.
+     *
+     * @throws IllegalArgumentException when there is none
+     */
+    public static Name of(String word) {
+      return Arrays.stream(values())
+          .filter(name -> name.word.equals(word))
+          .findFirst()
+          .orElseThrow(() -> new IllegalArgumentException("no operand has the name " + word));
+    }
+  }
 
   /** What may stand in a slot. */
   public enum Kind {
@@ -76,82 +159,10 @@ public record OperandSlot(
     TARGETS
   }
 
-  private static final Set<String> RESULTS = Set.of("d", "p", "q");
-
   private static final Pattern COLUMNS = Pattern.compile("m\\d+n(\\d+)k\\d+");
 
-  // d, d:u64, d*2, d:b32*4, d|p:pred, [a], a:special, n:literal(4,8,16), d?:b64, d+:f32*4,
-  // [b]:shared, a:u32(0..15)
-  private static final Pattern TEXT =
-      Pattern.compile(
-          "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
-              + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
-
-  static OperandSlot of(String text) {
-    var m = TEXT.matcher(text);
-    if (!m.matches()) {
-      throw new IllegalArgumentException("no operand slot: " + text);
-    }
-    var name = m.group(2);
-    var rule = m.group(4) == null ? "type" : m.group(4);
-    var kind =
-        rule.equals("tile")
-            ? Kind.TILE
-            : !m.group(1).isEmpty()
-                ? Kind.MEMORY
-                : switch (rule) {
-                  case "literal" -> Kind.LITERAL;
-                  case "label" -> Kind.LABEL;
-                  case "special", "special64", "specialpred" -> Kind.SPECIAL;
-                  case "symbol" -> Kind.SYMBOL;
-                  case "function" -> Kind.FUNCTION;
-                  case "arguments" -> Kind.ARGUMENTS;
-                  case "targets" -> Kind.TARGETS;
-                  default ->
-                      name.equals("_")
-                          ? Kind.SINK
-                          : RESULTS.contains(name) ? Kind.RESULT : Kind.SOURCE;
-                };
-    var allowed = new ArrayList<Long>();
-    if (m.group(5) != null) {
-      var range = m.group(5).split("\\.\\.", 2);
-      if (range.length == 2) {
-        LongStream.rangeClosed(Long.parseLong(range[0]), Long.parseLong(range[1]))
-            .forEach(allowed::add);
-      } else {
-        Arrays.stream(m.group(5).split(",")).map(Long::valueOf).forEach(allowed::add);
-      }
-    }
-    var typeRule =
-        switch (kind) {
-          case LITERAL -> allowed.stream().anyMatch(literal -> literal < 0) ? "s32" : "u32";
-          case SPECIAL ->
-              rule.equals("special64") ? "u64" : rule.equals("specialpred") ? "pred" : "u32";
-          case LABEL, SYMBOL, TILE, FUNCTION, ARGUMENTS, TARGETS -> "u64";
-          case RESULT, SOURCE, MEMORY, SINK -> rule;
-        };
-    int length =
-        m.group(6) == null
-            ? SCALAR
-            : switch (m.group(6)) {
-              case "vec" -> BY_MODIFIER;
-              case "half" -> HALF_ROW;
-              case "quarter" -> QUARTER_ROW;
-              default -> Integer.parseInt(m.group(6));
-            };
-    return new OperandSlot(
-        name,
-        kind,
-        typeRule,
-        length,
-        m.group(3).equals("+"),
-        m.group(3).equals("?"),
-        Set.copyOf(allowed),
-        m.group(7) == null ? null : of(m.group(7)));
-  }
-
   public boolean isResult() {
-    return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && RESULTS.contains(name));
+    return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && name.isResult());
   }
 
   /**
@@ -257,7 +268,7 @@ public record OperandSlot(
       case SPECIAL -> "a special register such as %tid.x";
       case SYMBOL -> "the name of a variable or function";
       case FUNCTION -> "the name of a function";
-      case ARGUMENTS -> name.equals("d") ? "(results)" : "(arguments)";
+      case ARGUMENTS -> name == Name.D ? "(results)" : "(arguments)";
       case TARGETS -> "the name of a prototype or of a list of targets";
     };
   }
@@ -280,13 +291,13 @@ public record OperandSlot(
     if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
         || (kind != Kind.LITERAL && !takesLiteral(modifiers))) {
       throw new IllegalArgumentException(
-          "operand %s must be %s, got %s".formatted(name, describe(modifiers), given));
+          "operand %s must be %s, got %s".formatted(name.word(), describe(modifiers), given));
     }
     return Literals.as(type(modifiers), given);
   }
 
   public boolean takesLiteral(Modifiers modifiers) {
-    if (typeRule.equals("word") || !modifiers.parts(name).isEmpty()) {
+    if (typeRule.equals("word") || !modifiers.parts(name.word()).isEmpty()) {
       return false;
     }
     return switch (type(modifiers).kind()) {
@@ -295,12 +306,5 @@ public record OperandSlot(
       case FLOAT -> type(modifiers) == Type.F32 || type(modifiers) == Type.F64;
       case PACKED -> false;
     };
-  }
-
-  /** The slots of a row's operand list, {@code d, a, [b]}. */
-  static List<OperandSlot> list(String text) {
-    return text.isEmpty()
-        ? List.of()
-        : Arrays.stream(text.split(", ")).map(OperandSlot::of).toList();
   }
 }

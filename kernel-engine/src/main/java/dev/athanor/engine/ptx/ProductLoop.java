@@ -1,7 +1,5 @@
 package dev.athanor.engine.ptx;
 
-import dev.athanor.engine.ptx.meaning.DotProducts;
-
 /**
  * Adds products of f32 matrices, {@link Arithmetic#FAST fast}: each sum takes its products in the
  * order of k, rounded to nearest after each. How many sums are computed side by side is free, and
@@ -9,9 +7,6 @@ import dev.athanor.engine.ptx.meaning.DotProducts;
  */
 @FunctionalInterface
 public interface ProductLoop {
-
-  /** The loop that any JVM has. */
-  ProductLoop PLAIN = DotProducts::plain;
 
   /**
    * Adds the products to sums.

@@ -47,28 +47,28 @@ public sealed interface Semantics {
     }
   }
 
-  /** How an instruction uses the carry flag of its thread. */
-  enum Carry {
-    NONE,
-    IN,
-    OUT,
-    IN_OUT,
-    /** The flag is a borrow, as for all of the following. */
-    BORROW_IN,
-    BORROW_OUT,
-    BORROW_IN_OUT;
+  /**
+   * How an instruction uses the carry flag of its thread.
+   *
+   * @param isBorrow whether the flag is that of a difference
+   */
+  record Carry(boolean isRead, boolean isWritten, boolean isBorrow) {
 
-    public boolean isRead() {
-      return this == IN || this == IN_OUT || this == BORROW_IN || this == BORROW_IN_OUT;
-    }
+    /** It does not use the flag. */
+    public static final Carry NONE = new Carry(false, false, false);
 
-    public boolean isWritten() {
-      return this == OUT || this == IN_OUT || this == BORROW_OUT || this == BORROW_IN_OUT;
-    }
+    /** It adds the flag. */
+    public static final Carry IN = new Carry(true, false, false);
 
-    /** Whether a difference sets or reads the flag. */
-    public boolean isBorrow() {
-      return this == BORROW_IN || this == BORROW_OUT || this == BORROW_IN_OUT;
+    /** It is a difference, which may write the flag. */
+    public static final Carry BORROW = new Carry(false, false, true);
+
+    /** It subtracts the flag. */
+    public static final Carry BORROW_IN = new Carry(true, false, true);
+
+    /** The same for an instruction that also writes the flag. */
+    public Carry written() {
+      return new Carry(isRead, true, isBorrow);
     }
   }
 

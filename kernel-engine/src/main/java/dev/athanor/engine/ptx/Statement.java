@@ -203,7 +203,7 @@ public sealed interface Statement {
     /** The operand that says whether old values are used; null = they always are. */
     private @Nullable Operand scale() {
       for (int i = 0; i < operands.size(); i++) {
-        if (form.operands().get(i).name().equals("s")) {
+        if (form.operands().get(i).name() == OperandSlot.Name.SCALE_D) {
           return operands.get(i);
         }
       }
@@ -251,7 +251,7 @@ public sealed interface Statement {
 
     private String text(int operand) {
       var text = operands.get(operand).toString();
-      for (var part : modifiers.parts(form.operands().get(operand).name())) {
+      for (var part : modifiers.parts(form.operands().get(operand).name().word())) {
         text = part.of(text);
       }
       return text;

@@ -61,6 +61,13 @@ class CostTest {
     assertThat(of(instruction)).isEqualTo(new Cost(unit, results, flops, null));
   }
 
+  @Test
+  void everySpellingHasACost() {
+    for (var instruction : TableWalk.spellings()) {
+      assertThat(Cost.of(instruction).results()).as(instruction.toString()).isPositive();
+    }
+  }
+
   private static void isMatrix(String instruction, long flops, Tensor tensor) {
     assertThat(of(instruction)).isEqualTo(new Cost(Unit.TENSOR, 1, flops, tensor));
   }

@@ -86,7 +86,7 @@ public final class RandomKernels {
       // addresses are not the same on two devices, and a carry needs its other instruction
       boolean drawn =
           spelling.form().semantics() instanceof Semantics.Pure pure
-              && pure.carry() == Semantics.Carry.NONE
+              && pure.carry().equals(Semantics.Carry.NONE)
               && since.version().compareTo(VERSION) <= 0
               && Target.SM_90.runs(since.target())
               && !spelling.opcode().startsWith("cvta")

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.meaning.RegisterTile;
 import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
 import dev.athanor.engine.ptx.meaning.SmallFloat;
 import dev.athanor.engine.ptx.table.InstructionTable;
+import dev.athanor.engine.ptx.meaning.DotProducts;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -125,7 +126,7 @@ public final class Run {
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
     product
-        .bind(modifiers, target, ProductLoop.PLAIN)
+        .bind(modifiers, target, DotProducts.PLAIN)
         .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
     collect(results, fragmentC, types.get(0));
   }

@@ -1,6 +1,7 @@
 package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.table.InstructionTable;
+import dev.athanor.engine.ptx.table.Row;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -53,12 +54,14 @@ public final class Samples {
       }
       var words = opcode.split("\\.");
       var row =
-          InstructionForm.of(
-              "",
-              new InstructionForm.Since(new Version(1, 0), new Target(20, false)),
-              opcode + (slots.isEmpty() ? "" : " " + String.join(", ", slots)),
-              _ -> true,
-              new Semantics.Exit(false));
+          Row.row(
+                  "",
+                  "1.0",
+                  20,
+                  opcode + (slots.isEmpty() ? "" : " " + String.join(", ", slots)),
+                  new Semantics.Exit(false))
+              .forms()
+              .getFirst();
       var modifiers = Arrays.stream(words).skip(1).map(Modifier::of).toList();
       return new Statement.Instruction(row, new Modifiers(modifiers), operands, guard, source);
     }

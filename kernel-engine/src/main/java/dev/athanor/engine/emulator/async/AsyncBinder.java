@@ -14,6 +14,7 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
@@ -51,30 +52,30 @@ public final class AsyncBinder {
         async,
         instruction,
         kind,
-        addresses("a"),
-        optional("n", Type.U32),
-        optional("t", Type.U32),
-        optional("d", Type.B64));
+        addresses(Name.A),
+        optional(Name.COUNT, Type.U32),
+        optional(Name.TRANSACTION_COUNT, Type.U32),
+        optional(Name.D, Type.B64));
   }
 
   public Step testWait() {
-    return new MbarrierSteps.TestWait(async, instruction, addresses("a"), asked(), result());
+    return new MbarrierSteps.TestWait(async, instruction, addresses(Name.A), asked(), result());
   }
 
   public Step tryWait() {
-    return new MbarrierSteps.TryWait(async, instruction, addresses("a"), asked(), result());
+    return new MbarrierSteps.TryWait(async, instruction, addresses(Name.A), asked(), result());
   }
 
   private Lanes asked() {
-    return required("s", instruction.modifiers().has("parity") ? Type.U32 : Type.B64);
+    return required(Name.STATE, instruction.modifiers().has("parity") ? Type.U32 : Type.B64);
   }
 
   private Lanes result() {
-    return required("p", Type.PRED);
+    return required(Name.P, Type.PRED);
   }
 
   public Step copyArrive() {
-    return new MbarrierSteps.CopyArrive(async, instruction, addresses("a"));
+    return new MbarrierSteps.CopyArrive(async, instruction, addresses(Name.A));
   }
 
   public Step bulkCopy() {
@@ -82,28 +83,28 @@ public final class AsyncBinder {
     return new BulkSteps.Copy(
         async,
         instruction,
-        completion("b"),
-        addresses("d"),
-        addresses("a"),
-        required("n", Type.U32),
-        optional("k", Type.U16),
+        completion(Name.MBARRIER),
+        addresses(Name.D),
+        addresses(Name.A),
+        required(Name.SIZE, Type.U32),
+        optional(Name.BYTE_MASK, Type.U16),
         operation == null
             ? null
             : reduction(operation, instruction.modifiers().type().orElseThrow()));
   }
 
   public Step tensorCopy() {
-    var tile = (Operand.Tile) Objects.requireNonNull(operand("t"));
+    var tile = (Operand.Tile) Objects.requireNonNull(operand(Name.TENSOR));
     var operation = reduction();
     Function<TensorMap, Reduction> combine =
         operation == null ? null : map -> reduction(operation, type(map.element()));
     return new BulkSteps.TensorCopy(
         async,
         instruction,
-        completion("b"),
+        completion(Name.MBARRIER),
         new Addresses(block, instruction, null, sources.of(tile.map(), Type.U64), 0),
         tile.coordinates().stream().map(c -> sources.of(c, Type.S32)).toList(),
-        addresses(operand("d") == null ? "a" : "d"),
+        addresses(operand(Name.D) == null ? Name.A : Name.D),
         combine);
   }
 
@@ -129,9 +130,9 @@ public final class AsyncBinder {
     return new BulkSteps.Store(
         async,
         instruction,
-        completion("m"),
-        addresses("d"),
-        elements(Objects.requireNonNull(operand("b"))).map(o -> sources.of(o, type)).toList(),
+        completion(Name.MBARRIER),
+        addresses(Name.D),
+        elements(Objects.requireNonNull(operand(Name.B))).map(o -> sources.of(o, type)).toList(),
         type.bytes(),
         operation == null ? null : reduction(operation, type));
   }
@@ -139,22 +140,21 @@ public final class AsyncBinder {
   public Step replace() {
     var words = instruction.modifiers().list().stream().map(Modifier::word).toList();
     int bytes = instruction.modifiers().type().orElseThrow().bytes();
-    var value = optional("b", bytes == Long.BYTES ? Type.B64 : Type.B32);
-    int index = value == null || operand("n") == null ? 0 : (int) literal("n");
+    int index = operand(Name.ORDINAL) == null ? 0 : (int) literal(Name.ORDINAL);
     return new BulkSteps.Replace(
         block,
-        addresses("a"),
+        addresses(Name.A),
         EncodedTensorMap.offset(words.get(2)) + bytes * index,
-        value == null ? required("n", Type.U32) : value,
+        required(Name.NEW_VALUE, bytes == Long.BYTES ? Type.B64 : Type.B32),
         bytes);
   }
 
   public Step fenceMap() {
-    return new BulkSteps.FenceMap(block, addresses("a"));
+    return new BulkSteps.FenceMap(block, addresses(Name.A));
   }
 
   public Step copyMap() {
-    return new BulkSteps.CopyMap(block, addresses("d"), addresses("a"));
+    return new BulkSteps.CopyMap(block, addresses(Name.D), addresses(Name.A));
   }
 
   public Step multiply() {
@@ -164,39 +164,39 @@ public final class AsyncBinder {
     int bits = Math.max(Byte.SIZE, types.get(1).bits());
     var given = MatrixShape.of(modifiers);
     var shape = new MatrixShape(given.m(), given.n(), given.k() * types.get(1).bits() / bits);
-    var a = Objects.requireNonNull(operand("a"));
+    var a = Objects.requireNonNull(operand(Name.A));
     var left =
         a instanceof Operand.Vector v
             ? new Left(v.elements().stream().map(o -> sources.of(o, Type.B32)).toList(), null, true)
-            : new Left(List.of(), sources.of(a, Type.B64), isZero("t"));
+            : new Left(List.of(), sources.of(a, Type.B64), isZero(Name.TRANSPOSE_A));
     return new WgmmaSteps.Multiply(
         async,
         instruction,
-        elements(Objects.requireNonNull(operand("d")))
-            .map(o -> sources.of(o, slot("d").type(modifiers)))
+        elements(Objects.requireNonNull(operand(Name.D)))
+            .map(o -> sources.of(o, slot(Name.D).type(modifiers)))
             .toList(),
         left,
-        new Right(required("b", Type.B64), isZero("u")),
-        required("s", Type.PRED),
+        new Right(required(Name.B, Type.B64), isZero(Name.TRANSPOSE_B)),
+        required(Name.SCALE_D, Type.PRED),
         shape,
         bits,
-        WgmmaProduct.of(shape, modifiers, scale("i"), scale("j"), block.arithmetic));
+        WgmmaProduct.of(shape, modifiers, scale(Name.SCALE_A), scale(Name.SCALE_B), block.arithmetic));
   }
 
-  private boolean isZero(String name) {
+  private boolean isZero(Name name) {
     return operand(name) == null || literal(name) == 0;
   }
 
-  private int scale(String name) {
+  private int scale(Name name) {
     return operand(name) == null ? 1 : (int) literal(name);
   }
 
-  private Completion completion(String barrier) {
+  private Completion completion(Name barrier) {
     return new Completion(
         operand(barrier) == null
             ? null
             : new MbarrierFinder(async, instruction, addresses(barrier)),
-        optional("w", Type.U16));
+        optional(Name.CTA_MASK, Type.U16));
   }
 
   private @Nullable ReductionOperation reduction() {
@@ -211,37 +211,37 @@ public final class AsyncBinder {
     return operand instanceof Operand.Vector v ? v.elements().stream() : Stream.of(operand);
   }
 
-  private long literal(String name) {
+  private long literal(Name name) {
     return ((Operand.Immediate) Objects.requireNonNull(operand(name))).bits();
   }
 
-  private Lanes required(String name, Type type) {
+  private Lanes required(Name name, Type type) {
     return Objects.requireNonNull(optional(name, type));
   }
 
-  private @Nullable Lanes optional(String name, Type type) {
+  private @Nullable Lanes optional(Name name, Type type) {
     var operand = operand(name);
     return operand == null || operand instanceof Operand.Sink ? null : sources.of(operand, type);
   }
 
-  private @Nullable Operand operand(String name) {
+  private @Nullable Operand operand(Name name) {
     int index = index(name);
     return index < 0 ? null : instruction.operands().get(index);
   }
 
-  private int index(String name) {
+  private int index(Name name) {
     var slots = instruction.form().operands();
     return IntStream.range(0, slots.size())
-        .filter(i -> slots.get(i).name().equals(name))
+        .filter(i -> slots.get(i).name() == name)
         .findFirst()
         .orElse(-1);
   }
 
-  private OperandSlot slot(String name) {
+  private OperandSlot slot(Name name) {
     return instruction.form().operands().get(index(name));
   }
 
-  private Addresses addresses(String name) {
+  private Addresses addresses(Name name) {
     var address = (Operand.Address) Objects.requireNonNull(operand(name));
     var space = slot(name).space(instruction.modifiers());
     boolean narrow = address.base() instanceof Operand.Register r && r.registerClass().bits() == 32;

@@ -29,6 +29,7 @@ import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.OperandSlot;
+import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
@@ -194,9 +195,9 @@ public final class Binder {
       var slot = instruction.form().operands().get(i);
       var operand = instruction.operands().get(i);
       switch (slot.name()) {
-        case "a" -> number = source(operand, Type.U32);
-        case "b" -> threads = source(operand, Type.U32);
-        case "c" -> predicate = source(operand, Type.PRED);
+        case A -> number = source(operand, Type.U32);
+        case B -> threads = source(operand, Type.U32);
+        case C -> predicate = source(operand, Type.PRED);
         default -> result = registers.of((Operand.Register) operand);
       }
     }
@@ -220,7 +221,7 @@ public final class Binder {
     int address = operands(instruction, true).isEmpty() ? 0 : 1;
     var operands = instruction.operands();
     var slots = instruction.form().operands();
-    boolean compares = operands.size() > address + 2 && slots.get(address + 2).name().equals("c");
+    boolean compares = operands.size() > address + 2 && slots.get(address + 2).name() == Name.C;
     return new Atomic(
         block,
         instruction,
@@ -287,7 +288,7 @@ public final class Binder {
         var type = slot.type(instruction.modifiers());
         var given = spread(instruction.operands().get(i)).map(o -> source(o, type)).toList();
         sources.addAll(given);
-        if (slot.name().equals("m")) {
+        if (slot.name() == Name.MEMBER_MASK) {
           members = given.getFirst().ints();
         }
       }
@@ -331,8 +332,8 @@ public final class Binder {
   }
 
   private Step copy(Instruction instruction) {
-    var valid = operand(instruction, "s");
-    var ignored = operand(instruction, "i");
+    var valid = operand(instruction, Name.SOURCE_SIZE);
+    var ignored = operand(instruction, Name.IGNORE_SOURCE);
     return async.copies()
     .new Copy(
         instruction,
@@ -344,10 +345,10 @@ public final class Binder {
   }
 
   /** Returns the operand in the slot of a name; null if the row has none. */
-  private static @Nullable Operand operand(Instruction instruction, String name) {
+  private static @Nullable Operand operand(Instruction instruction, Name name) {
     var slots = instruction.form().operands();
     for (int i = 0; i < slots.size(); i++) {
-      if (slots.get(i).name().equals(name)) {
+      if (slots.get(i).name() == name) {
         return instruction.operands().get(i);
       }
     }

@@ -1,7 +1,7 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.ptx.MatrixShape;
-import dev.athanor.engine.ptx.ProductLoop;
+import dev.athanor.engine.ptx.meaning.DotProducts;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
@@ -143,7 +143,7 @@ final class IncubatorVectors implements Vectors {
   @Override
   public void add(MatrixShape shape, float[] a, float[] b, float[] sums) {
     if (shape.m() % ROWS != 0) {
-      ProductLoop.PLAIN.add(shape, a, b, sums);
+      DotProducts.PLAIN.add(shape, a, b, sums);
       return;
     }
     for (int row = 0; row < shape.m(); row += ROWS) {

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.ptx.ProductLoop;
+import dev.athanor.engine.ptx.meaning.DotProducts;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,7 +20,7 @@ public interface Vectors extends ProductLoop {
   /** How matrix products are added: with vectors where there are any. */
   static ProductLoop products() {
     var vectors = available();
-    return vectors != null ? vectors : ProductLoop.PLAIN;
+    return vectors != null ? vectors : DotProducts.PLAIN;
   }
 
   /** How many f32 a vector has, a power of two up to 32. */

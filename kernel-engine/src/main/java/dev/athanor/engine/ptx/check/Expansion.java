@@ -2,6 +2,7 @@ package dev.athanor.engine.ptx.check;
 
 import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.Kernel;
+import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifier.Comparison;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -19,6 +20,7 @@ import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Statement.Label;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.table.FunctionRows;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import dev.athanor.engine.ptx.table.Instructions;
 import java.util.ArrayList;
@@ -228,15 +230,19 @@ final class Expansion {
     out.label(Objects.requireNonNull(copy.end()), source);
   }
 
+  private static List<Integer> bytes(List<Parameter> parameters) {
+    return parameters.stream().map(Parameter::bytes).toList();
+  }
+
   private void addRuntimeCall(RuntimeFunction callee, Function declared, CallSite site) {
-    if (!callee.fits(declared)) {
+    if (!callee.fits(bytes(declared.results()), bytes(declared.code().parameters()))) {
       throw CallTargets.refused(site.call(), "declares it wrongly: " + callee.signature());
     }
     site.checkCounts(declared);
     var copy = BodyCopy.ofFunction(out, declared.code(), ++copies);
     var arguments = passing.passToRuntime(site, declared, copy);
     var results = passing.runtimeResults(site, declared, copy);
-    out.add(callee.call(site.call(), results, arguments));
+    out.add(FunctionRows.call(callee, site.call(), results, arguments));
     passing.takeFromRuntime(site, declared, results);
   }
 }

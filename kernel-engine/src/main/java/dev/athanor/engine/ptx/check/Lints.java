@@ -90,7 +90,7 @@ record Lints(Kernel code) {
     return switch (i.form().semantics()) {
       case Semantics.Branch _ -> true;
       case Semantics.Pure pure ->
-          pure.carry() == Semantics.Carry.NONE
+          pure.carry().equals(Semantics.Carry.NONE)
               && i.operands().stream().noneMatch(Lints::isClock);
       case Semantics.Warp _,
           Semantics.Converged _,

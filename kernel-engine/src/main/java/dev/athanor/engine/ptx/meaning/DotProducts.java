@@ -13,6 +13,9 @@ import dev.athanor.engine.ptx.ProductLoop;
  */
 public final class DotProducts {
 
+  /** The loop that any JVM has. */
+  public static final ProductLoop PLAIN = DotProducts::plain;
+
   private static final int SURELY_SPECIAL = NumberTile.SPECIAL / 2;
 
   private final MatrixShape shape;

@@ -30,7 +30,7 @@ public enum MatrixProduct implements WarpFunction {
 
   @Override
   public void apply(Call call, int[][] sources, int[][] results) {
-    bind(call.modifiers(), call.target(), ProductLoop.PLAIN).apply(call, sources, results);
+    bind(call.modifiers(), call.target(), DotProducts.PLAIN).apply(call, sources, results);
   }
 
   @Override

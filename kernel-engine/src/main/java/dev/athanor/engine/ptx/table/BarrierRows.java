@@ -16,12 +16,12 @@ import java.util.List;
  */
 final class BarrierRows {
 
-  static final List<InstructionForm> ALL = all();
+  static final List<InstructionForm> ALL = Row.forms(all());
 
   private BarrierRows() {}
 
-  private static List<InstructionForm> all() {
-    var all = new ArrayList<InstructionForm>();
+  private static List<Row> all() {
+    var all = new ArrayList<Row>();
     rows(all, "bar", "1.0", 20, "");
     rows(all, "bar.cta", "7.8", 30, "");
     rows(all, "barrier", "5.1", 30, "{.aligned}");
@@ -41,44 +41,21 @@ final class BarrierRows {
   }
 
   private static void rows(
-      List<InstructionForm> all, String name, String version, int sm, String aligned) {
-    barrier(all, name + ".sync" + aligned, version, sm, "", "a:u32(0..15)", BarrierKind.SYNC);
+      List<Row> all, String name, String version, int sm, String aligned) {
+    var threads = "{1, b:u32}";
+    barrier(all, name + ".sync" + aligned + " a:u32(0..15)" + threads, version, sm, BarrierKind.SYNC);
     barrier(
-        all, name + ".sync" + aligned, version, sm, "", "a:u32(0..15), b:u32", BarrierKind.SYNC);
-    barrier(
-        all,
-        name + ".arrive" + aligned,
-        version,
-        sm,
-        "",
-        "a:u32(0..15), b:u32",
-        BarrierKind.ARRIVE);
+        all, name + ".arrive" + aligned + " a:u32(0..15), b:u32", version, sm, BarrierKind.ARRIVE);
+    var operands = " d, a:u32(0..15)" + threads + ", c:pred";
     var red = name + ".red";
-    for (var operands : List.of("d, a:u32(0..15), ", "d, a:u32(0..15), b:u32, ")) {
-      barrier(
-          all,
-          red + ".popc" + aligned,
-          version,
-          sm,
-          ".u32",
-          operands + "c:pred",
-          BarrierKind.COUNT);
-      barrier(
-          all, red + ".and" + aligned, version, sm, ".pred", operands + "c:pred", BarrierKind.ALL);
-      barrier(
-          all, red + ".or" + aligned, version, sm, ".pred", operands + "c:pred", BarrierKind.ANY);
-    }
+    barrier(all, red + ".popc" + aligned + ".u32" + operands, version, sm, BarrierKind.COUNT);
+    barrier(all, red + ".and" + aligned + ".pred" + operands, version, sm, BarrierKind.ALL);
+    barrier(all, red + ".or" + aligned + ".pred" + operands, version, sm, BarrierKind.ANY);
   }
 
   private static void barrier(
-      List<InstructionForm> all,
-      String name,
-      String version,
-      int sm,
-      String type,
-      String operands,
-      BarrierKind kind) {
-    boolean aligned = !name.contains("{.aligned}");
-    all.add(row("9.7.13.1", version, sm, name + type + " " + operands, new Barrier(kind, aligned)).asOld("cta"));
+      List<Row> all, String syntax, String version, int sm, BarrierKind kind) {
+    boolean aligned = !syntax.contains("{.aligned}");
+    all.add(row("9.7.13.1", version, sm, syntax, new Barrier(kind, aligned)).asOld("cta"));
   }
 }

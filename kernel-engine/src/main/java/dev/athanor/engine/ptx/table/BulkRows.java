@@ -25,12 +25,12 @@ final class BulkRows {
 
   private static final String BYTES = "mbarrier::complete_tx::bytes";
 
-  static final List<InstructionForm> ALL = all();
+  static final List<InstructionForm> ALL = Row.forms(all());
 
   private BulkRows() {}
 
-  private static List<InstructionForm> all() {
-    var all = new ArrayList<InstructionForm>();
+  private static List<Row> all() {
+    var all = new ArrayList<Row>();
     // spotless:off
     copies(all);
     tensors(all);
@@ -48,19 +48,19 @@ final class BulkRows {
     return all;
   }
 
-  private static void copies(List<InstructionForm> all) {
+  private static void copies(List<Row> all) {
     var section = "9.7.9.25.4.1";
     var load = "cp.async.bulk.shared::cluster.global." + BYTES;
-    var to = " [d]:cluster, [a]:global, n:u32, [b]:cluster";
+    var to = " [d]:cluster, [a]:global, size:u32, [mbar]:cluster";
     hinted(all, section, "8.0", 90, load, to);
-    hinted(all, section, "8.0", 90, load + ".multicast::cluster", to + ", w:u16");
+    hinted(all, section, "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
     hinted(
         all,
         section,
         "8.6",
         90,
         "cp.async.bulk.shared::cta.global." + BYTES,
-        " [d]:shared, [a]:global, n:u32, [b]:shared");
+        " [d]:shared, [a]:global, size:u32, [mbar]:shared");
     all.add(
         row(
             section,
@@ -68,19 +68,17 @@ final class BulkRows {
             90,
             "cp.async.bulk.shared::cluster.shared::cta."
                 + BYTES
-                + " [d]:cluster, [a]:shared, n:u32, [b]:cluster",
+                + " [d]:cluster, [a]:shared, size:u32, [mbar]:cluster",
             new BulkCopy()));
     var store = "cp.async.bulk.global.shared::cta.bulk_group";
-    var from = " [d]:global, [a]:shared, n:u32";
+    var from = " [d]:global, [a]:shared, size:u32";
     hinted(all, section, "8.0", 90, store, from);
-    var masked = row(section, "8.6", 100, store + ".cp_mask" + from + ", k:u16", new BulkCopy());
-    all.add(masked);
     all.add(
         row(
             section,
             "8.6",
             100,
-            store + ".L2::cache_hint.cp_mask" + from + ", c:b64, k:u16",
+            store + "{1.L2::cache_hint}.cp_mask" + from + "{1, cache_policy:b64}, byte_mask:u16",
             new BulkCopy()));
     for (var kind :
         List.of(
@@ -109,7 +107,7 @@ final class BulkRows {
                   + BYTES
                   + "."
                   + kind
-                  + " [d]:cluster, [a]:shared, n:u32, [b]:cluster",
+                  + " [d]:cluster, [a]:shared, size:u32, [mbar]:cluster",
               new BulkCopy()));
     }
     all.add(
@@ -117,19 +115,13 @@ final class BulkRows {
             "9.7.9.25.4.3",
             "8.0",
             90,
-            "cp.async.bulk.<prefetch>.L2.global [a]:global, n:u32",
-            new NoEffect()));
-    all.add(
-        row(
-            "9.7.9.25.4.3",
-            "8.0",
-            90,
-            "cp.async.bulk.<prefetch>.L2.global.L2::cache_hint [a]:global, n:u32, c:b64",
+            "cp.async.bulk.<prefetch>.L2.global{1.L2::cache_hint}"
+                + " [a]:global, size:u32{1, cache_policy:b64}",
             new NoEffect()));
   }
 
   private static void hinted(
-      List<InstructionForm> all,
+      List<Row> all,
       String section,
       String version,
       int sm,
@@ -138,9 +130,9 @@ final class BulkRows {
     hinted(all, section, version, sm, head, "", operands);
   }
 
-  /** With and without a policy for the cache, whose operand is the last. */
+  /** A row with an optional cache policy, which is the last operand. */
   private static void hinted(
-      List<InstructionForm> all,
+      List<Row> all,
       String section,
       String version,
       int sm,
@@ -148,16 +140,20 @@ final class BulkRows {
       String tail,
       String operands) {
     Semantics meaning = head.contains(".tensor.") ? new TensorCopy() : new BulkCopy();
-    all.add(row(section, version, sm, head + tail + operands, meaning));
     all.add(
-        row(section, version, sm, head + ".L2::cache_hint" + tail + operands + ", c:b64", meaning));
+        row(
+            section,
+            version,
+            sm,
+            head + "{1.L2::cache_hint}" + tail + operands + "{1, cache_policy:b64}",
+            meaning));
   }
 
-  private static void tensors(List<InstructionForm> all) {
+  private static void tensors(List<Row> all) {
     var load = "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.shared::cluster.global{.tile}." + BYTES;
-    var to = " [d]:cluster, t:tile, [b]:cluster";
+    var to = " [d]:cluster, tensor:tile, [mbar]:cluster";
     hinted(all, "9.7.9.25.5.2", "8.0", 90, load, to);
-    hinted(all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", w:u16");
+    hinted(all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
     hinted(
         all,
         "9.7.9.25.5.2",
@@ -171,7 +167,7 @@ final class BulkRows {
         "8.0",
         90,
         "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.global.shared::cta{.tile}.bulk_group",
-        " t:tile, [a]:shared");
+        " tensor:tile, [a]:shared");
     hinted(
         all,
         "9.7.9.25.5.3",
@@ -179,26 +175,30 @@ final class BulkRows {
         90,
         "cp.reduce.async.bulk.tensor.<1d|2d|3d|4d|5d>.global.shared::cta"
             + ".<add|min|max|inc|dec|and|or|xor>{.tile}.bulk_group",
-        " t:tile, [a]:shared");
-    var prefetch = "cp.async.bulk.<prefetch>.tensor.<1d|2d|3d|4d|5d>.L2.global{.tile}";
-    all.add(row("9.7.9.25.5.4", "8.0", 90, prefetch + " t:tile", new NoEffect()));
+        " tensor:tile, [a]:shared");
     all.add(
-        row("9.7.9.25.5.4", "8.0", 90, prefetch + ".L2::cache_hint t:tile, c:b64", new NoEffect()));
+        row(
+            "9.7.9.25.5.4",
+            "8.0",
+            90,
+            "cp.async.bulk.<prefetch>.tensor.<1d|2d|3d|4d|5d>.L2.global{.tile}{1.L2::cache_hint}"
+                + " tensor:tile{1, cache_policy:b64}",
+            new NoEffect()));
   }
 
-  private static void maps(List<InstructionForm> all) {
+  private static void maps(List<Row> all) {
     all.add(row("9.7.9.15", "8.0", 90, "prefetch{.const}.tensormap [a]", new NoEffect()));
     all.add(row("9.7.9.15", "8.0", 90, "prefetch.param.tensormap [a]", new NoEffect()));
-    replace(all, "global_address", "b64", "b:b64");
-    replace(all, "rank", "b32", "b:b32");
-    replace(all, "box_dim", "b32", "n:literal(0,1,2,3,4), b:b32");
-    replace(all, "global_dim", "b32", "n:literal(0,1,2,3,4), b:b32");
-    replace(all, "global_stride", "b64", "n:literal(0,1,2,3), b:b64");
-    replace(all, "element_stride", "b32", "n:literal(0,1,2,3,4), b:b32");
-    replace(all, "elemtype", "b32", "n:literal(0,1,2,3,4,5,6,7,8,9,10,11,12)");
-    replace(all, "interleave_layout", "b32", "n:literal(0,1,2)");
-    replace(all, "swizzle_mode", "b32", "n:literal(0,1,2,3)");
-    replace(all, "fill_mode", "b32", "n:literal(0,1)");
+    replace(all, "global_address", "b64", "new_val:b64");
+    replace(all, "rank", "b32", "new_val:b32");
+    replace(all, "box_dim", "b32", "ord:literal(0,1,2,3,4), new_val:b32");
+    replace(all, "global_dim", "b32", "ord:literal(0,1,2,3,4), new_val:b32");
+    replace(all, "global_stride", "b64", "ord:literal(0,1,2,3), new_val:b64");
+    replace(all, "element_stride", "b32", "ord:literal(0,1,2,3,4), new_val:b32");
+    replace(all, "elemtype", "b32", "new_val:literal(0,1,2,3,4,5,6,7,8,9,10,11,12)");
+    replace(all, "interleave_layout", "b32", "new_val:literal(0,1,2)");
+    replace(all, "swizzle_mode", "b32", "new_val:literal(0,1,2,3)");
+    replace(all, "fill_mode", "b32", "new_val:literal(0,1)");
     all.add(
         row(
             "9.7.13.15.18",
@@ -210,7 +210,7 @@ final class BulkRows {
   }
 
   private static void replace(
-      List<InstructionForm> all, String field, String type, String operands) {
+      List<Row> all, String field, String type, String operands) {
     all.add(
         Row.hopper(
             "9.7.9.28",
@@ -220,7 +220,7 @@ final class BulkRows {
             new ReplaceInTensorMap()));
   }
 
-  private static void stores(List<InstructionForm> all) {
+  private static void stores(List<Row> all) {
     all.add(
         row(
             "9.7.9.12",
@@ -229,7 +229,7 @@ final class BulkRows {
             "st.async{.weak}{.shared::cluster}."
                 + BYTES
                 + "{.<v2|v4>}.<b32|b64|u32|u64|s32|s64|f32|f64>"
-                + " [d]:cluster, b*vec, [m]:cluster",
+                + " [d]:cluster, b*vec, [mbar]:cluster",
             modifiers -> modifiers.vectorLength() * modifiers.type().orElseThrow().bytes() <= 16,
             new StoreAsync(false)));
     for (var kind :
@@ -243,7 +243,7 @@ final class BulkRows {
                   + BYTES
                   + "."
                   + kind
-                  + " [d]:cluster, b, [m]:cluster",
+                  + " [d]:cluster, b, [mbar]:cluster",
               new StoreAsync(true)));
     }
   }

@@ -15,7 +15,7 @@ final class ConversionRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
-      List.of(
+      Row.forms(
           // between types
           pure(CONVERSION, "9.7.9.21", "1.0", 20, "cvt.<u8|u16|u32|u64|s8|s16|s32|s64>.<s8|s16|s32|s64> d:0, a:1", "identity"),
           pure(CONVERSION, "9.7.9.21", "1.0", 20, "cvt.<u8|u16|u32|u64|s8|s16|s32|s64>.<u8|u16|u32|u64> d:0, a:1", "zeroExtend"),

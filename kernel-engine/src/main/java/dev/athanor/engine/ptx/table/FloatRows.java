@@ -5,11 +5,11 @@ import static dev.athanor.engine.ptx.Semantics.LaneOperation.DIVISION;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SPECIAL;
-import static dev.athanor.engine.ptx.ErrorBound.relative;
+import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.relative;
 import static dev.athanor.engine.ptx.table.Row.pure;
 
-import dev.athanor.engine.ptx.ErrorBound;
 import dev.athanor.engine.ptx.InstructionForm;
+import dev.athanor.engine.ptx.InstructionForm.ErrorBound;
 import java.util.List;
 
 /** f32 and f64 (PTX ISA 9.7.3). */
@@ -17,7 +17,7 @@ final class FloatRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
-      List.of(
+      Row.forms(
           // to nearest and approximate
           pure(ARITHMETIC, "9.7.3.3",     "1.0", 20, "add{.rn}{.ftz}{.sat}.f32 d, a, b",                                  "add"),
           pure(ARITHMETIC, "9.7.3.3",     "1.0", 20, "add{.rn}.f64 d, a, b",                                              "add"),

@@ -4,8 +4,8 @@ import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SPECIAL;
-import static dev.athanor.engine.ptx.ErrorBound.absolute;
-import static dev.athanor.engine.ptx.ErrorBound.relative;
+import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.absolute;
+import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.relative;
 import static dev.athanor.engine.ptx.table.Row.pure;
 
 import dev.athanor.engine.ptx.InstructionForm;
@@ -16,7 +16,7 @@ final class HalfRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
-      List.of(
+      Row.forms(
           // arithmetic
           pure(ARITHMETIC, "9.7.4.1", "4.2", 53, "add{.rn}{.ftz}{.sat}.<f16|f16x2> d, a, b", "add"),
           pure(ARITHMETIC, "9.7.4.1", "7.8", 90, "add{.rn}.<bf16|bf16x2> d, a, b", "add"),

@@ -32,7 +32,7 @@ public final class InstructionTable {
 
   // spotless:off
   private static final List<InstructionForm> OTHERS =
-      List.of(
+      Row.forms(
           // data movement
           pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.any d, a",                                                      "identity"),
           pure(MOVE, "9.7.9.2",     "1.0", 20, "mov.pred d, a",                                                     "identity"),
@@ -50,7 +50,7 @@ public final class InstructionTable {
 
           // control
           row( "9.7.12.3",    "1.0", 20, "bra{.uni} a:label",                                                 new Branch()),
-          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit(false)),
+          row( "9.7.12.6",    "1.0", 20, "ret",                                                               new Exit(true)),
           row( "9.7.12.7",    "1.0", 20, "exit",                                                              new Exit(false)),
 
           row( "9.7.19.1",    "1.0", 20, "brkpt",                                                             new Trap()),
@@ -230,7 +230,7 @@ public final class InstructionTable {
 
   private static String operandsOf(Match match) {
     return match.form().operands().stream()
-        .map(slot -> slot.name() + " = " + slot.describe(match.modifiers()))
+        .map(slot -> slot.name().word() + " = " + slot.describe(match.modifiers()))
         .collect(Collectors.joining(", ", "(", ")"));
   }
 }

@@ -6,6 +6,7 @@ import static dev.athanor.engine.ptx.Semantics.LaneOperation.DIVISION;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MASK;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.OTHER;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SHIFT_RIGHT;
 import static dev.athanor.engine.ptx.table.Row.carry;
 import static dev.athanor.engine.ptx.table.Row.pure;
@@ -20,7 +21,7 @@ final class IntegerRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
-      List.of(
+      Row.forms(
           // arithmetic
           pure(ARITHMETIC, "9.7.1.1",     "1.0", 20, "add.int d, a, b",                                                   "add"),
           pure(ARITHMETIC, "9.7.1.2",     "1.0", 20, "sub.int d, a, b",                                                   "sub"),
@@ -73,42 +74,26 @@ final class IntegerRows {
           pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
 
           // sums with a carry
-          carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "add.cc.<u32|s32> d, a, b", Carry.OUT, "add", "carry"),
-          carry("9.7.2.2", "1.2", 20, "addc.<u32|s32> d, a, b", Carry.IN, "addCarry"),
-          carry("9.7.2.2", "1.2", 20, "addc.cc.<u32|s32> d, a, b", Carry.IN_OUT, "addCarry", "carry"),
-          carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "sub.cc.<u32|s32> d, a, b", Carry.BORROW_OUT, "sub", "borrow"),
-          carry("9.7.2.2", "1.2", 20, "subc.<u32|s32> d, a, b", Carry.BORROW_IN, "subBorrow"),
-          carry("9.7.2.2", "1.2", 20, "subc.cc.<u32|s32> d, a, b", Carry.BORROW_IN_OUT, "subBorrow", "borrow"),
-          carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "add.cc.<u64|s64> d, a, b", Carry.OUT, "add", "carry"),
-          carry("9.7.2.2", "3.0", 20, "addc.<u64|s64> d, a, b", Carry.IN, "addCarry"),
-          carry("9.7.2.2", "4.3", 20, "addc.cc.<u64|s64> d, a, b", Carry.IN_OUT, "addCarry", "carry"),
-          carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "sub.cc.<u64|s64> d, a, b", Carry.BORROW_OUT, "sub", "borrow"),
-          carry("9.7.2.2", "3.0", 20, "subc.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow"),
-          carry("9.7.2.2", "4.3", 20, "subc.cc.<u64|s64> d, a, b", Carry.BORROW_IN_OUT, "subBorrow", "borrow"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.lo.cc.u32 d, a, b, c", Carry.OUT, "mad", "mulCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.u32 d, a, b, c", Carry.IN, "mulAddCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.cc.u32 d, a, b, c", Carry.IN_OUT, "mulAddCarry", "mulCarry"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.u32 d, a, b, c", Carry.OUT, "madHighUnsigned", "mulHighCarryUnsigned"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.u32 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.cc.u32 d, a, b, c", Carry.IN_OUT, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.lo.cc.s32 d, a, b, c", Carry.OUT, "mad", "mulCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.s32 d, a, b, c", Carry.IN, "mulAddCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.cc.s32 d, a, b, c", Carry.IN_OUT, "mulAddCarry", "mulCarry"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.s32 d, a, b, c", Carry.OUT, "madHigh", "mulHighCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.s32 d, a, b, c", Carry.IN, "mulHighAddCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.cc.s32 d, a, b, c", Carry.IN_OUT, "mulHighAddCarry", "mulHighCarry"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.lo.cc.u64 d, a, b, c", Carry.OUT, "mad", "mulCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.u64 d, a, b, c", Carry.IN, "mulAddCarry"),
-          carry("9.7.2.6", "4.3", 20, "madc.lo.cc.u64 d, a, b, c", Carry.IN_OUT, "mulAddCarry", "mulCarry"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.u64 d, a, b, c", Carry.OUT, "madHighUnsigned", "mulHighCarryUnsigned"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned"),
-          carry("9.7.2.6", "4.3", 20, "madc.hi.cc.u64 d, a, b, c", Carry.IN_OUT, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.lo.cc.s64 d, a, b, c", Carry.OUT, "mad", "mulCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.lo.s64 d, a, b, c", Carry.IN, "mulAddCarry"),
-          carry("9.7.2.6", "4.3", 20, "madc.lo.cc.s64 d, a, b, c", Carry.IN_OUT, "mulAddCarry", "mulCarry"),
-          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.s64 d, a, b, c", Carry.OUT, "madHigh", "mulHighCarry"),
-          carry("9.7.2.6", "3.0", 20, "madc.hi.s64 d, a, b, c", Carry.IN, "mulHighAddCarry"),
-          carry("9.7.2.6", "4.3", 20, "madc.hi.cc.s64 d, a, b, c", Carry.IN_OUT, "mulHighAddCarry", "mulHighCarry"),
+          carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "add.cc.<u32|s32> d, a, b", Carry.NONE, "add", "carry"),
+          carry(OTHER, "9.7.2.2", "1.2", 20, "addc{1.cc}.<u32|s32> d, a, b", Carry.IN, "addCarry", "carry"),
+          carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "sub.cc.<u32|s32> d, a, b", Carry.BORROW, "sub", "borrow"),
+          carry(OTHER, "9.7.2.2", "1.2", 20, "subc{1.cc}.<u32|s32> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow"),
+          carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "add.cc.<u64|s64> d, a, b", Carry.NONE, "add", "carry"),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "addc{1.cc}.<u64|s64> d, a, b", Carry.IN, "addCarry", "carry").option(1, "4.3", 20),
+          carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "sub.cc.<u64|s64> d, a, b", Carry.BORROW, "sub", "borrow"),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "subc{1.cc}.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow").option(1, "4.3", 20),
+          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.lo.cc.<u32|s32> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u32|s32> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry"),
+          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.u32 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u32 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned"),
+          carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.s32 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s32 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry"),
+          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.lo.cc.<u64|s64> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u64|s64> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry").option(1, "4.3", 20),
+          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.u64 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned").option(1, "4.3", 20),
+          carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.s64 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s64 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry").option(1, "4.3", 20),
 
           // bits and dot products
           pure("9.7.1.15", "2.0", 20, "popc.<b32|b64> d:u32, a", "countOnes"),

@@ -24,7 +24,7 @@ final class MatrixRows {
   private static final String SHAPES = "<m16n16k16|m8n32k16|m32n8k16>";
 
   // spotless:off
-  private static final List<InstructionForm> PRODUCTS =
+  private static final List<Row> PRODUCTS =
       List.of(
           mma("6.5", 75, "m16n8k8.row.col.f32.f16.f16.f32 d:f32*4, a:b32*2, b:b32*1, c:f32*4"),
           mma("6.5", 75, "m16n8k8.row.col.f16.f16.f16.f16 d:b32*2, a:b32*2, b:b32*1, c:b32*2"),
@@ -109,12 +109,12 @@ final class MatrixRows {
           store("7.0", 80, "m8n8k4", "f64", "f64*2"));
   // spotless:on
 
-  static final List<InstructionForm> ALL = all();
+  static final List<InstructionForm> ALL = Row.forms(all());
 
   private MatrixRows() {}
 
-  private static List<InstructionForm> all() {
-    var rows = new ArrayList<InstructionForm>();
+  private static List<Row> all() {
+    var rows = new ArrayList<Row>();
     rows.addAll(PRODUCTS);
     for (int count = 1; count <= 4; count *= 2) {
       for (var transposed : List.of("", ".trans")) {
@@ -141,19 +141,17 @@ final class MatrixRows {
       }
     }
     for (var move : MOVES) {
-      for (var stride : List.of("", ", s:u32")) {
-        rows.add(moved(move, "{.<global|shared>}", move.version(), stride));
-        rows.add(moved(move, ".shared::cta", "7.8", stride));
-      }
+      rows.add(moved(move, "{.<global|shared>}", move.version()));
+      rows.add(moved(move, ".shared::cta", "7.8"));
     }
-    return List.copyOf(rows);
+    return rows;
   }
 
-  private static InstructionForm mma(String version, int sm, String syntax) {
+  private static Row mma(String version, int sm, String syntax) {
     return warp(WarpKind.MATRIX_PRODUCT, MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
   }
 
-  private static InstructionForm wmma(String version, int sm, String syntax) {
+  private static Row wmma(String version, int sm, String syntax) {
     return row(
         "9.7.14.4.5",
         version,
@@ -178,20 +176,20 @@ final class MatrixRows {
         version, sm, "wmma.store.d.sync.aligned.<row|col>." + shape, type, registers, false);
   }
 
-  private static InstructionForm moved(Move move, String space, String version, String stride) {
+  private static Row moved(Move move, String space, String version) {
     var word = "%s%s.%s ".formatted(move.head(), space, move.type());
     return move.load()
         ? row(
             "9.7.14.4.3",
             version,
             move.sm(),
-            word + "d:" + move.registers() + ", [a]" + stride,
+            word + "d:" + move.registers() + ", [a]{1, stride:u32}",
             new LoadTile())
         : row(
             "9.7.14.4.4",
             version,
             move.sm(),
-            word + "[a], b:" + move.registers() + stride,
+            word + "[a], b:" + move.registers() + "{1, stride:u32}",
             new StoreTile());
   }
 

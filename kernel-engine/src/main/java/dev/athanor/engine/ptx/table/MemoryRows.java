@@ -37,18 +37,18 @@ final class MemoryRows {
   private static final String LESS_KEPT = "{.<L2::evict_first|L2::evict_unchanged>}";
 
   // spotless:off
-  private static final List<InstructionForm> ACCESSES =
+  private static final List<Row> ACCESSES =
       List.of(
           row("9.7.9.8",  "1.0", 20, "ld.param{.<v2|v4>}.mem d*vec, [a]",                                           MemoryRows::fits, new Load()),
           row("9.7.9.8",  "1.0", 20, "ld{.weak}{.space}{.loadcache}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",   MemoryRows::fits, new Load()),
-          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], cache_policy:b64", MemoryRows::fits, new Load()),
           row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
           row("9.7.9.8",  "5.1", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
           row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
-          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], c:b64", MemoryRows::fits, new Load()),
+          row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], cache_policy:b64", MemoryRows::fits, new Load()),
           row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
           row("9.7.9.11", "1.0", 20, "st{.weak}{.space}{.storecache}{.evict}{.<v2|v4>}.mem [a], b*vec",             MemoryRows::fitsStore, new Store()),
-          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, c:b64", MemoryRows::fits, new Store()),
+          row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, cache_policy:b64", MemoryRows::fits, new Store()),
           row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
           row("9.7.9.11", "5.1", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
 
@@ -71,7 +71,15 @@ final class MemoryRows {
           row("9.7.9.25", "7.0", 80, "cp.async.wait_group n:literal",                                               new WaitGroup()),
           row("9.7.9.25", "7.0", 80, "cp.async.wait_all",                                                           new WaitGroup()));
 
-  private static final List<InstructionForm> ADDRESSES =
+  /** Copies of all of the source, of its first bytes, or of nothing where a predicate holds. */
+  private static final List<Row> COPIES =
+      List.of(
+          row("9.7.9.25", "7.0", 80, "cp.async.ca.own.global{1.L2::cache_hint}{.prefetch} [d]:shared, [a]:global, size:literal(4,8,16){2, src_size:u32}{1, cache_policy:b64}", new AsyncCopy()),
+          row("9.7.9.25", "7.5", 80, "cp.async.ca.own.global{1.L2::cache_hint}{.prefetch} [d]:shared, [a]:global, size:literal(4,8,16), ignore_src:predreg{1, cache_policy:b64}", new AsyncCopy()),
+          row("9.7.9.25", "7.0", 80, "cp.async.cg.own.global{1.L2::cache_hint}{.prefetch} [d]:shared, [a]:global, size:literal(16){2, src_size:u32}{1, cache_policy:b64}", new AsyncCopy()),
+          row("9.7.9.25", "7.5", 80, "cp.async.cg.own.global{1.L2::cache_hint}{.prefetch} [d]:shared, [a]:global, size:literal(16), ignore_src:predreg{1, cache_policy:b64}", new AsyncCopy()));
+
+  private static final List<Row> ADDRESSES =
       List.of(
           pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.global.u64 d, a",                          "identity").deviceSpecific(),
           pure(ADDRESS, "9.7.9.20", "2.0", 20, "cvta.global.u64 d, a:symbol",                   "identity").deviceSpecific(),
@@ -111,7 +119,7 @@ final class MemoryRows {
           pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d, a:f32", "policy").deviceSpecific(),
           pure("9.7.9.18", "7.4", 80, "createpolicy.cvt.L2.b64 d, a",                  "policy").deviceSpecific());
 
-  private static final List<InstructionForm> ORDER =
+  private static final List<Row> ORDER =
       List.of(
           row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence(FenceKind.MEMORY)).asOld("cta", "sys"),
           row("9.7.13.5", "5.1", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence(FenceKind.MEMORY)),
@@ -119,33 +127,12 @@ final class MemoryRows {
   // spotless:on
 
   static final List<InstructionForm> ALL =
-      Stream.of(ACCESSES, copies(), ADDRESSES, ORDER, atomics()).flatMap(List::stream).toList();
+      Stream.of(ACCESSES, COPIES, ADDRESSES, ORDER, atomics())
+          .flatMap(rows -> Row.forms(rows).stream())
+          .toList();
 
-  /** All of the source, its first bytes, or nothing of it where a predicate holds. */
-  private static List<InstructionForm> copies() {
-    var all = new ArrayList<InstructionForm>();
-    for (var kind : List.of("ca:4,8,16", "cg:16")) {
-      var parts = kind.split(":", 2);
-      var head = "cp.async." + parts[0] + ".own.global";
-      var operands = " [d]:shared, [a]:global, n:literal(" + parts[1] + ")";
-      for (var rest : List.of("", ", s:u32", ", i:predreg")) {
-        var version = rest.endsWith("predreg") ? "7.5" : "7.0";
-        all.add(
-            row("9.7.9.25", version, 80, head + "{.prefetch}" + operands + rest, new AsyncCopy()));
-        all.add(
-            row(
-                "9.7.9.25",
-                version,
-                80,
-                head + ".L2::cache_hint{.prefetch}" + operands + rest + ", c:b64",
-                new AsyncCopy()));
-      }
-    }
-    return all;
-  }
-
-  private static List<InstructionForm> atomics() {
-    var all = new ArrayList<InstructionForm>();
+  private static List<Row> atomics() {
+    var all = new ArrayList<Row>();
     // spotless:off
     update(all, "1.1", 20, "add.<u32|s32|u64>");
     update(all, "2.0", 20, "add.f32");
@@ -181,7 +168,7 @@ final class MemoryRows {
   }
 
   /** A reduction, with and without the old value as its result. */
-  private static void update(List<InstructionForm> all, String version, int sm, String operation) {
+  private static void update(List<Row> all, String version, int sm, String operation) {
     var words = operation.split("[.<|>]+");
     var type = Arrays.stream(words).map(Modifier::of).filter(Type.class::isInstance).findFirst();
     var function =
@@ -200,7 +187,7 @@ final class MemoryRows {
   }
 
   private static void exchange(
-      List<InstructionForm> all,
+      List<Row> all,
       String version,
       int sm,
       String operation,
@@ -218,7 +205,7 @@ final class MemoryRows {
   }
 
   private static void rows(
-      List<InstructionForm> all,
+      List<Row> all,
       String section,
       String version,
       int sm,
@@ -244,7 +231,7 @@ final class MemoryRows {
               section,
               version,
               sm,
-              "%s{.scope}{.global}.%s.L2::cache_hint%s %s, e:b64"
+              "%s{.scope}{.global}.%s.L2::cache_hint%s %s, cache_policy:b64"
                   .formatted(head, name, operation.substring(name.length()), text),
               semantics));
     }

@@ -38,12 +38,12 @@ public final class VideoRows {
               "vmin", "minOfScalars",
               "vmax", "maxOfScalars"));
 
-  public static final List<InstructionForm> ALL = all();
+  public static final List<InstructionForm> ALL = Row.forms(all());
 
   private VideoRows() {}
 
-  private static List<InstructionForm> all() {
-    var rows = new ArrayList<InstructionForm>();
+  private static List<Row> all() {
+    var rows = new ArrayList<Row>();
     for (var each : SCALARS.entrySet()) {
       addScalar(rows, "9.7.18.1.1", each.getKey() + ".sign.sign.sign{.sat}", each.getValue());
     }
@@ -66,7 +66,7 @@ public final class VideoRows {
     }
     addSet(rows, "9.7.18.2.2", "vset2", "Halves", "halfmask");
     addSet(rows, "9.7.18.2.4", "vset4", "Bytes", "bytemask");
-    return List.copyOf(rows);
+    return rows;
   }
 
   /** The product or the addend may be negated, but not both, and neither where one is added. */
@@ -77,7 +77,7 @@ public final class VideoRows {
   }
 
   private static void addScalar(
-      List<InstructionForm> rows, String section, String opcode, String function) {
+      List<Row> rows, String section, String opcode, String function) {
     var two = "{.asel}{.bsel} d:u32, a:u32, b:u32";
     rows.add(pure(section, "2.0", 20, opcode + two, function));
     rows.add(pure(section, "2.0", 20, opcode + ".<add|min|max>" + two + ", c:u32", function));
@@ -85,7 +85,7 @@ public final class VideoRows {
   }
 
   private static void add(
-      List<InstructionForm> rows,
+      List<Row> rows,
       String section,
       String mnemonic,
       String function,
@@ -100,7 +100,7 @@ public final class VideoRows {
   }
 
   private static void addSet(
-      List<InstructionForm> rows, String section, String mnemonic, String elements, String mask) {
+      List<Row> rows, String section, String mnemonic, String elements, String mask) {
     var types = mnemonic + ".sign.sign.cmp";
     var operands = "{." + mask + "} d:u32, a:word, b:word, c:word";
     var compute = "compare" + elements + ">";

@@ -19,17 +19,17 @@ final class WgmmaRows {
 
   private static final WarpFunction NOTHING = (_, _, _) -> {};
 
-  static final List<InstructionForm> ALL = all();
+  static final List<InstructionForm> ALL = Row.forms(all());
 
   private WgmmaRows() {}
 
-  private static List<InstructionForm> all() {
-    var all = new ArrayList<InstructionForm>();
+  private static List<Row> all() {
+    var all = new ArrayList<Row>();
     // spotless:off
-    var scales = "i:literal(1,-1), j:literal(1,-1)";
-    products(all, "8.0", "wgmma16", "f32.f16.f16",   "d+:f32*half",   scales, ", t:literal(0,1)", ", u:literal(0,1)");
-    products(all, "8.0", "wgmma16", "f16.f16.f16",   "d+:b32*quarter",scales, ", t:literal(0,1)", ", u:literal(0,1)");
-    products(all, "8.0", "wgmma16", "f32.bf16.bf16", "d+:f32*half",   scales, ", t:literal(0,1)", ", u:literal(0,1)");
+    var scales = "scale_a:literal(1,-1), scale_b:literal(1,-1)";
+    products(all, "8.0", "wgmma16", "f32.f16.f16",   "d+:f32*half",   scales, ", trans_a:literal(0,1)", ", trans_b:literal(0,1)");
+    products(all, "8.0", "wgmma16", "f16.f16.f16",   "d+:b32*quarter",scales, ", trans_a:literal(0,1)", ", trans_b:literal(0,1)");
+    products(all, "8.0", "wgmma16", "f32.bf16.bf16", "d+:f32*half",   scales, ", trans_a:literal(0,1)", ", trans_b:literal(0,1)");
     products(all, "8.0", "wgmma8",  "f32.tf32.tf32", "d+:f32*half",   scales, "", "");
     products(all, "8.0", "wgmma32", "f32.<e4m3|e5m2>.<e4m3|e5m2>", "d+:f32*half",   scales, "", "");
     products(all, "8.0", "wgmma32", "f16.<e4m3|e5m2>.<e4m3|e5m2>", "d+:b32*quarter",scales, "", "");
@@ -57,7 +57,7 @@ final class WgmmaRows {
 
   /** A from shared memory or from registers, where it is not transposed. */
   private static void products(
-      List<InstructionForm> all,
+      List<Row> all,
       String version,
       String shape,
       String types,
@@ -66,7 +66,7 @@ final class WgmmaRows {
       String transposeA,
       String transposeB) {
     var head = "wgmma.mma_async.sync.aligned." + shape + "." + types + " " + sums;
-    var tail = ", b:b64, s:pred(0,1)" + (scales.isEmpty() ? "" : ", " + scales);
+    var tail = ", b:b64, scale_d:pred(0,1)" + (scales.isEmpty() ? "" : ", " + scales);
     all.add(
         hopper(
             "9.7.15.5", version, head + ", a:b64" + tail + transposeA + transposeB, new Wgmma()));

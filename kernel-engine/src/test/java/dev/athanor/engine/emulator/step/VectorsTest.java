@@ -15,8 +15,8 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Module;
-import dev.athanor.engine.ptx.ProductLoop;
 import dev.athanor.engine.ptx.text.Parser;
+import dev.athanor.engine.ptx.meaning.DotProducts;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
@@ -256,7 +256,7 @@ class VectorsTest {
     var b = numbers(words, 100, k * n);
     var expected = numbers(words, 200, m * n);
     var actual = expected.clone();
-    ProductLoop.PLAIN.add(shape, a, b, expected);
+    DotProducts.PLAIN.add(shape, a, b, expected);
     Vectors.products().add(shape, a, b, actual);
     // NaNs are made canonical where they are written
     assertThat(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(actual[i])).toArray())

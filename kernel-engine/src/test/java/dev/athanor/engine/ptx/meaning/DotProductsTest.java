@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifiers;
-import dev.athanor.engine.ptx.ProductLoop;
 import dev.athanor.engine.ptx.Type;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -37,7 +36,7 @@ class DotProductsTest {
     int rows = 64;
     var shape = new MatrixShape(rows, columns, depth);
     var core = TensorCore.wgmma(factors, sum, depth);
-    var products = new DotProducts(shape, core, ProductLoop.PLAIN);
+    var products = new DotProducts(shape, core, DotProducts.PLAIN);
     var a = new NumberTile(rows, depth, factors.smallestExponent());
     var b = new NumberTile(depth, columns, factors.smallestExponent());
     var slow =
@@ -89,10 +88,10 @@ class DotProductsTest {
   @Test
   void refusesShapesThatItCannotCut() {
     var core = new TensorCore(25, 16, TensorCore.Sum.F32);
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, ProductLoop.PLAIN))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, DotProducts.PLAIN))
         .hasMessage(
             "m must be a multiple of 2, n of 8 and k of 16, got MatrixShape[m=16, n=12, k=16]");
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, ProductLoop.PLAIN))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, DotProducts.PLAIN))
         .hasMessageStartingWith("m must be a multiple of 2, n of 8 and k of 16, got");
     assertThatThrownBy(() -> new TensorCore(41, 16, TensorCore.Sum.F32))
         .hasMessage(

@@ -194,7 +194,7 @@ public final class TableWalk {
             .filter(slot -> slot.kind() == OperandSlot.Kind.ARGUMENTS)
             .map(OperandSlot::name)
             .toList();
-    return suffix(names.contains("d"), names.contains("a"));
+    return suffix(names.contains(OperandSlot.Name.D), names.contains(OperandSlot.Name.A));
   }
 
   private static Instruction initial(Register register) {
@@ -266,7 +266,7 @@ public final class TableWalk {
       case FUNCTION -> new Operand.Symbol("function" + suffix(form));
       case ARGUMENTS ->
           new Operand.Arguments(
-              List.of(new Operand.Symbol(slot.name().equals("d") ? "result" : "given")));
+              List.of(new Operand.Symbol(slot.name() == OperandSlot.Name.D ? "result" : "given")));
       case TARGETS ->
           new Operand.Symbol(
               form.semantics() instanceof Semantics.Call ? "prototype" + suffix(form) : "cases");

@@ -1,19 +1,22 @@
-package dev.athanor.engine.ptx;
+package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.Modifier.Comparison.*;
 import static dev.athanor.engine.ptx.Type.*;
 
 import dev.athanor.engine.ptx.InstructionForm.Since;
+import dev.athanor.engine.ptx.Modifier;
+import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Version;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
-/** The words that stand for a class of modifiers in the syntax of a {@link InstructionForm}. */
+/** The words that stand for a class of modifiers in {@link RowNotation}. */
 final class Vocabulary {
 
   private static final List<Modifier> SIGNED = List.of(S16, S32, S64);
@@ -115,9 +118,9 @@ final class Vocabulary {
     return INDEPENDENT.contains(word);
   }
 
-  /** The first version and target that have a word, where it is younger than its instruction. */
-  static Optional<Since> since(Modifier modifier) {
-    return Optional.ofNullable(SINCE.get(modifier.word()));
+  /** The first version and target that have a modifier; null = it is as old as its row. */
+  static @Nullable Since since(Modifier modifier) {
+    return SINCE.get(modifier.word());
   }
 
   /**

@@ -1,0 +1,78 @@
+package dev.athanor.engine.ptx.table;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.athanor.engine.ptx.InstructionForm;
+import java.io.IOException;
+import java.lang.classfile.ClassFile;
+import java.lang.classfile.constantpool.StringEntry;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+
+/** Only the table, and code that writes kernels, knows mnemonics; others read the row's columns. */
+class MnemonicsTest {
+
+  private static final String ENGINE = "dev/athanor/engine";
+
+  private static final Set<String> MNEMONICS =
+      InstructionTable.all().stream().map(InstructionForm::mnemonic).collect(Collectors.toSet());
+
+  /** The classes that may have such words. */
+  private static final Map<String, Set<String>> ALLOWED =
+      Map.of(
+          // write instructions
+          "conformance.ProbeKernel", Set.of("ret"),
+          "emulator.program.Program", Set.of("ret"),
+          "ptx.check.Expansion", Set.of("bra", "trap"),
+          // the syntax of calls, which differs from all others, and .calltargets
+          "ptx.text.BodyParser", Set.of("call"),
+          "ptx.Statement", Set.of("call"),
+          // modifiers of the same name
+          "ptx.meaning.MatrixProduct", Set.of("and"),
+          "ptx.meaning.ScalarVideoFunctions", Set.of("add", "min", "max"));
+
+  @Test
+  void onlyTheTableKnowsMnemonics() throws IOException, URISyntaxException {
+    var found = new TreeMap<String, Set<String>>();
+    var classes =
+        Path.of(InstructionTable.class.getProtectionDomain().getCodeSource().getLocation().toURI());
+    var root = classes.resolve(ENGINE);
+    try (var files = Files.walk(root)) {
+      for (var file : files.filter(f -> f.toString().endsWith(".class")).toList()) {
+        var name = name(root.relativize(file));
+        var words = literals(file);
+        words.retainAll(MNEMONICS);
+        if (!words.isEmpty() && !name.startsWith("ptx.table.") && !name.startsWith("author.")) {
+          found.computeIfAbsent(name, _ -> new TreeSet<>()).addAll(words);
+        }
+      }
+    }
+    assertThat(found)
+        .as("mnemonics in string literals outside of the table and the authoring layer")
+        .isEqualTo(ALLOWED);
+  }
+
+  /** The top-level class of a file, below the engine's package. */
+  private static String name(Path file) {
+    return file.toString()
+        .replaceFirst("(\\$.*)?\\.class$", "")
+        .replace(file.getFileSystem().getSeparator(), ".");
+  }
+
+  private static Set<String> literals(Path file) throws IOException {
+    var words = new TreeSet<String>();
+    for (var entry : ClassFile.of().parse(file).constantPool()) {
+      if (entry instanceof StringEntry string) {
+        words.add(string.stringValue());
+      }
+    }
+    return words;
+  }
+}
