@@ -73,21 +73,22 @@ class ConsoleStatesTest extends BrowserTest {
     page.reload();
 
     assertThat(page.locator("#notice .error"))
-        .hasText("The metrics cannot be read: broken Try GET /metrics with the same key.");
+        .hasText("The metrics cannot be read: broken Try GET /metrics with the same credentials.");
     assertThat(page.locator(".device h3")).isVisible();
     faults.removeIf(fault -> fault.contains("the server responded with a status of 500"));
   }
 
-  /** Such keys are what tenants have; they see no devices, and nothing of it looks broken. */
+  /** Tenants rarely have this scope; they see no devices, and nothing of it looks broken. */
   @Test
-  void aKeyWithoutTheScopeMetricsSeesASentence() {
+  void aCallerWithoutTheScopeMetricsSeesASentence() {
     var asked = new CopyOnWriteArrayList<String>();
     page.onRequest(request -> asked.add(request.url()));
-    answer("/devices", 403, "{\"detail\": \"this needs the scope metrics\"}");
+    answer("/devices", 403, "{\"detail\": \"This request needs the scope metrics, which the token lacks.\"}");
     page.reload();
 
     assertThat(page.locator("#notice"))
-        .containsText("This key lacks the scope metrics, so devices and latencies are not shown.");
+        .containsText(
+            "This request needs the scope metrics, which the token lacks. Devices and latencies are not shown");
     assertThat(page.locator("#state")).hasText("ready");
     assertThat(page.locator("#latencies")).isHidden();
     assertThat(page.locator(".device:visible")).hasCount(0);
