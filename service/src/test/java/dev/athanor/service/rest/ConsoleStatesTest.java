@@ -17,10 +17,6 @@ class ConsoleStatesTest extends BrowserTest {
   private static final String LOST =
       "The service does not answer; this page keeps its last state and tries again every second.";
 
-  /** Ops with attributes that only a person can choose; the service names what is missing. */
-  private static final List<String> INCOMPLETE =
-      List.of("cast", "dequantize", "rms-norm-rope", "rope");
-
   private Locator shape(String input) {
     return input(input).locator("[data-role=shape]");
   }
@@ -199,7 +195,6 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(page.locator("#listing .kernel h3").first())
         .hasText(Pattern.compile("matmul_f32_.*"));
     var ops = page.locator("#ptx-op option").allTextContents();
-    ops.removeAll(INCOMPLETE);
     for (var op : ops) {
       page.locator("#ptx-op").selectOption(op);
       assertThat(page.locator("#listing details summary, #listing .error").first()).isVisible();
