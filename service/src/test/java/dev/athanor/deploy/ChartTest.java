@@ -421,7 +421,8 @@ class ChartTest {
         .containsEntry("ATHANOR_SECURITY_MODE", "api-key")
         .containsEntry("ATHANOR_SECURITY_APIKEYS_FILE", "/etc/athanor-keys/api-keys")
         .containsEntry("MANAGEMENT_SERVER_PORT", "8081")
-        .doesNotContainKeys("ATHANOR_SECURITY_ALLOWUNAUTHENTICATED", "ATHANOR_SECURITY_UNAUTHENTICATEDMANAGEMENT");
+        .doesNotContainKeys(
+            "ATHANOR_SECURITY_ALLOWUNAUTHENTICATED", "ATHANOR_SECURITY_UNAUTHENTICATEDMANAGEMENT");
     assertThat(at(objects, "Secret", "stringData", "api-keys")).isEqualTo(LINE + "\n");
     assertThat(at(objects, "Secret", "metadata", "name")).isEqualTo("kiln-athanor-api-keys");
     assertThat(at(container(objects), "ports", "2", "containerPort")).isEqualTo(8081);

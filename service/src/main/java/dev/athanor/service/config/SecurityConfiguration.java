@@ -29,7 +29,8 @@ class SecurityConfiguration {
   @Bean
   Rules rules(AthanorProperties properties, Environment environment) {
     return new Rules(
-        properties.security().unauthenticatedManagement() && Listeners.of(environment).managementIsApart());
+        properties.security().unauthenticatedManagement()
+            && Listeners.of(environment).managementIsApart());
   }
 
   @Bean

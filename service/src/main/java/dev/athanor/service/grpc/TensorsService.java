@@ -190,7 +190,9 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     var terms = Requests.terms();
     var outflow =
         new Outflow<>(
-            (ServerCallStreamObserver<GetResponse>) answer, settings.idleTimeout(), terms.deadline());
+            (ServerCallStreamObserver<GetResponse>) answer,
+            settings.idleTimeout(),
+            terms.deadline());
     Requests.start(answer, () -> get(request, outflow, terms));
   }
 

@@ -237,7 +237,8 @@ class AccessConfiguration {
         var scope = Objects.requireNonNull(rule.scope());
         response.setHeader(
             HttpHeaders.WWW_AUTHENTICATE,
-            "%s, error=\"insufficient_scope\", scope=\"%s\"".formatted(callers.challenge(), scope.text()));
+            "%s, error=\"insufficient_scope\", scope=\"%s\""
+                .formatted(callers.challenge(), scope.text()));
         Problems.write(request, response, callers.lacks(scope));
       }
     }

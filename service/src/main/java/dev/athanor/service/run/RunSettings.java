@@ -23,15 +23,15 @@ import org.springframework.util.unit.DataSize;
  *     from it; what is under way beyond that goes in smaller pieces
  * @param inlineBytes how much host memory the tensors may have together that come and go within
  *     requests, as bytes of a body or as results in an answer
- * @param inlineTenantShare how much of {@code inlineBytes} the requests of one tenant may have, from 0 to
- *     1, so that clients who are slow to take their answers hold up their own tenant only; all of
- *     it where callers are not told apart
+ * @param inlineTenantShare how much of {@code inlineBytes} the requests of one tenant may have,
+ *     from 0 to 1, so that clients who are slow to take their answers hold up their own tenant
+ *     only; all of it where callers are not told apart
  * @param batchInvariant whether calls share a launch only where each gets bit for bit what it would
  *     get alone; otherwise the planner chooses for all of them together
  * @param planCacheSize how many plans are kept
- * @param graphCacheSize how many repeated pipelines each device keeps as graphs, with memory of their own
- *     that is given up when it is short; 0 for none; unless it is said, 16 on a GPU and none
- *     elsewhere, where a graph is no faster than its steps
+ * @param graphCacheSize how many repeated pipelines each device keeps as graphs, with memory of
+ *     their own that is given up when it is short; 0 for none; unless it is said, 16 on a GPU and
+ *     none elsewhere, where a graph is no faster than its steps
  * @param drainDelay how long a service that is to end, and says that it is not ready, still takes
  *     work in: as long as it takes until nobody sends any
  * @param drainTimeout how long after that the work under way may take
@@ -39,8 +39,8 @@ import org.springframework.util.unit.DataSize;
  *     close, so that late callers learn why
  * @param launchTimeout how long a launch may take before the device counts as lost; no kernel can
  *     be stopped
- * @param deviceLostGracePeriod how long a process whose device is lost says that it lives, before it asks to be
- *     replaced
+ * @param deviceLostGracePeriod how long a process whose device is lost says that it lives, before
+ *     it asks to be replaced
  */
 public record RunSettings(
     @Min(1) @Max(64) @DefaultValue("4") int streams,

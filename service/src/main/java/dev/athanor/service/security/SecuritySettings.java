@@ -14,8 +14,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * {@code spring.ssl.bundle} whose certificates.
  *
  * @param allowUnauthenticated whether mode none may be reached from other machines
- * @param unauthenticatedManagement whether metrics and information need no caller where management has a port
- *     of its own
+ * @param unauthenticatedManagement whether metrics and information need no caller where management
+ *     has a port of its own
  */
 public record SecuritySettings(
     @NotNull @DefaultValue("none") Mode mode,

@@ -46,7 +46,8 @@ class ServerTest extends GrpcTest {
   @Autowired List<BindableService> services;
 
   private byte[] call(String method, byte[] message) {
-    return ClientCalls.blockingUnaryCall(channel(), RawMessages.unary(method), CallOptions.DEFAULT, message);
+    return ClientCalls.blockingUnaryCall(
+        channel(), RawMessages.unary(method), CallOptions.DEFAULT, message);
   }
 
   private ServingStatus check(String service) {

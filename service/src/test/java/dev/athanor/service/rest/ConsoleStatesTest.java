@@ -79,7 +79,10 @@ class ConsoleStatesTest extends BrowserTest {
   void aCallerWithoutTheScopeMetricsSeesASentence() {
     var asked = new CopyOnWriteArrayList<String>();
     page.onRequest(request -> asked.add(request.url()));
-    answer("/devices", 403, "{\"detail\": \"This request needs the scope metrics, which the token lacks.\"}");
+    answer(
+        "/devices",
+        403,
+        "{\"detail\": \"This request needs the scope metrics, which the token lacks.\"}");
     page.reload();
 
     assertThat(page.locator("#notice"))

@@ -57,9 +57,7 @@ abstract class RestTest {
   }
 
   RequestSpecification json(String body) {
-    return given()
-        .contentType("application/json")
-        .body(body.getBytes(UTF_8));
+    return given().contentType("application/json").body(body.getBytes(UTF_8));
   }
 
   /** Creates a tensor of f32 numbers. */

@@ -66,7 +66,8 @@ class SoakTest {
     var keys = keys();
     var rows = new ArrayList<String>();
     double idle = load();
-    try (var service = ServiceProcess.start("emulator", "--config", config(tombstoneTtl).toString())) {
+    try (var service =
+        ServiceProcess.start("emulator", "--config", config(tombstoneTtl).toString())) {
       var vanishing =
           new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
       var warmup = clients(service, samples, keys, 0, tombstoneTtl);
