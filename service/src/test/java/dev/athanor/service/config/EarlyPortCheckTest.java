@@ -71,8 +71,7 @@ class EarlyPortCheckTest {
 
   @Test
   void addressesOfOptionsAreThoseOfGrpcToo() {
-    assertThatThrownBy(
-            () -> Listening.checkEarly(options("server.address", "192.0.2.1"), folder))
+    assertThatThrownBy(() -> Listening.checkEarly(options("server.address", "192.0.2.1"), folder))
         .hasMessage("--bind 192.0.2.1: this machine does not have that address");
   }
 }
