@@ -54,8 +54,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- define "athanor.securityEnv" -}}
 - name: ATHANOR_SECURITY_MODE
   value: {{ .mode }}
-{{- if .allowOpen }}
-- name: ATHANOR_SECURITY_ALLOWOPEN
+{{- if .allowUnauthenticated }}
+- name: ATHANOR_SECURITY_ALLOWUNAUTHENTICATED
   value: "true"
 {{- end }}
 {{- if eq .mode "api-key" }}

@@ -20,7 +20,7 @@ const tensors = new TensorsView(section('tensors'));
 const views = {overview, run, tensors, ptx};
 
 let catalogue = [];
-let lacksMetrics = false;
+let refusal = null; // why this caller sees no devices
 let timer;
 
 function showPtx(op, problem) {
@@ -79,11 +79,11 @@ async function readOps() {
   }
 }
 
-/** What a key without the scope metrics sees instead of devices and latencies. */
+/** What a caller without the scope metrics sees instead of devices and latencies. */
 async function showReadiness() {
   const ready = await api.ready();
   state(ready ? 'ready' : 'not ready', ready ? 'ready' : 'not-ready');
-  overview.refuse('This key lacks the scope metrics, so devices and latencies are not shown. Use a key with that scope to see them; the other views work without it.');
+  overview.refuse(`${refusal.message} Devices and latencies are not shown; the other views work without this scope.`);
 }
 
 async function showDevices() {
@@ -98,10 +98,10 @@ async function poll() {
   try {
     if (!catalogue.length || isLost()) await readOps();
     try {
-      await (lacksMetrics ? showReadiness() : showDevices());
+      await (refusal ? showReadiness() : showDevices());
     } catch (failure) {
       if (failure.status !== 403) throw failure;
-      lacksMetrics = true;
+      refusal = failure;
       await showReadiness();
     }
     if (current() === 'tensors') await tensors.refresh();
@@ -147,7 +147,7 @@ document.addEventListener('visibilitychange', () => {
   else poll();
 });
 
-// -- a key, where the service asks for one
+// -- an API key or a token, where the service asks for one
 
 const access = section('access');
 
@@ -159,7 +159,7 @@ access.addEventListener('submit', (event) => {
   event.preventDefault();
   api.useKey(section('key').value);
   access.hidden = true;
-  lacksMetrics = false;
+  refusal = null;
   poll();
 });
 

@@ -114,7 +114,7 @@ export class Overview {
     this.#polls = polls;
     const ran = polls.at(-1)?.hasRequests;
     this.#latency.hidden = !ran;
-    if (failure) this.#say('metrics', errorLine({message: `The metrics cannot be read: ${failure.message} Try GET /metrics with the same key.`}));
+    if (failure) this.#say('metrics', errorLine({message: `The metrics cannot be read: ${failure.message} Try GET /metrics with the same credentials.`}));
     else if (!ran) this.#say('empty', h('p', {class: 'panel empty'}, 'No op has run yet. ', h('a', {href: '#run'}, 'Run one'), ' or POST to /ops/{op}; its latencies appear here within a second.'));
     else this.#say('');
     this.#draw();

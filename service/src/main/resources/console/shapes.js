@@ -7,6 +7,9 @@ const OTHERWISE = 8;
 /** In K/8 and [K/groupSize, N] the extent is a multiple of what divides it. */
 const DIVIDED = 128;
 
+/** What an op's example needs besides the required inputs, since the description gives no default. */
+const NEEDED = {cast: {to: 'f16'}, dequantize: {scale: 'f32[]'}, rope: {theta: 10000}, 'rms-norm-rope': {heads: 4, headDim: 64}};
+
 const NAME = /\p{L}[\p{L}\p{N}]*/gu;
 
 /** The terms of the first shape that a description names. */
@@ -65,15 +68,17 @@ export function wrongRank(described, shape) {
   return `[${shape.join(', ')}] has ${shape.length} ${shape.length === 1 ? 'dimension' : 'dimensions'}; ${described} needs ${open ? `at least ${named}` : named}.`;
 }
 
-/** The text of a problem that an op takes: its required inputs, with the extents that forms begin with. */
+/** The text of a problem that an op takes: the inputs and attributes that it needs, with the extents that forms begin with. */
 export function example(op) {
+  const needed = NEEDED[op.name] ?? {};
   const sizes = letters(op);
   for (const attribute of op.attributes) {
-    if (attribute.type === 'integer') sizes.set(attribute.name, attribute.default);
+    if (attribute.type === 'integer') sizes.set(attribute.name, needed[attribute.name] ?? attribute.default);
   }
   return op.inputs
     .filter((input) => !input.optional)
     .map((input) => `${input.name}=${usualDtype(input)}[${extents(input.shape, sizes).replaceAll(' ', '')}]`)
+    .concat(Object.entries(needed).map(([name, value]) => `${name}=${value}`))
     .join(' ');
 }
 

@@ -8,8 +8,8 @@ import dev.athanor.service.config.StartupFailure;
 import dev.athanor.service.config.StartupReport;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.SpringApplication;
@@ -74,11 +74,13 @@ final class ServeCommand implements Callable<Integer> {
     var out = spec.commandLine().getOut();
     out.println("Athanor %s is starting.".formatted(Build.current().version()));
     out.flush();
-    var application = new SpringApplication(Athanor.Service.class);
-    application.addListeners(new Listening());
+    var settings = settings();
     ConfigurableApplicationContext context;
     try {
-      context = application.run(arguments().toArray(String[]::new));
+      Listening.checkEarly(settings, Path.of(""));
+      var application = new SpringApplication(Athanor.Service.class);
+      application.addListeners(new Listening());
+      context = application.run(arguments(settings));
     } catch (RuntimeException e) {
       var known = StartupFailure.of(e);
       if (known.isEmpty()) {
@@ -135,24 +137,31 @@ final class ServeCommand implements Callable<Integer> {
     }
   }
 
-  private List<String> arguments() {
-    var arguments = new ArrayList<String>();
-    add(arguments, "server.port", port);
-    add(arguments, "spring.grpc.server.port", grpcPort);
-    add(arguments, "server.address", address);
-    add(arguments, "athanor.device", device);
-    add(arguments, "athanor.plugins", plugins);
+  /** Returns the settings that options stand for. */
+  private Map<String, Object> settings() {
+    var settings = new LinkedHashMap<String, Object>();
+    add(settings, "server.port", port);
+    add(settings, "spring.grpc.server.port", grpcPort);
+    add(settings, "server.address", address);
+    add(settings, "athanor.device", device);
+    add(settings, "athanor.plugins", plugins);
     add(
-        arguments,
+        settings,
         "spring.config.additional-location",
         config == null ? null : config.toAbsolutePath().toUri());
-    return arguments;
+    return settings;
   }
 
-  private static void add(List<String> arguments, String property, @Nullable Object value) {
+  private static void add(Map<String, Object> settings, String property, @Nullable Object value) {
     if (value != null) {
-      arguments.add("--" + property + "=" + value);
+      settings.put(property, value);
     }
+  }
+
+  private static String[] arguments(Map<String, Object> settings) {
+    return settings.entrySet().stream()
+        .map(setting -> "--" + setting.getKey() + "=" + setting.getValue())
+        .toArray(String[]::new);
   }
 
   private ParameterException misuse(String sentence) {

@@ -251,20 +251,20 @@ class ChartTest {
    */
   @Test
   void terminatingPodsHaveTheTimeToDrain() throws IOException {
-    for (var values : List.of("{}", "{drainSeconds: 7, drainTimeoutSeconds: 600}")) {
+    for (var values : List.of("{}", "{drainDelaySeconds: 7, drainTimeoutSeconds: 600}")) {
       Map<String, Object> objects = render(values);
 
-      Duration grace = duration(objects, "ATHANOR_RUN_DRAINGRACE");
-      Duration timeout = duration(objects, "ATHANOR_RUN_DRAINPATIENCE");
+      Duration delay = duration(objects, "ATHANOR_RUN_DRAINDELAY");
+      Duration timeout = duration(objects, "ATHANOR_RUN_DRAINTIMEOUT");
       Duration phase = duration(objects, "SPRING_LIFECYCLE_TIMEOUTPERSHUTDOWNPHASE");
       Duration limit = Duration.ofSeconds((int) at(pod(objects), "terminationGracePeriodSeconds"));
-      assertThat(phase).isGreaterThan(grace.plus(timeout));
-      assertThat(limit).isGreaterThan(grace.plus(timeout).plus(GRPC_GRACE));
+      assertThat(phase).isGreaterThan(delay.plus(timeout));
+      assertThat(limit).isGreaterThan(delay.plus(timeout).plus(GRPC_GRACE));
       assertThat(container(objects).containsKey("lifecycle")).isFalse();
     }
-    Map<String, Object> told = render("{drainSeconds: 7, drainTimeoutSeconds: 600}");
-    assertThat(duration(told, "ATHANOR_RUN_DRAINGRACE")).hasSeconds(7);
-    assertThat(duration(told, "ATHANOR_RUN_DRAINPATIENCE")).hasSeconds(600);
+    Map<String, Object> told = render("{drainDelaySeconds: 7, drainTimeoutSeconds: 600}");
+    assertThat(duration(told, "ATHANOR_RUN_DRAINDELAY")).hasSeconds(7);
+    assertThat(duration(told, "ATHANOR_RUN_DRAINTIMEOUT")).hasSeconds(600);
     assertThat(at(pod(told), "terminationGracePeriodSeconds")).isEqualTo(622);
   }
 
@@ -284,7 +284,7 @@ class ChartTest {
     for (var service : List.of("gpu", "cpu")) {
       var period = (String) at(compose, "services", service, "stop_grace_period");
       assertThat(DurationStyle.detectAndParse(period))
-          .isGreaterThan(settings.drainGrace().plus(settings.drainPatience()).plus(GRPC_GRACE));
+          .isGreaterThan(settings.drainDelay().plus(settings.drainTimeout()).plus(GRPC_GRACE));
     }
   }
 
@@ -421,7 +421,8 @@ class ChartTest {
         .containsEntry("ATHANOR_SECURITY_MODE", "api-key")
         .containsEntry("ATHANOR_SECURITY_APIKEYS_FILE", "/etc/athanor-keys/api-keys")
         .containsEntry("MANAGEMENT_SERVER_PORT", "8081")
-        .doesNotContainKeys("ATHANOR_SECURITY_ALLOWOPEN", "ATHANOR_SECURITY_OPENMANAGEMENT");
+        .doesNotContainKeys(
+            "ATHANOR_SECURITY_ALLOWUNAUTHENTICATED", "ATHANOR_SECURITY_UNAUTHENTICATEDMANAGEMENT");
     assertThat(at(objects, "Secret", "stringData", "api-keys")).isEqualTo(LINE + "\n");
     assertThat(at(objects, "Secret", "metadata", "name")).isEqualTo("kiln-athanor-api-keys");
     assertThat(at(container(objects), "ports", "2", "containerPort")).isEqualTo(8081);
@@ -449,7 +450,7 @@ class ChartTest {
         .containsEntry("ATHANOR_SECURITY_MODE", "jwt")
         .containsEntry(boot + "ISSUERURI", "https://issuer.example")
         .containsEntry(boot + "AUDIENCES", "athanor,kiln")
-        .containsEntry("ATHANOR_SECURITY_OPENMANAGEMENT", "true")
+        .containsEntry("ATHANOR_SECURITY_UNAUTHENTICATEDMANAGEMENT", "true")
         .containsEntry("MANAGEMENT_SERVER_PORT", "9000")
         .doesNotContainKey(boot + "JWKSETURI");
     assertThat(jwt).doesNotContainKey("Secret");
@@ -522,9 +523,9 @@ class ChartTest {
 
   @Test
   void anOpenServiceMustBeAskedForTwice() throws IOException {
-    assertThat(env(render("security: {mode: none, allowOpen: true}")))
+    assertThat(env(render("security: {mode: none, allowUnauthenticated: true}")))
         .containsEntry("ATHANOR_SECURITY_MODE", "none")
-        .containsEntry("ATHANOR_SECURITY_ALLOWOPEN", "true");
+        .containsEntry("ATHANOR_SECURITY_ALLOWUNAUTHENTICATED", "true");
   }
 
   @Test

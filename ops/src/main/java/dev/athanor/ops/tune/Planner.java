@@ -1,16 +1,11 @@
 package dev.athanor.ops.tune;
 
 import dev.athanor.engine.device.Capability;
-import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.ops.Bindings;
-import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.ForwardingPlan;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
-import dev.athanor.ops.TensorType;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 
 /** Plans for a device: the winner of tuning where there is one, else what the op's model says. */
 public final class Planner {
@@ -45,57 +40,12 @@ public final class Planner {
   }
 
   /** A plan that tuning found to be the fastest. */
-  private record Tuned(Plan plan, TuningCache.Winner winner) implements Plan {
-
-    @Override
-    public String kernel() {
-      return plan.kernel();
-    }
-
-    @Override
-    public Map<String, TensorType> outputs() {
-      return plan.outputs();
-    }
-
-    @Override
-    public long workspaceBytes() {
-      return plan.workspaceBytes();
-    }
-
-    @Override
-    public List<Kernel> kernels() {
-      return plan.kernels();
-    }
-
-    @Override
-    public int requiredSharedMemory() {
-      return plan.requiredSharedMemory();
-    }
-
-    @Override
-    public Cost cost() {
-      return plan.cost();
-    }
+  private record Tuned(Plan plan, TuningCache.Winner winner) implements ForwardingPlan {
 
     @Override
     public String explain() {
       return "%s\ntuned %s: %.3g µs, the fastest for %s"
           .formatted(plan.explain(), winner.date(), winner.micros(), winner.key().bucket());
-    }
-
-    @Override
-    public void load(KernelCache kernels) {
-      plan.load(kernels);
-    }
-
-    @Override
-    public boolean isLoaded(KernelCache kernels) {
-      return plan.isLoaded(kernels);
-    }
-
-    @Override
-    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
-      plan.enqueue(kernels, stream, bindings);
     }
   }
 }

@@ -7,10 +7,10 @@ import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.emulator.EmulatedDevice;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.ForwardingPlan;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
@@ -243,36 +243,7 @@ class OpBenchTest {
     }
   }
 
-  private record SpoiltPlan(Plan plan) implements Plan {
-    @Override
-    public String kernel() {
-      return plan.kernel();
-    }
-
-    @Override
-    public Map<String, TensorType> outputs() {
-      return plan.outputs();
-    }
-
-    @Override
-    public List<Kernel> kernels() {
-      return plan.kernels();
-    }
-
-    @Override
-    public Cost cost() {
-      return plan.cost();
-    }
-
-    @Override
-    public String explain() {
-      return plan.explain();
-    }
-
-    @Override
-    public int requiredSharedMemory() {
-      return plan.requiredSharedMemory();
-    }
+  private record SpoiltPlan(Plan plan) implements ForwardingPlan {
 
     @Override
     public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {

@@ -278,7 +278,8 @@ class DeviceConfiguration {
   @Bean
   HealthIndicator processHealthIndicator(DeviceHealth health, AthanorProperties properties) {
     return () ->
-        (health.isLive(properties.run().lostGrace()) ? Health.up() : Health.down()).build();
+        (health.isLive(properties.run().deviceLostGracePeriod()) ? Health.up() : Health.down())
+            .build();
   }
 
   @Bean

@@ -6,12 +6,22 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import org.springframework.boot.context.event.ApplicationEnvironmentPreparedEvent;
 import org.springframework.boot.support.EnvironmentPostProcessorApplicationListener;
 import org.springframework.context.ApplicationListener;
 import org.springframework.core.Ordered;
+import org.springframework.core.env.EnumerablePropertySource;
 import org.springframework.core.env.Environment;
+import org.springframework.core.env.MapPropertySource;
+import org.springframework.core.env.MutablePropertySources;
+import org.springframework.core.env.StandardEnvironment;
 
 /** Checks that the service can listen where it is told to, before anything else is started. */
 public final class Listening
@@ -28,6 +38,14 @@ public final class Listening
       new Listener(
           "management.server.port", "management.server.address", "management.server.port", 0);
 
+  /** The addresses in the service's application.yaml. */
+  private static final Map<String, Object> DEFAULTS =
+      Map.of("server.address", "127.0.0.1", "spring.grpc.server.address", "${server.address}");
+
+  /** What the names of settings begin with that tell Spring Boot of further settings. */
+  private static final List<String> ELSEWHERE =
+      List.of("spring.config.", "spring.profiles.", "spring.application.json");
+
   /** Once configuration is read, before logging and all that takes longer is set up. */
   @Override
   public int getOrder() {
@@ -37,6 +55,45 @@ public final class Listening
   @Override
   public void onApplicationEvent(ApplicationEnvironmentPreparedEvent event) {
     check(event.getEnvironment());
+  }
+
+  /**
+   * Checks the ports before Spring Boot, which takes seconds to read its configuration, where only
+   * options and the environment can choose them; where files can, the ports are checked later.
+   *
+   * @param options settings from the command line, which override all others
+   * @param folder the folder that the service is started in
+   * @throws RuntimeException when a port is in use or an address is none of this machine, as one
+   *     sentence that {@link StartupFailure} knows
+   */
+  public static void checkEarly(Map<String, Object> options, Path folder) {
+    var environment = new StandardEnvironment();
+    var sources = environment.getPropertySources();
+    sources.addFirst(new MapPropertySource("options", options));
+    if (!mayHaveFiles(sources, folder)) {
+      sources.addLast(new MapPropertySource("defaults", DEFAULTS));
+      check(environment);
+    }
+  }
+
+  /** Whether Spring Boot may find settings besides those in the sources and the service's own. */
+  private static boolean mayHaveFiles(MutablePropertySources sources, Path folder) {
+    boolean named =
+        sources.stream()
+            .map(EnumerablePropertySource.class::cast)
+            .flatMap(source -> Arrays.stream(source.getPropertyNames()))
+            .map(name -> name.toLowerCase(Locale.ROOT).replace('_', '.'))
+            .anyMatch(name -> ELSEWHERE.stream().anyMatch(name::startsWith));
+    if (named) {
+      return true;
+    }
+    try (var files = Files.list(folder)) {
+      return files
+          .map(file -> file.getFileName().toString())
+          .anyMatch(name -> name.equals("config") || name.startsWith("application"));
+    } catch (IOException e) {
+      return true;
+    }
   }
 
   /** The service cannot listen there. The message is one sentence that says why. */

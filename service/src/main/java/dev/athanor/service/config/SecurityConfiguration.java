@@ -29,7 +29,8 @@ class SecurityConfiguration {
   @Bean
   Rules rules(AthanorProperties properties, Environment environment) {
     return new Rules(
-        properties.security().openManagement() && Listeners.of(environment).managementIsApart());
+        properties.security().unauthenticatedManagement()
+            && Listeners.of(environment).managementIsApart());
   }
 
   @Bean
@@ -38,7 +39,7 @@ class SecurityConfiguration {
     var security = properties.security();
     return switch (security.mode()) {
       case NONE -> {
-        Listeners.of(environment).checkLoopback(security.allowOpen());
+        Listeners.of(environment).checkLoopback(security.allowUnauthenticated());
         yield Callers.nobodyAsked();
       }
       case API_KEY -> apiKeys(security);

@@ -16,6 +16,7 @@ import java.security.cert.Certificate;
 import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import javax.net.ssl.SSLPeerUnverifiedException;
 import org.springframework.core.Ordered;
 import org.springframework.core.annotation.Order;
@@ -56,9 +57,7 @@ final class Access implements ServerInterceptor {
             new Credentials(
                 values(metadata, AUTHORIZATION), values(metadata, API_KEY), certificates(call)));
     if (!rule.admits(caller)) {
-      var scope = rule.scope() == null ? "" : rule.scope().text();
-      throw new Failure.Refused(
-          Code.FORBIDDEN, "this needs the scope %s, which the caller lacks".formatted(scope));
+      throw callers.lacks(Objects.requireNonNull(rule.scope()));
     }
     var context = Context.current().withValue(Requests.TENANT, caller.tenant());
     return Contexts.interceptCall(context, call, metadata, next);

@@ -59,7 +59,7 @@ class GrpcConfiguration {
   ServerBuilderCustomizer<NettyServerBuilder> connectionLimits(GrpcSettings settings) {
     return builder ->
         builder
-            .maxConcurrentCallsPerConnection(settings.maxCalls())
+            .maxConcurrentCallsPerConnection(settings.maxConcurrentCalls())
             .maxRstFramesPerWindow(settings.maxResets(), 10);
   }
 

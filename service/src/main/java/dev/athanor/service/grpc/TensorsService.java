@@ -73,7 +73,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   @Override
   public StreamObserver<PutRequest> put(StreamObserver<PutResponse> answer) {
-    var upload = new Upload((ServerCallStreamObserver<PutResponse>) answer, settings.idle());
+    var upload = new Upload((ServerCallStreamObserver<PutResponse>) answer, settings.idleTimeout());
     Requests.start(
         answer,
         () -> {
@@ -190,7 +190,9 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     var terms = Requests.terms();
     var outflow =
         new Outflow<>(
-            (ServerCallStreamObserver<GetResponse>) answer, settings.idle(), terms.deadline());
+            (ServerCallStreamObserver<GetResponse>) answer,
+            settings.idleTimeout(),
+            terms.deadline());
     Requests.start(answer, () -> get(request, outflow, terms));
   }
 

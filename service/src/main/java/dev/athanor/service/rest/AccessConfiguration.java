@@ -234,16 +234,12 @@ class AccessConfiguration {
         Problems.write(request, response, Problems.of(405));
       }
       case Match.Ruled(Rule rule) -> {
-        var scope = Objects.requireNonNull(rule.scope()).text();
+        var scope = Objects.requireNonNull(rule.scope());
         response.setHeader(
             HttpHeaders.WWW_AUTHENTICATE,
-            "%s, error=\"insufficient_scope\", scope=\"%s\"".formatted(callers.challenge(), scope));
-        Problems.write(
-            request,
-            response,
-            new Failure.Refused(
-                Code.FORBIDDEN,
-                "this needs the scope %s, which the caller lacks".formatted(scope)));
+            "%s, error=\"insufficient_scope\", scope=\"%s\""
+                .formatted(callers.challenge(), scope.text()));
+        Problems.write(request, response, callers.lacks(scope));
       }
     }
   }

@@ -20,7 +20,7 @@ public final class Drain implements SmartLifecycle {
 
   public Drain(StreamPool streams, RunSettings settings) {
     this.streams = streams;
-    toClosing = settings.drainGrace().plus(settings.drainNotice());
+    toClosing = settings.drainDelay().plus(settings.drainLinger());
   }
 
   @Override

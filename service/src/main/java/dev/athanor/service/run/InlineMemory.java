@@ -37,7 +37,7 @@ public final class InlineMemory {
   public InlineMemory(Places places, RunSettings settings) {
     this.places = places;
     most = settings.inlineBytes().toBytes();
-    mostOfTenant = (long) (most * settings.inlineShare());
+    mostOfTenant = (long) (most * settings.inlineTenantShare());
   }
 
   /** How many bytes requests have now. */
@@ -166,7 +166,7 @@ public final class InlineMemory {
         giveBack(block);
         throw busy(
             own > limit
-                ? "Other requests of this tenant take %d of the %d bytes that a tenant may have (athanor.run.inline-share). Retry after 1 s."
+                ? "Other requests of this tenant take %d of the %d bytes that a tenant may have (athanor.run.inline-tenant-share). Retry after 1 s."
                     .formatted(own - bytes - block, limit)
                 : "the tensors of other requests take %d of the %d bytes that there are for all; try again"
                     .formatted(all - bytes - block, most));

@@ -52,13 +52,13 @@ public final class Place implements AutoCloseable {
     this.planner = planner;
     this.kernels = kernels;
     this.metrics = metrics;
-    graphs = new Graphs(device, memory, kernels, settings.graphs(device.capability()));
+    graphs = new Graphs(device, memory, kernels, settings.graphCacheSize(device.capability()));
     plans =
         Collections.synchronizedMap(
             new LinkedHashMap<>(16, 0.75f, true) {
               @Override
               protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
-                return size() > settings.plans();
+                return size() > settings.planCacheSize();
               }
             });
   }

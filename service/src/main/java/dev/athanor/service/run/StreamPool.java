@@ -121,7 +121,7 @@ public final class StreamPool implements AutoCloseable {
         Thread.ofPlatform()
             .daemon()
             .name("stream-watch")
-            .start(() -> watchUntilClosed(settings.longestLaunch())));
+            .start(() -> watchUntilClosed(settings.launchTimeout())));
   }
 
   private Server server(int device, int number) {

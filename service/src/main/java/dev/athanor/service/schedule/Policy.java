@@ -15,8 +15,8 @@ import java.time.Duration;
  *     the others of its band
  * @param queue the most that may wait
  * @param batch the most that one launch may hold
- * @param grace how long a draining service, no longer ready, still lets work in
- * @param patience how long after that the work under way may take
+ * @param drainDelay how long a draining service, no longer ready, still lets work in
+ * @param drainTimeout how long after that the work under way may take
  */
 public record Policy(
     int bands,
@@ -25,8 +25,8 @@ public record Policy(
     Duration arrears,
     Queue queue,
     Launch batch,
-    Duration grace,
-    Duration patience) {
+    Duration drainDelay,
+    Duration drainTimeout) {
 
   /** What a service on one GPU may begin with. */
   public static final Policy DEFAULT =
@@ -66,8 +66,8 @@ public record Policy(
     positive(age, "the age at which a ticket rises");
     positive(quantum, "the quantum");
     atLeast(0, arrears.toNanos(), "the arrears in nanoseconds");
-    atLeast(0, grace.toNanos(), "the grace in nanoseconds");
-    atLeast(0, patience.toNanos(), "the patience in nanoseconds");
+    atLeast(0, drainDelay.toNanos(), "the drain delay in nanoseconds");
+    atLeast(0, drainTimeout.toNanos(), "the drain timeout in nanoseconds");
   }
 
   /** The band of a ticket that names none. */

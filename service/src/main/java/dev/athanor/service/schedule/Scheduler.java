@@ -48,9 +48,9 @@ public final class Scheduler {
   /** How far the service has gone towards its end. */
   public enum Phase {
     SERVING,
-    /** Serves as before, but says that it is not ready, until the grace is over. */
+    /** Serves as before, but says that it is not ready, until the drain delay is over. */
     LEAVING,
-    /** Takes nothing new in; finishes what is there until patience ends, then fails it. */
+    /** Takes nothing new in; finishes what is there until the drain timeout, then fails it. */
     REFUSING,
     /** Nothing is left. */
     DRAINED
@@ -367,8 +367,8 @@ public final class Scheduler {
     switch (phase) {
       case SERVING -> {
         phase = Phase.LEAVING;
-        refuseAt = now + policy.grace().toNanos();
-        endAt = refuseAt + policy.patience().toNanos();
+        refuseAt = now + policy.drainDelay().toNanos();
+        endAt = refuseAt + policy.drainTimeout().toNanos();
         pass();
       }
       case LEAVING, REFUSING -> end();

@@ -94,4 +94,9 @@ public final class ApiKeys implements Callers {
   public String challenge() {
     return Credentials.BEARER;
   }
+
+  @Override
+  public String credential() {
+    return "API key";
+  }
 }

@@ -17,6 +17,17 @@ public interface Callers {
   /** What {@code WWW-Authenticate} asks for (RFC 9110, 11.6.1). */
   String challenge();
 
+  /** Returns what callers present, as messages name it: "API key", "token". */
+  String credential();
+
+  /** Returns the refusal of a caller whose credential lacks a scope. */
+  default Failure lacks(Scope scope) {
+    return new Failure.Refused(
+        Code.FORBIDDEN,
+        "This request needs the scope %s, which the %s lacks."
+            .formatted(scope.text(), credential()));
+  }
+
   /** Looks again at what has been read from files; is called every few seconds. */
   default void refresh() {}
 
@@ -31,6 +42,11 @@ public interface Callers {
       @Override
       public String challenge() {
         return Credentials.BEARER;
+      }
+
+      @Override
+      public String credential() {
+        return "caller";
       }
     };
   }

@@ -80,4 +80,9 @@ public final class CertificateCallers implements Callers {
   public String challenge() {
     return "Certificate realm=\"athanor\"";
   }
+
+  @Override
+  public String credential() {
+    return "client certificate";
+  }
 }

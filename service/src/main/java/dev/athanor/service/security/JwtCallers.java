@@ -104,4 +104,9 @@ public final class JwtCallers implements Callers {
   public String challenge() {
     return Credentials.BEARER;
   }
+
+  @Override
+  public String credential() {
+    return "token";
+  }
 }

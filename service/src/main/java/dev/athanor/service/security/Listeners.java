@@ -65,11 +65,11 @@ public record Listeners(Map<String, String> addresses, boolean managementIsApart
     if (!allowed) {
       throw new SecurityMisconfigured(
           ("%s, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or"
-                  + " mtls, bind to a loopback address, or set athanor.security.allow-open")
+                  + " mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated")
               .formatted(open));
     }
     LOG.warn(
-        "OPEN TO ANYONE: {}, athanor.security.mode is none and athanor.security.allow-open is set;"
+        "OPEN TO ANYONE: {}, athanor.security.mode is none and athanor.security.allow-unauthenticated is set;"
             + " whoever reaches this service can run ops and read, write and delete all tensors",
         open);
   }

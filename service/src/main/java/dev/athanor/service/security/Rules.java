@@ -110,15 +110,15 @@ public final class Rules {
   private final List<Route> routes;
 
   /**
-   * @param openManagement whether what actuator serves needs no caller
+   * @param unauthenticatedManagement whether what actuator serves needs no caller
    */
-  public Rules(boolean openManagement) {
+  public Rules(boolean unauthenticatedManagement) {
     rpcs = TABLE.stream().filter(rule -> !rule.operation().contains(" ")).toList();
     routes =
         TABLE.stream()
             .filter(rule -> rule.operation().contains(" "))
             .map(rule ->
-                openManagement && rule.operation().contains(" /actuator/")
+                unauthenticatedManagement && rule.operation().contains(" /actuator/")
                     ? open(rule.operation())
                     : rule)
             .map(Rules::route)

@@ -13,14 +13,14 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * spring.security.oauth2.resourceserver.jwt} says whose tokens are taken, {@code server.ssl} and
  * {@code spring.ssl.bundle} whose certificates.
  *
- * @param allowOpen whether mode none may be reached from other machines
- * @param openManagement whether metrics and information need no caller where management has a port
- *     of its own
+ * @param allowUnauthenticated whether mode none may be reached from other machines
+ * @param unauthenticatedManagement whether metrics and information need no caller where management
+ *     has a port of its own
  */
 public record SecuritySettings(
     @NotNull @DefaultValue("none") Mode mode,
-    @DefaultValue("false") boolean allowOpen,
-    @DefaultValue("false") boolean openManagement,
+    @DefaultValue("false") boolean allowUnauthenticated,
+    @DefaultValue("false") boolean unauthenticatedManagement,
     @Valid @NotNull @DefaultValue ApiKeysFile apiKeys,
     @Valid @NotNull @DefaultValue Jwt jwt,
     @Valid @NotNull @DefaultValue Mtls mtls) {

@@ -365,7 +365,7 @@ public final class TenantTensors {
 
   private Entry find(String handle, String field) {
     var now = store.clock.instant();
-    var remember = store.settings.remember();
+    var tombstoneTtl = store.settings.tombstoneTtl();
     var entry = own(handle);
     if (entry != null && !entry.hasExpired(now)) {
       if (entry.home.isLost()) {
@@ -376,7 +376,7 @@ public final class TenantTensors {
     var tombstone = tombstone(handle);
     boolean recently =
         entry != null
-            ? entry.lastUse.plus(entry.lease).plus(remember).isAfter(now)
+            ? entry.lastUse.plus(entry.lease).plus(tombstoneTtl).isAfter(now)
             : tombstone != null && tombstone.end() == End.EXPIRED;
     if (recently) {
       throw new Failure.Refused(

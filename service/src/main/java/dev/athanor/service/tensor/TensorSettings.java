@@ -13,11 +13,11 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param lease how long a tensor lives after its last use when its creator says nothing
  * @param spillBytes host memory to which tensors that nobody uses may be moved when a device is
  *     full; 0 for none
- * @param remember how long deleted and expired handles are told from unknown ones
+ * @param tombstoneTtl how long deleted and expired handles are told from unknown ones
  */
 public record TensorSettings(
     @Min(1) @DefaultValue("8589934592") long maxBytes,
     @Min(1) @DefaultValue("100000") int maxCount,
     @NotNull @DefaultValue("1h") Duration lease,
     @Min(0) @DefaultValue("0") long spillBytes,
-    @NotNull @DefaultValue("10m") Duration remember) {}
+    @NotNull @DefaultValue("10m") Duration tombstoneTtl) {}

@@ -423,7 +423,7 @@ public final class TensorStore {
   }
 
   private boolean remembers(Tombstone tombstone, Instant now) {
-    return tombstone.at.plus(settings.remember()).isAfter(now);
+    return tombstone.at.plus(settings.tombstoneTtl()).isAfter(now);
   }
 
   long nextSequence() {

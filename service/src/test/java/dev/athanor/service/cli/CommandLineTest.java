@@ -180,7 +180,7 @@ class CommandLineTest {
         .isEqualTo(
             "athanor serve: server.address is 0.0.0.0, spring.grpc.server.address is 0.0.0.0, and athanor.security.mode is none: anyone"
                 + " could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or"
-                + " set athanor.security.allow-open"
+                + " set athanor.security.allow-unauthenticated"
                 + System.lineSeparator());
     assertThat(run.status()).isEqualTo(2);
   }

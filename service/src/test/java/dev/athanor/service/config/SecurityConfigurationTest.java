@@ -31,7 +31,7 @@ class SecurityConfigurationTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "server.address=0.0.0.0 | server.address is 0.0.0.0, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or set athanor.security.allow-open",
+        "server.address=0.0.0.0 | server.address is 0.0.0.0, and athanor.security.mode is none: anyone could call; set the mode to api-key, jwt or mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated",
         "athanor.security.mode=api-key | athanor.security.mode is api-key, and athanor.security.api-keys.file names no file",
         "athanor.security.mode=jwt | athanor.security.mode is jwt, and spring.security.oauth2.resourceserver.jwt.audiences does not say whom tokens are for",
         "athanor.security.mode=jwt,spring.security.oauth2.resourceserver.jwt.audiences=a | athanor.security.mode is jwt, and neither spring.security.oauth2.resourceserver.jwt.issuer-uri nor spring.security.oauth2.resourceserver.jwt.jwk-set-uri says whose tokens are taken",
@@ -57,7 +57,7 @@ class SecurityConfigurationTest {
 
   @Test
   void managementIsOpenOnlyOnItsOwnPortAndOnlyWhenAsked() {
-    var open = RUNNER.withPropertyValues("athanor.security.open-management=true");
+    var open = RUNNER.withPropertyValues("athanor.security.unauthenticated-management=true");
     open.run(context ->
         assertThat(isOpen(context.getBean(Rules.class), "/actuator/prometheus")).isFalse());
     RUNNER

@@ -74,6 +74,11 @@ class AccessTest {
     public String challenge() {
       return Credentials.BEARER;
     }
+
+    @Override
+    public String credential() {
+      return "API key";
+    }
   }
 
   private static final class Telling extends OpsGrpc.OpsImplBase {
@@ -176,7 +181,7 @@ class AccessTest {
             Status.Code.PERMISSION_DENIED,
             "forbidden",
             null,
-            "this needs the scope ops:run, which the caller lacks");
+            "This request needs the scope ops:run, which the API key lacks.");
   }
 
   @Test
@@ -204,6 +209,11 @@ class AccessTest {
     @Override
     public String challenge() {
       return "Certificate";
+    }
+
+    @Override
+    public String credential() {
+      return "client certificate";
     }
   }
 

@@ -61,10 +61,10 @@ import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
-      "athanor.run.drain-notice=0s",
+      "athanor.run.drain-linger=0s",
       "athanor.tensors.max-bytes=67108864",
       "athanor.grpc.max-tensor-bytes=33554432",
-      "athanor.grpc.idle=2s",
+      "athanor.grpc.idle-timeout=2s",
       "spring.grpc.server.inbound.message.max-size=4MB"
     })
 abstract class GrpcTest {

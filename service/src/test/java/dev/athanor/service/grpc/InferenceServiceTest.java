@@ -500,7 +500,7 @@ class InferenceServiceTest extends GrpcTest {
     var answer =
         ClientCalls.blockingUnaryCall(
             channel(),
-            ServerTest.bytes("inference.GRPCInferenceService/ModelInfer"),
+            RawMessages.unary("inference.GRPCInferenceService/ModelInfer"),
             CallOptions.DEFAULT,
             request);
     var expected =

@@ -12,14 +12,11 @@ import dev.athanor.api.inference.ModelStreamInferResponse;
 import dev.athanor.api.inference.RepositoryIndexRequest;
 import dev.athanor.api.inference.RepositoryIndexResponse.ModelIndex;
 import io.grpc.CallOptions;
-import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.StreamObserver;
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -115,31 +112,8 @@ class ProtocolClientsTest extends GrpcTest {
     return new Message().number(5, value);
   }
 
-  private static final MethodDescriptor.Marshaller<byte[]> BYTES =
-      new MethodDescriptor.Marshaller<>() {
-        @Override
-        public InputStream stream(byte[] value) {
-          return new ByteArrayInputStream(value);
-        }
-
-        @Override
-        public byte[] parse(InputStream stream) {
-          try {
-            return stream.readAllBytes();
-          } catch (IOException e) {
-            throw new UncheckedIOException(e);
-          }
-        }
-      };
-
   private byte[] call(String method, Message request) {
-    var descriptor =
-        MethodDescriptor.<byte[], byte[]>newBuilder()
-            .setType(MethodDescriptor.MethodType.UNARY)
-            .setFullMethodName("inference.GRPCInferenceService/" + method)
-            .setRequestMarshaller(BYTES)
-            .setResponseMarshaller(BYTES)
-            .build();
+    var descriptor = RawMessages.unary("inference.GRPCInferenceService/" + method);
     return ClientCalls.blockingUnaryCall(
         channel(), descriptor, CallOptions.DEFAULT, request.toByteArray());
   }

@@ -144,7 +144,7 @@ class ProtocolTest extends GrpcTest {
   /** The status of a call with one empty message, whatever kind of method it is. */
   private Status call(String name) {
     var method =
-        ServerTest.bytes(name).toBuilder().setType(MethodDescriptor.MethodType.UNKNOWN).build();
+        RawMessages.unary(name).toBuilder().setType(MethodDescriptor.MethodType.UNKNOWN).build();
     ClientCall<byte[], byte[]> call =
         channel().newCall(method, CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS));
     var ended = new CompletableFuture<Status>();

@@ -29,10 +29,6 @@ import io.grpc.reflection.v1.ServiceResponse;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -49,33 +45,9 @@ class ServerTest extends GrpcTest {
   @Autowired Rules rules;
   @Autowired List<BindableService> services;
 
-  private static final MethodDescriptor.Marshaller<byte[]> BYTES =
-      new MethodDescriptor.Marshaller<>() {
-        @Override
-        public InputStream stream(byte[] value) {
-          return new ByteArrayInputStream(value);
-        }
-
-        @Override
-        public byte[] parse(InputStream stream) {
-          try {
-            return stream.readAllBytes();
-          } catch (IOException e) {
-            throw new UncheckedIOException(e);
-          }
-        }
-      };
-
-  /** A method whose messages are bytes as they are sent. */
-  static MethodDescriptor<byte[], byte[]> bytes(String method) {
-    return MethodDescriptor.newBuilder(BYTES, BYTES)
-        .setType(MethodDescriptor.MethodType.UNARY)
-        .setFullMethodName(method)
-        .build();
-  }
-
   private byte[] call(String method, byte[] message) {
-    return ClientCalls.blockingUnaryCall(channel(), bytes(method), CallOptions.DEFAULT, message);
+    return ClientCalls.blockingUnaryCall(
+        channel(), RawMessages.unary(method), CallOptions.DEFAULT, message);
   }
 
   private ServingStatus check(String service) {

@@ -212,7 +212,7 @@ class ApiKeyTest extends RestTest {
             403,
             "forbidden",
             null,
-            "this needs the scope %s, which the caller lacks".formatted(scope))
+            "This request needs the scope %s, which the API key lacks.".formatted(scope))
         .header(
             "WWW-Authenticate",
             "Bearer realm=\"athanor\", error=\"insufficient_scope\", scope=\"%s\""

@@ -17,10 +17,6 @@ class ConsoleStatesTest extends BrowserTest {
   private static final String LOST =
       "The service does not answer; this page keeps its last state and tries again every second.";
 
-  /** Ops with attributes that only a person can choose; the service names what is missing. */
-  private static final List<String> INCOMPLETE =
-      List.of("cast", "dequantize", "rms-norm-rope", "rope");
-
   private Locator shape(String input) {
     return input(input).locator("[data-role=shape]");
   }
@@ -73,21 +69,25 @@ class ConsoleStatesTest extends BrowserTest {
     page.reload();
 
     assertThat(page.locator("#notice .error"))
-        .hasText("The metrics cannot be read: broken Try GET /metrics with the same key.");
+        .hasText("The metrics cannot be read: broken Try GET /metrics with the same credentials.");
     assertThat(page.locator(".device h3")).isVisible();
     faults.removeIf(fault -> fault.contains("the server responded with a status of 500"));
   }
 
-  /** Such keys are what tenants have; they see no devices, and nothing of it looks broken. */
+  /** Tenants rarely have this scope; they see no devices, and nothing of it looks broken. */
   @Test
-  void aKeyWithoutTheScopeMetricsSeesASentence() {
+  void aCallerWithoutTheScopeMetricsSeesASentence() {
     var asked = new CopyOnWriteArrayList<String>();
     page.onRequest(request -> asked.add(request.url()));
-    answer("/devices", 403, "{\"detail\": \"this needs the scope metrics\"}");
+    answer(
+        "/devices",
+        403,
+        "{\"detail\": \"This request needs the scope metrics, which the token lacks.\"}");
     page.reload();
 
     assertThat(page.locator("#notice"))
-        .containsText("This key lacks the scope metrics, so devices and latencies are not shown.");
+        .containsText(
+            "This request needs the scope metrics, which the token lacks. Devices and latencies are not shown");
     assertThat(page.locator("#state")).hasText("ready");
     assertThat(page.locator("#latencies")).isHidden();
     assertThat(page.locator(".device:visible")).hasCount(0);
@@ -198,7 +198,6 @@ class ConsoleStatesTest extends BrowserTest {
     assertThat(page.locator("#listing .kernel h3").first())
         .hasText(Pattern.compile("matmul_f32_.*"));
     var ops = page.locator("#ptx-op option").allTextContents();
-    ops.removeAll(INCOMPLETE);
     for (var op : ops) {
       page.locator("#ptx-op").selectOption(op);
       assertThat(page.locator("#listing details summary, #listing .error").first()).isVisible();

@@ -300,7 +300,7 @@ class ConsoleTest extends BrowserTest {
           }
         });
     assertThat(page.locator("#state")).hasText("a key is needed");
-    page.getByLabel("API key").fill("secret");
+    page.getByLabel("API key or token").fill("secret");
     button("Use").click();
     assertThat(page.locator("#state")).hasText("emulator:0 ready");
     assertThat(page.locator("#access")).isHidden();

@@ -13,7 +13,7 @@ import org.springframework.test.context.TestPropertySource;
 
 /** In a service of its own, which is of no more use afterwards. */
 @DirtiesContext
-@TestPropertySource(properties = {"athanor.replica=drained", "athanor.run.drain-notice=1h"})
+@TestPropertySource(properties = {"athanor.replica=drained", "athanor.run.drain-linger=1h"})
 class DrainTest extends RestTest {
 
   @Autowired Drain drain;

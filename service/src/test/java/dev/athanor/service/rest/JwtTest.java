@@ -150,7 +150,12 @@ class JwtTest extends RestTest {
   void aTokenSaysTenantAndScopes() throws JOSEException {
     var reader = token(claims -> claims);
     with(reader).get("/tensors").then().statusCode(200).body("tensors", equalTo(List.of()));
-    with(reader).delete("/tensors?scope=a").then().statusCode(403);
+    problem(
+        with(reader).delete("/tensors?scope=a"),
+        403,
+        "forbidden",
+        null,
+        "This request needs the scope tensors:write, which the token lacks.");
     var lab = token(claims -> claims.claim("scope", List.of("tensors:write", "tensors:read", "x")));
     var body = "{\"dtype\": \"f32\", \"shape\": [1], \"data\": [1]}";
     String handle =

@@ -188,7 +188,10 @@ class MtlsTest extends RestTest {
     assertThat(get("lab", location).statusCode()).isEqualTo(200);
     assertThat(get("other", location).statusCode()).isEqualTo(404);
     // what all certificates allow does not include metrics
-    assertThat(get("lab", "/actuator/prometheus").statusCode()).isEqualTo(403);
+    var metrics = get("lab", "/actuator/prometheus");
+    assertThat(metrics.statusCode()).isEqualTo(403);
+    assertThat(metrics.body())
+        .contains("This request needs the scope metrics, which the client certificate lacks.");
   }
 
   @Test

@@ -18,7 +18,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.zip.DeflaterOutputStream;
 import java.util.zip.GZIPOutputStream;
@@ -35,19 +34,6 @@ class OpenInferenceTest extends RestTest {
   /** What a client that knows nothing but JSON sends. */
   private static final String X =
       "{\"name\": \"x\", \"shape\": [2], \"datatype\": \"FP32\", \"data\": [1.5, -2]}";
-
-  private static byte[] floats(float... values) {
-    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
-    bytes.asFloatBuffer().put(values);
-    return bytes.array();
-  }
-
-  private static byte[] joined(String json, byte[]... tensors) {
-    var body = new ByteArrayOutputStream();
-    body.writeBytes(json.getBytes(UTF_8));
-    Arrays.stream(tensors).forEach(body::writeBytes);
-    return body.toByteArray();
-  }
 
   /** As tritonclient posts it: without a media type. */
   private Response infer(String op, String json, byte[]... tensors) {
@@ -220,12 +206,12 @@ class OpenInferenceTest extends RestTest {
             + "\"parameters\":{\"binary_data_size\":8}},{\"name\":\"b\",\"shape\":[1],"
             + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":4}}],"
             + "\"parameters\":{\"binary_data_output\":true}}";
-    var answer = Binary.of(infer("concat", json, floats(1, 2), floats(3)));
+    var answer = Binary.of(infer("concat", json, f32Bytes(1, 2), f32Bytes(3)));
     assertThat(answer.json.getString("id")).isEqualTo("7");
     assertThat(answer.json.getList("outputs.name")).containsExactly("c", "zeros");
     assertThat(answer.json.getList("outputs.parameters.binary_data_size")).containsExactly(12, 8);
     assertThat(answer.json.getList("outputs[0].shape")).containsExactly(3);
-    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(joined("", floats(1, 2, 3), new byte[8])));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(joined("", f32Bytes(1, 2, 3), new byte[8])));
   }
 
   /** Data in JSON and as bytes side by side, and one output of each kind. */
@@ -237,10 +223,10 @@ class OpenInferenceTest extends RestTest {
             + "\"parameters\":{\"binary_data_size\":4}}],"
             + "\"outputs\":[{\"name\":\"zeros\",\"parameters\":{\"binary_data\":false}},"
             + "{\"name\":\"c\",\"parameters\":{\"binary_data\":true}}]}";
-    var answer = Binary.of(infer("concat", json, floats(3)));
+    var answer = Binary.of(infer("concat", json, f32Bytes(3)));
     assertThat(answer.json.getList("outputs.find { it.name == 'zeros' }.data"))
         .isEqualTo(java.util.List.of(0f, 0f));
-    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(1, 2, 3)));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(f32Bytes(1, 2, 3)));
   }
 
   @Test
@@ -261,10 +247,10 @@ class OpenInferenceTest extends RestTest {
             given()
                 .contentType("application/octet-stream")
                 .header(HEADER, 0)
-                .body(floats(4, 5, 6))
+                .body(f32Bytes(4, 5, 6))
                 .post("/v2/models/identity/infer"));
     assertThat(answer.json.getList("outputs[0].shape")).containsExactly(3);
-    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(4, 5, 6)));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(f32Bytes(4, 5, 6)));
     problem(
         infer("identity", "", new byte[6]),
         400,
@@ -278,7 +264,7 @@ class OpenInferenceTest extends RestTest {
         "body",
         "the body has 0 bytes; input \"x\" of datatype FP32 takes a multiple of 4");
     problem(
-        infer("concat", "", floats(1)),
+        infer("concat", "", f32Bytes(1)),
         400,
         "invalid-attribute",
         HEADER,
@@ -297,7 +283,7 @@ class OpenInferenceTest extends RestTest {
                 + "\"datatype\":\"FP32\",\"parameters\":{\"binary_data_size\":4}}],"
                 + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"tensor_store\":true}}]}")
             .formatted(x);
-    var stored = infer("concat", json, floats(3));
+    var stored = infer("concat", json, f32Bytes(3));
     stored
         .then()
         .statusCode(200)
@@ -324,7 +310,7 @@ class OpenInferenceTest extends RestTest {
         .statusCode(200)
         .body("outputs[0].parameters.tensor_handle", equalTo(target));
     assertThat(given().get("/tensors/" + target + "/data").asByteArray())
-        .isEqualTo(floats(1, 2, 3));
+        .isEqualTo(f32Bytes(1, 2, 3));
     given().get("/tensors/" + target).then().body("version", equalTo(2));
   }
 
@@ -415,9 +401,9 @@ class OpenInferenceTest extends RestTest {
         "{\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"FP32\","
             + "\"parameters\":{\"binary_data_size\":8}}],"
             + "\"parameters\":{\"binary_data_output\":true}}";
-    var packed = packed(encoding, joined(json, floats(1, 2)));
+    var packed = packed(encoding, joined(json, f32Bytes(1, 2)));
     var answer = Binary.of(packedInfer(encoding, json.length(), packed));
-    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(floats(1, 2)));
+    assertThat(answer.bytes).isEqualTo(ByteBuffer.wrap(f32Bytes(1, 2)));
     problem(
         packedInfer(encoding, json.length(), Arrays.copyOf(packed, packed.length - 9)),
         400,

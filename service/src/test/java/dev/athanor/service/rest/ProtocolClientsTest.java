@@ -7,9 +7,6 @@ import static org.hamcrest.Matchers.equalTo;
 
 import io.restassured.path.json.JsonPath;
 import io.restassured.response.Response;
-import java.io.ByteArrayOutputStream;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,19 +24,6 @@ class ProtocolClientsTest extends RestTest {
 
   /** A uuid4, which KServe's client makes up. */
   private static final String ID = "5f9c6d5e-4f0c-4b62-9a2e-0c5f3d0a7f11";
-
-  private static byte[] floats(float... values) {
-    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
-    bytes.asFloatBuffer().put(values);
-    return bytes.array();
-  }
-
-  private static byte[] joined(String json, byte[]... tensors) {
-    var body = new ByteArrayOutputStream();
-    body.writeBytes(json.getBytes(UTF_8));
-    Arrays.stream(tensors).forEach(body::writeBytes);
-    return body.toByteArray();
-  }
 
   /** As httpx and orjson send it: the names of headers in lower case, no blanks in the JSON. */
   private Response kserve(String model, String json, byte[]... tensors) {
@@ -91,14 +75,14 @@ class ProtocolClientsTest extends RestTest {
                 + "\"outputs\":[{\"name\":\"c\",\"parameters\":{\"binary_data\":true}}],"
                 + "\"parameters\":{\"binary_data_output\":true}}")
             .formatted(ID);
-    var answer = kserve("concat", json, floats(1, 2), floats(3));
+    var answer = kserve("concat", json, f32Bytes(1, 2), f32Bytes(3));
     answer.then().statusCode(200).contentType("application/octet-stream");
     int header = Integer.parseInt(answer.header(HEADER));
     var body = answer.asByteArray();
     var said = JsonPath.from(new String(body, 0, header, UTF_8));
     assertThat(said.getString("model_name")).isEqualTo("concat");
     assertThat(said.getInt("outputs[0].parameters.binary_data_size")).isEqualTo(12);
-    assertThat(Arrays.copyOfRange(body, header, body.length)).isEqualTo(floats(1, 2, 3));
+    assertThat(Arrays.copyOfRange(body, header, body.length)).isEqualTo(f32Bytes(1, 2, 3));
   }
 
   @ParameterizedTest
@@ -111,7 +95,7 @@ class ProtocolClientsTest extends RestTest {
                 + "\"sequence_start\":true,\"sequence_end\":false,\"priority\":1,"
                 + "\"timeout\":60000000,\"factor\":1.0}}")
             .formatted(sequence);
-    triton("/v2/models/identity/versions/1/infer", json, floats(4, 5))
+    triton("/v2/models/identity/versions/1/infer", json, f32Bytes(4, 5))
         .then()
         .statusCode(200)
         .body("id", equalTo("1"))

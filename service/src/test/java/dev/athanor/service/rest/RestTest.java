@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.hamcrest.Matchers.equalTo;
 import static org.hamcrest.Matchers.nullValue;
 
@@ -11,6 +12,10 @@ import io.restassured.builder.RequestSpecBuilder;
 import io.restassured.response.Response;
 import io.restassured.response.ValidatableResponse;
 import io.restassured.specification.RequestSpecification;
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.springframework.beans.factory.annotation.Autowired;
@@ -28,7 +33,7 @@ import org.springframework.boot.test.web.server.LocalServerPort;
       "athanor.replica=test",
       "athanor.run.streams=2",
       "athanor.run.queue=2",
-      "athanor.run.drain-notice=0s",
+      "athanor.run.drain-linger=0s",
       "athanor.run.inline-bytes=48MB",
       "athanor.tensors.max-bytes=67108864",
       "athanor.tensors.max-count=50",
@@ -52,17 +57,30 @@ abstract class RestTest {
   }
 
   RequestSpecification json(String body) {
-    return given()
-        .contentType("application/json")
-        .body(body.getBytes(java.nio.charset.StandardCharsets.UTF_8));
+    return given().contentType("application/json").body(body.getBytes(UTF_8));
   }
 
   /** Creates a tensor of f32 numbers. */
   String tensor(float... values) {
     var body =
         "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
-            .formatted(values.length, java.util.Arrays.toString(values));
+            .formatted(values.length, Arrays.toString(values));
     return json(body).post("/tensors").then().statusCode(201).extract().path("handle");
+  }
+
+  /** Returns f32 numbers as little-endian bytes. */
+  static byte[] f32Bytes(float... values) {
+    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
+    bytes.asFloatBuffer().put(values);
+    return bytes.array();
+  }
+
+  /** Returns the body of the Open Inference Protocol that has JSON first, then binary tensors. */
+  static byte[] joined(String json, byte[]... tensors) {
+    var body = new ByteArrayOutputStream();
+    body.writeBytes(json.getBytes(UTF_8));
+    Arrays.stream(tensors).forEach(body::writeBytes);
+    return body.toByteArray();
   }
 
   static ValidatableResponse problem(

@@ -34,14 +34,6 @@ class TensorsTest extends RestTest {
     assertThat(device.wasFreedDirty()).isFalse();
   }
 
-  private static byte[] floats(float... values) {
-    var bytes = ByteBuffer.allocate(4 * values.length).order(ByteOrder.LITTLE_ENDIAN);
-    for (float value : values) {
-      bytes.putFloat(value);
-    }
-    return bytes.array();
-  }
-
   private static byte[] npy(String header, byte[] data) {
     var text = header + "\n";
     return ByteBuffer.allocate(10 + text.length() + data.length)
@@ -124,7 +116,7 @@ class TensorsTest extends RestTest {
   void contentsComeInEveryForm() {
     var data = "/tensors/" + tensor(1, -0.5f, 3) + "/data";
     assertThat(given().get(data).then().statusCode(200).extract().asByteArray())
-        .isEqualTo(floats(1, -0.5f, 3));
+        .isEqualTo(f32Bytes(1, -0.5f, 3));
     given()
         .accept("application/json")
         .get(data)
@@ -275,7 +267,7 @@ class TensorsTest extends RestTest {
   @Test
   void rangesAreSent() {
     var data = "/tensors/" + tensor(1, 2, 3) + "/data";
-    var all = floats(1, 2, 3);
+    var all = f32Bytes(1, 2, 3);
     var part = given().header("Range", "bytes=4-7").get(data).then().statusCode(206);
     part.header("Content-Range", "bytes 4-7/12").header("Content-Length", "4");
     assertThat(part.extract().asByteArray()).isEqualTo(java.util.Arrays.copyOfRange(all, 4, 8));
@@ -322,7 +314,7 @@ class TensorsTest extends RestTest {
                     for (int i = 0; i < 15; i++) {
                       given()
                           .contentType("application/octet-stream")
-                          .body(floats(i, i))
+                          .body(f32Bytes(i, i))
                           .put(path)
                           .then()
                           .statusCode(200);
@@ -353,7 +345,7 @@ class TensorsTest extends RestTest {
     given()
         .contentType("application/octet-stream")
         .header("If-Match", "\"1\"")
-        .body(floats(3, 4))
+        .body(f32Bytes(3, 4))
         .put(path + "/data")
         .then()
         .statusCode(200)
@@ -363,7 +355,7 @@ class TensorsTest extends RestTest {
         given()
             .contentType("application/octet-stream")
             .header("If-Match", "\"1\"")
-            .body(floats(5, 6))
+            .body(f32Bytes(5, 6))
             .put(path + "/data"),
         412,
         "version-mismatch",
@@ -376,7 +368,7 @@ class TensorsTest extends RestTest {
         null,
         "the tensor is f32[2], the new contents are f32[1, 2]; they must be equal");
     problem(
-        given().contentType("application/octet-stream").body(floats(1)).put(path + "/data"),
+        given().contentType("application/octet-stream").body(f32Bytes(1)).put(path + "/data"),
         400,
         "invalid-tensor",
         "body",

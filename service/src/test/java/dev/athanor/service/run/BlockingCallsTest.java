@@ -6,11 +6,9 @@ import static org.awaitility.Awaitility.await;
 
 import dev.athanor.engine.device.Capability;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.ops.Attributes;
-import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DType;
+import dev.athanor.ops.ForwardingPlan;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.Op;
@@ -83,36 +81,7 @@ class BlockingCallsTest {
     }
   }
 
-  private record SlowPlan(Plan plan, Runnable action) implements Plan {
-    @Override
-    public String kernel() {
-      return plan.kernel();
-    }
-
-    @Override
-    public Map<String, TensorType> outputs() {
-      return plan.outputs();
-    }
-
-    @Override
-    public List<Kernel> kernels() {
-      return plan.kernels();
-    }
-
-    @Override
-    public int requiredSharedMemory() {
-      return plan.requiredSharedMemory();
-    }
-
-    @Override
-    public Cost cost() {
-      return plan.cost();
-    }
-
-    @Override
-    public String explain() {
-      return plan.explain();
-    }
+  private record SlowPlan(Plan plan, Runnable action) implements ForwardingPlan {
 
     @Override
     public boolean isLoaded(KernelCache kernels) {
@@ -122,11 +91,6 @@ class BlockingCallsTest {
     @Override
     public void load(KernelCache kernels) {
       action.run();
-    }
-
-    @Override
-    public void enqueue(KernelCache kernels, Stream stream, Bindings bindings) {
-      plan.enqueue(kernels, stream, bindings);
     }
   }
 

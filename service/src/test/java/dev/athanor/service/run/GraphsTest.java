@@ -283,7 +283,7 @@ class GraphsTest {
   @CsvSource({"cuda:0,,16", "emulator:0,,0", "cuda:1,0,0", "emulator:0,3,3"})
   void gpusHaveGraphsUnlessItIsSaidOtherwise(String id, @Nullable Integer said, int graphs) {
     var capability = new Capability(id, "any", Target.SM_80, "1", 1, 1024, 49_152, 99_328, MIB);
-    assertThat(Rig.settings(1, 1, true, said).graphs(capability)).isEqualTo(graphs);
+    assertThat(Rig.settings(1, 1, true, said).graphCacheSize(capability)).isEqualTo(graphs);
   }
 
   // -- when they end

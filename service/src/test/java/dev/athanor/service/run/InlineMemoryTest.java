@@ -167,7 +167,7 @@ class InlineMemoryTest {
       assertThat(full)
           .hasMessage(
               "Other requests of this tenant take 1048576 of the 2097152 bytes that a tenant may have"
-                  + " (athanor.run.inline-share). Retry after 1 s.");
+                  + " (athanor.run.inline-tenant-share). Retry after 1 s.");
       allocate(other, 2 * MIB);
       var large = refused(other, 1);
       assertThat(large.code()).isEqualTo(Code.TOO_LARGE);

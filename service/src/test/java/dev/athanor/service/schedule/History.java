@@ -29,7 +29,7 @@ final class History {
   /** All is large but the numbers of devices and streams, and tickets do not age. */
   private static final String DEFAULTS =
       "devices=1 streams=1 bands=3 age=1000000s quantum=100 arrears=1000s tickets=1000 cost=1000s"
-          + " bytes=1000000 launch=8 rows=1000 grace=0 patience=1000s";
+          + " bytes=1000000 launch=8 rows=1000 drainDelay=0 drainTimeout=1000s";
 
   private final Scheduler scheduler;
 
@@ -50,8 +50,8 @@ final class History {
                     duration(given, "cost"),
                     number(given, "bytes")),
                 new Policy.Launch((int) number(given, "launch"), number(given, "rows")),
-                duration(given, "grace"),
-                duration(given, "patience")),
+                duration(given, "drainDelay"),
+                duration(given, "drainTimeout")),
             (int) number(given, "devices"),
             (int) number(given, "streams"));
   }

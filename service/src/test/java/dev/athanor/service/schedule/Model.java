@@ -422,11 +422,11 @@ final class Model {
   }
 
   private long refuseAt() {
-    return plus(leftAt, policy.grace());
+    return plus(leftAt, policy.drainDelay());
   }
 
   private long endAt() {
-    return plus(refuseAt(), policy.patience());
+    return plus(refuseAt(), policy.drainTimeout());
   }
 
   private static long plus(long moment, Duration more) {

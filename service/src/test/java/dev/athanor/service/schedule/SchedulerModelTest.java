@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Random histories against the {@link Model}, and whole simulations for what only shows over time:
- * shares and patience. A failure names the seed; -Dathanor.seed=N repeats it.
+ * shares and the drain timeout. A failure names the seed; -Dathanor.seed=N repeats it.
  */
 class SchedulerModelTest {
 

@@ -583,7 +583,7 @@ class SchedulerTest {
         arguments(
             "readiness goes first, then the door closes, then what is there is finished",
             """
-            policy grace=5s patience=20s
+            policy drainDelay=5s drainTimeout=20s
             0    ready 0/0                   |
             0    submit 1 cost=6s            | admit; start 0/0: 1
             is   ready=true phase=SERVING wake=never
@@ -607,23 +607,23 @@ class SchedulerTest {
             11s  ready 0/0                   |
             """),
         arguments(
-            "with nothing to do it is over when the grace is",
+            "with nothing to do it is over when the drain delay is",
             """
-            policy grace=5s
+            policy drainDelay=5s
             0    drain   |
             4s   tick    |
             5s   tick    | drained
             """),
         arguments(
-            "without grace and with nothing to do it is over at once",
+            "without a drain delay and with nothing to do it is over at once",
             """
             policy
             0    drain   | drained
             """),
         arguments(
-            "when patience ends the rest is failed, and nothing that runs is waited for",
+            "at the drain timeout the rest is failed, and nothing that runs is waited for",
             """
-            policy grace=5s patience=20s
+            policy drainDelay=5s drainTimeout=20s
             0    ready 0/0            |
             0    submit 1 cost=100s   | admit; start 0/0: 1
             0    submit 2             | admit delay=100000000000
@@ -637,7 +637,7 @@ class SchedulerTest {
         arguments(
             "asked a second time it ends at once",
             """
-            policy grace=5s patience=20s
+            policy drainDelay=5s drainTimeout=20s
             0    ready 0/0            |
             0    submit 1             | admit; start 0/0: 1
             0    submit 2             | admit delay=100
@@ -722,8 +722,8 @@ class SchedulerTest {
                 good.arrears(),
                 good.queue(),
                 good.batch(),
-                good.grace(),
-                good.patience()))
+                good.drainDelay(),
+                good.drainTimeout()))
         .hasMessage("the number of bands must be at least 1, got 0");
     assertThatThrownBy(() -> new Policy.Queue(1, Duration.ZERO, 1))
         .hasMessage("the queue's cost must be positive, got PT0S");

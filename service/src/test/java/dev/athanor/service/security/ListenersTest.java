@@ -51,7 +51,7 @@ class ListenersTest {
         .hasMessage(
             sentence
                 + ", and athanor.security.mode is none: anyone could call; set the mode to api-key,"
-                + " jwt or mtls, bind to a loopback address, or set athanor.security.allow-open");
+                + " jwt or mtls, bind to a loopback address, or set athanor.security.allow-unauthenticated");
   }
 
   @Test

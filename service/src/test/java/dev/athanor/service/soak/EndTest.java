@@ -53,7 +53,7 @@ class EndTest {
             folder.resolve("end.yaml"),
             """
             athanor:
-              run: {streams: 2, drain-grace: 1s}
+              run: {streams: 2, drain-delay: 1s}
               tuning: {cache: "%s"}
             """
                 .formatted(folder.resolve("tuning.json")));

@@ -45,7 +45,7 @@ final class RestActions {
 
   private final Rest rest;
   private final URI url;
-  private final Duration remember;
+  private final Duration tombstoneTtl;
   private final Op norm;
   private final Op product;
   private final Queue<Leased> leased = new ConcurrentLinkedQueue<>();
@@ -61,18 +61,18 @@ final class RestActions {
       return System.nanoTime() - since > LEASE.toNanos() * 3 / 2;
     }
 
-    boolean mayBeForgotten(Duration remember) {
-      return System.nanoTime() - asked > LEASE.plus(remember).toNanos();
+    boolean mayBeForgotten(Duration tombstoneTtl) {
+      return System.nanoTime() - asked > LEASE.plus(tombstoneTtl).toNanos();
     }
   }
 
   /**
-   * @param remember how long an expired handle is told from an unknown one
+   * @param tombstoneTtl how long an expired handle is told from an unknown one
    */
-  RestActions(Rest rest, URI url, Catalogue catalogue, Duration remember) {
+  RestActions(Rest rest, URI url, Catalogue catalogue, Duration tombstoneTtl) {
     this.rest = rest;
     this.url = url;
-    this.remember = remember;
+    this.tombstoneTtl = tombstoneTtl;
     norm = catalogue.find("rms-norm").orElseThrow();
     product = catalogue.find("matmul").orElseThrow();
   }
@@ -284,7 +284,7 @@ final class RestActions {
       try {
         rest.refused("expired-handle", before.key, "GET", "/tensors/" + before.handle, NOTHING);
       } catch (Refusal e) {
-        if (!(e.code().equals("unknown-handle") && before.mayBeForgotten(remember))) {
+        if (!(e.code().equals("unknown-handle") && before.mayBeForgotten(tombstoneTtl))) {
           throw e;
         }
       }

@@ -38,7 +38,7 @@ final class Soak implements AutoCloseable {
    *
    * @param keys of the tenants
    * @param first the number of the first turn; no two are alike
-   * @param remember how long the service tells expired handles from unknown ones
+   * @param tombstoneTtl how long the service tells expired handles from unknown ones
    */
   Soak(
       ServiceProcess service,
@@ -47,7 +47,7 @@ final class Soak implements AutoCloseable {
       List<String> keys,
       Tally tally,
       long first,
-      Duration remember) {
+      Duration tombstoneTtl) {
     this.samples = samples;
     this.keys = keys;
     this.tally = tally;
@@ -57,7 +57,7 @@ final class Soak implements AutoCloseable {
         Grpc.newChannelBuilderForAddress(
                 "127.0.0.1", service.grpcPort(), InsecureChannelCredentials.create())
             .build();
-    actions.putAll(new RestActions(rest, service.url(), catalogue, remember).all());
+    actions.putAll(new RestActions(rest, service.url(), catalogue, tombstoneTtl).all());
     actions.putAll(new GrpcActions(channel).all());
     kinds = new ArrayList<>(actions.keySet());
   }

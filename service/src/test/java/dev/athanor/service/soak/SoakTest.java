@@ -60,16 +60,17 @@ class SoakTest {
   void twiceTheWorkIsRefusedInPartAndLeavesNothing() throws Exception {
     var length = asked();
     boolean brief = length.toSeconds() < 60;
-    var remember = Duration.ofSeconds(brief ? 2 : 20);
+    var tombstoneTtl = Duration.ofSeconds(brief ? 2 : 20);
     var samples =
         Sample.draw(catalogue, brief ? SOME : List.of(), brief ? 1 : 2, brief ? 4096 : 65_536);
     var keys = keys();
     var rows = new ArrayList<String>();
     double idle = load();
-    try (var service = ServiceProcess.start("emulator", "--config", config(remember).toString())) {
+    try (var service =
+        ServiceProcess.start("emulator", "--config", config(tombstoneTtl).toString())) {
       var vanishing =
           new Vanishing(folder, keys.getFirst(), service.url().getPort(), service.grpcPort());
-      var warmup = clients(service, samples, keys, 0, remember);
+      var warmup = clients(service, samples, keys, 0, tombstoneTtl);
       try (warmup) {
         warmup.each();
         warmup.closed(CLIENTS, length.dividedBy(5));
@@ -82,7 +83,7 @@ class SoakTest {
       report.add("| warm-up | " + before.row() + " |");
 
       Soak.Stretch once;
-      var measured = clients(service, samples, keys, warmup.turns(), remember);
+      var measured = clients(service, samples, keys, warmup.turns(), tombstoneTtl);
       try (measured) {
         once = measured.closed(CLIENTS, length.dividedBy(5));
       }
@@ -90,7 +91,7 @@ class SoakTest {
       int rounds = brief ? 1 : 5;
       long turns = measured.turns();
       for (int round = 1; round <= rounds; round++) {
-        var pressing = clients(service, samples, keys, turns, remember);
+        var pressing = clients(service, samples, keys, turns, tombstoneTtl);
         try (pressing) {
           var twice =
               pressing.open(
@@ -125,9 +126,9 @@ class SoakTest {
       List<Sample> samples,
       List<String> keys,
       long first,
-      Duration remember) {
+      Duration tombstoneTtl) {
     return new Soak(
-        service, catalogue, samples, keys.subList(0, keys.size() - 1), tally, first, remember);
+        service, catalogue, samples, keys.subList(0, keys.size() - 1), tally, first, tombstoneTtl);
   }
 
   /** Three tenants, and someone who reads the metrics. */
@@ -146,20 +147,20 @@ class SoakTest {
     return made.stream().map(ApiKey.Made::key).toList();
   }
 
-  private static Path config(Duration remember) throws IOException {
+  private static Path config(Duration tombstoneTtl) throws IOException {
     return Files.writeString(
         folder.resolve("soak.yaml"),
         """
         athanor:
           run: {streams: %d, queue: %d}
-          tensors: {remember: %ds}
+          tensors: {tombstone-ttl: %ds}
           tuning: {cache: "%s"}
           security: {mode: api-key, api-keys: {file: "%s"}}
         """
             .formatted(
                 STREAMS,
                 QUEUE,
-                remember.toSeconds(),
+                tombstoneTtl.toSeconds(),
                 folder.resolve("tuning.json"),
                 folder.resolve("keys")));
   }

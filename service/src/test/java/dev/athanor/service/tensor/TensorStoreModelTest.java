@@ -527,7 +527,7 @@ class TensorStoreModelTest {
     }
 
     private boolean isRemembered(Known known) {
-      return known.end().plus(settings.remember()).isAfter(clock.instant());
+      return known.end().plus(settings.tombstoneTtl()).isAfter(clock.instant());
     }
 
     /** Why a tensor is not to be had; null when it is. */

@@ -1,0 +1,26 @@
+package dev.athanor.ops;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.reflect.Method;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+class ForwardingPlanTest {
+
+  @Test
+  void everyMethodOfPlanIsForwarded() {
+    // A method that is added to Plan with a default must be added here, or decorators lose it.
+    var forwarded =
+        Arrays.stream(ForwardingPlan.class.getDeclaredMethods())
+            .filter(Method::isDefault)
+            .map(ForwardingPlanTest::signature);
+    assertThat(Arrays.stream(Plan.class.getDeclaredMethods()).map(ForwardingPlanTest::signature))
+        .isNotEmpty()
+        .isSubsetOf(forwarded.toList());
+  }
+
+  private static String signature(Method method) {
+    return method.getName() + Arrays.toString(method.getParameterTypes());
+  }
+}

@@ -1,0 +1,77 @@
+package dev.athanor.service.config;
+
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A port in use is found before Spring Boot starts, unless a file may choose another. */
+class EarlyPortCheckTest {
+
+  @TempDir Path folder;
+  private final ServerSocket taken;
+
+  EarlyPortCheckTest() throws IOException {
+    taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+  }
+
+  @AfterEach
+  void release() throws IOException {
+    taken.close();
+  }
+
+  private Map<String, Object> options(String... more) {
+    var options = new HashMap<String, Object>();
+    options.put("server.port", 0);
+    options.put("spring.grpc.server.port", taken.getLocalPort());
+    for (int i = 0; i < more.length; i += 2) {
+      options.put(more[i], more[i + 1]);
+    }
+    return options;
+  }
+
+  @Test
+  void aPortInUseIsRefused() {
+    assertThatThrownBy(() -> Listening.checkEarly(options(), folder))
+        .hasMessage(
+            "port %d is in use; stop the program that listens on it or choose another port with --grpc-port",
+            taken.getLocalPort());
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"application.yaml", "application-gpu.properties", "config"})
+  void filesMayChooseAnotherPort(String file) throws IOException {
+    Files.createFile(folder.resolve(file));
+    assertThatCode(() -> Listening.checkEarly(options(), folder)).doesNotThrowAnyException();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "spring.config.additional-location",
+        "SPRING_CONFIG_IMPORT",
+        "spring.profiles.active",
+        "SPRING_APPLICATION_JSON"
+      })
+  void settingsMayNameSuchFiles(String name) {
+    assertThatCode(() -> Listening.checkEarly(options(name, "x"), folder))
+        .doesNotThrowAnyException();
+  }
+
+  @Test
+  void addressesOfOptionsAreThoseOfGrpcToo() {
+    assertThatThrownBy(() -> Listening.checkEarly(options("server.address", "192.0.2.1"), folder))
+        .hasMessage("--bind 192.0.2.1: this machine does not have that address");
+  }
+}

@@ -1,0 +1,42 @@
+package dev.athanor.service.grpc;
+
+import io.grpc.MethodDescriptor;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+
+/** Methods whose messages are bytes as they go over the wire. */
+final class RawMessages {
+
+  private RawMessages() {}
+
+  private static final MethodDescriptor.Marshaller<byte[]> BYTES =
+      new MethodDescriptor.Marshaller<>() {
+        @Override
+        public InputStream stream(byte[] value) {
+          return new ByteArrayInputStream(value);
+        }
+
+        @Override
+        public byte[] parse(InputStream stream) {
+          try {
+            return stream.readAllBytes();
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        }
+      };
+
+  /**
+   * Returns a unary method.
+   *
+   * @param method its full name, {@code package.Service/Method}
+   */
+  static MethodDescriptor<byte[], byte[]> unary(String method) {
+    return MethodDescriptor.newBuilder(BYTES, BYTES)
+        .setType(MethodDescriptor.MethodType.UNARY)
+        .setFullMethodName(method)
+        .build();
+  }
+}
