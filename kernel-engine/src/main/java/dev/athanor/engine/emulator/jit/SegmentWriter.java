@@ -7,6 +7,7 @@ import static java.lang.constant.ConstantDescs.CD_int;
 import static java.lang.constant.ConstantDescs.CD_long;
 import static java.lang.constant.ConstantDescs.CD_void;
 
+import dev.athanor.engine.emulator.lanes.MethodBodies;
 import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.program.Binder;

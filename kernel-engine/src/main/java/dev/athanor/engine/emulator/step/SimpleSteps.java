@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.device.Report.Kind;
+import dev.athanor.engine.emulator.lanes.LaneLoop;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.meaning.AddressWindow;

@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator.jit;
+package dev.athanor.engine.emulator.lanes;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -33,7 +33,7 @@ import java.util.function.IntConsumer;
  * addition then is one addition in a method with hundreds of them, which a call would be only as
  * long as the JIT is willing to inline.
  */
-final class MethodBodies {
+public final class MethodBodies {
 
   /** The most bytes of code that are copied. */
   private static final int MOST_BYTES = 40;
@@ -45,7 +45,7 @@ final class MethodBodies {
   private MethodBodies() {}
 
   /** The code of a method, if it can be copied: it stores nothing and calls only the JDK. */
-  static Optional<List<CodeElement>> body(Method method) {
+  public static Optional<List<CodeElement>> body(Method method) {
     return BODIES.computeIfAbsent(method, MethodBodies::read);
   }
 
@@ -116,7 +116,7 @@ final class MethodBodies {
    * @param slots the parameter that is in each local variable of the method
    * @param push puts a parameter on the stack
    */
-  static void copy(CodeBuilder code, List<CodeElement> body, int[] slots, IntConsumer push) {
+  public static void copy(CodeBuilder code, List<CodeElement> body, int[] slots, IntConsumer push) {
     Map<Label, Label> labels = new HashMap<>();
     var end = code.newLabel();
     for (int i = 0; i < body.size(); i++) {

@@ -1,11 +1,10 @@
-package dev.athanor.engine.emulator.jit;
+package dev.athanor.engine.emulator.lanes;
 
 import static java.lang.constant.ConstantDescs.CD_Object;
 import static java.lang.constant.ConstantDescs.CD_int;
 import static java.lang.constant.ConstantDescs.CD_void;
 
 import dev.athanor.engine.emulator.memory.RegisterStorage;
-import dev.athanor.engine.emulator.step.LaneLoop;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.meaning.LaneMeaning;

@@ -1,4 +1,4 @@
-package dev.athanor.engine.emulator.step;
+package dev.athanor.engine.emulator.lanes;
 
 /** An instruction without memory, bound to the registers of a worker. */
 public abstract class LaneLoop {
