@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -44,12 +45,57 @@ class ArchitectureTest {
           entry("author", Set.of("ptx", "layout")),
           entry("device", Set.of("ptx")),
           entry("natives", Set.of()),
-          entry("emulator", Set.of("ptx", "layout", "device")),
-          entry("cuda", Set.of("ptx", "device", "natives")),
+          emulator("memory"),
+          emulator("watch", "memory"),
+          emulator("options", "watch"),
+          emulator("lanes", "memory"),
+          emulator("step", "memory", "watch", "options", "lanes"),
+          emulator("async", "memory", "watch", "options", "step"),
+          emulator("program", "memory", "lanes", "step", "async"),
+          emulator("jit", "memory", "lanes", "step", "program"),
+          emulator(
+              "run", "memory", "watch", "options", "step", "async", "program", "jit"),
+          emulator("sanitizer", "memory", "watch"),
+          entry(
+              "emulator",
+              Set.of(
+                  "ptx",
+                  "device",
+                  "emulator.memory",
+                  "emulator.watch",
+                  "emulator.options",
+                  "emulator.step",
+                  "emulator.program",
+                  "emulator.run",
+                  "emulator.sanitizer")),
+          entry("cuda.driver", Set.of("device", "natives")),
+          entry("cuda.context", Set.of("cuda.driver", "device")),
+          entry("cuda.memory", Set.of("cuda.driver", "cuda.context", "device")),
+          entry("cuda.module", Set.of("cuda.driver", "cuda.context", "device", "ptx")),
+          entry(
+              "cuda.stream",
+              Set.of("cuda.driver", "cuda.context", "cuda.memory", "cuda.module", "device", "ptx")),
+          entry(
+              "cuda",
+              Set.of(
+                  "cuda.driver",
+                  "cuda.context",
+                  "cuda.memory",
+                  "cuda.module",
+                  "cuda.stream",
+                  "device",
+                  "ptx")),
           entry("analysis", Set.of("ptx", "device", "natives")),
           entry("profile", Set.of("ptx", "device", "emulator", "analysis")),
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));
+
+  /** A room of the emulator, and the others of the emulator that it sees. */
+  private static Map.Entry<String, Set<String>> emulator(String room, String... lower) {
+    var sees = new TreeSet<>(Set.of("ptx", "layout", "device"));
+    Stream.of(lower).map("emulator."::concat).forEach(sees::add);
+    return entry("emulator." + room, sees);
+  }
 
   /** The packages that need nothing but the language's own base. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");
