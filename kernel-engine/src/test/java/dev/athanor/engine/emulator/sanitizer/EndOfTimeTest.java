@@ -63,7 +63,7 @@ class EndOfTimeTest {
   }
 
   private static ClusterHistory history(Cluster cluster) {
-    return (ClusterHistory) Objects.requireNonNull(cluster.observer());
+    return ((SanitizedLaunch.Clusters) Objects.requireNonNull(cluster.observer())).history;
   }
 
   private static void goOn(Cluster cluster, int until) {
@@ -91,7 +91,7 @@ class EndOfTimeTest {
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
     // nothing is taken for a race that is none
-    assertThat(history(cluster).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports.all()).isEmpty();
   }
 
   @Test
@@ -99,6 +99,6 @@ class EndOfTimeTest {
     var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);
-    assertThat(history(cluster).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports.all()).isEmpty();
   }
 }
