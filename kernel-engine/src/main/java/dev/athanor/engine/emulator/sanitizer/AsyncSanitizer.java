@@ -166,7 +166,8 @@ final class AsyncSanitizer implements AsyncObserver {
       complain(
           Kind.MBARRIER_OVERRUN,
           thread,
-          "arrives at %s, but no thread has observed the end of the previous phase".formatted(barrier),
+          "arrives at %s, but no thread has observed the end of the previous phase"
+              .formatted(barrier),
           "wait for each phase before any thread arrives for the next; otherwise a thread that waits"
               + " for its parity may wait forever");
     }

@@ -234,9 +234,7 @@ final class BlockSanitizer implements Observer {
     for (int left = now.request().mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       int time =
-          copy
-              ? history.copies.issue(32 * warp + lane, effect.number())
-              : history.clocks.now(warp);
+          copy ? history.copies.issue(32 * warp + lane, effect.number()) : history.clocks.now(warp);
       now.times[lane] = checkedTime(time, warp, lane);
     }
   }

@@ -226,9 +226,7 @@ final class ConflictClassifier implements ConflictListener {
           ? null
           : race(access, before, cluster);
     }
-    return wrote
-            && effect.isInAsyncProxy()
-            && !isFenced(access, lane, before, cluster, time)
+    return wrote && effect.isInAsyncProxy() && !isFenced(access, lane, before, cluster, time)
         ? Kind.PROXY_FENCE
         : null;
   }

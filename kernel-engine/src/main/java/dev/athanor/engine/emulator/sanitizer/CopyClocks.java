@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The times at which the threads of a cluster have waited for their {@code cp.async} copies. A batch
- * is what a thread issues between two commits or arrivals at an mbarrier. The numbers of batches
- * continue from one cluster to the next, so that none occurs twice.
+ * The times at which the threads of a cluster have waited for their {@code cp.async} copies. A
+ * batch is what a thread issues between two commits or arrivals at an mbarrier. The numbers of
+ * batches continue from one cluster to the next, so that none occurs twice.
  */
 final class CopyClocks {
 
@@ -82,7 +82,9 @@ final class CopyClocks {
   /** All copies that a thread has issued will arrive at an mbarrier. */
   void arrive(int thread, AsyncAccess signal) {
     batches[thread]++;
-    arrivals.computeIfAbsent(thread, _ -> new ArrayList<>()).add(new Arrival(batches[thread], signal));
+    arrivals
+        .computeIfAbsent(thread, _ -> new ArrayList<>())
+        .add(new Arrival(batches[thread], signal));
     last[thread] = NONE;
   }
 

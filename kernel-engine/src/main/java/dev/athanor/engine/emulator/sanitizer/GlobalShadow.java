@@ -241,8 +241,7 @@ final class GlobalShadow {
     compare(writer, page.clusters[at + WRITER], stamp, access, lane, listener, true);
     if (page.strong != null && page.strongClusters != null) {
       int cell = at / SLOTS;
-      compare(
-          page.strong[cell], page.strongClusters[cell], stamp, access, lane, listener, true);
+      compare(page.strong[cell], page.strongClusters[cell], stamp, access, lane, listener, true);
     }
   }
 

@@ -101,6 +101,7 @@ final class LaunchHistory {
    */
   void report(Access access, int lane, Report.Kind kind, Supplier<SanitizerMessages.Text> text) {
     int number = access.effect().number();
-    reports.add(kind, number, number, access.block, () -> messages.of(kind, access, lane, text.get()));
+    reports.add(
+        kind, number, number, access.block, () -> messages.of(kind, access, lane, text.get()));
   }
 }

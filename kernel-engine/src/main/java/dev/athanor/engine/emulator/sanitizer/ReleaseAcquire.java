@@ -45,8 +45,8 @@ final class ReleaseAcquire {
   private final int[] releasedStrengths;
 
   /**
-   * The location of each thread's last strong read, its instruction, and the version of the location
-   * then. A thread that polls in a loop reads the same version many times.
+   * The location of each thread's last strong read, its instruction, and the version of the
+   * location then. A thread that polls in a loop reads the same version many times.
    */
   private final long[] lastKeys;
 

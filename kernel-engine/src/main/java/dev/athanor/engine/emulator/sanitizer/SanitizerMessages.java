@@ -127,7 +127,8 @@ record SanitizerMessages(
 
   /** An mbarrier that expects other bytes than have arrived when its block ends. */
   Report bytesLeft(long cluster, MbarrierHistory.Origin made, ObservedMbarrier barrier) {
-    var of = geometry.inCluster(cluster, made.thread(), effects.get(made.instruction()).instruction());
+    var of =
+        geometry.inCluster(cluster, made.thread(), effects.get(made.instruction()).instruction());
     return new Report(
         Kind.MBARRIER_BYTES,
         of,
@@ -192,8 +193,7 @@ record SanitizerMessages(
    * @param cluster that made the earlier one
    * @param wrote whether the earlier one wrote
    */
-  Report conflict(
-      Kind kind, long before, long cluster, boolean wrote, Access access, int lane) {
+  Report conflict(Kind kind, long before, long cluster, boolean wrote, Access access, int lane) {
     var effect = access.effect();
     var request = access.request();
     var earlier = effects.get(AccessStamp.instruction(before));

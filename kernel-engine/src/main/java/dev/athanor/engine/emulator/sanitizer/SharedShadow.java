@@ -66,7 +66,12 @@ final class SharedShadow {
           strong[i] = oldStrong[i / parts];
         }
         if (oldReaders != null && asyncReaders != null) {
-          System.arraycopy(oldReaders, i / parts * ASYNC_READERS, asyncReaders, i * ASYNC_READERS, ASYNC_READERS);
+          System.arraycopy(
+              oldReaders,
+              i / parts * ASYNC_READERS,
+              asyncReaders,
+              i * ASYNC_READERS,
+              ASYNC_READERS);
         }
         System.arraycopy(oldTimes, i / parts * warps, readTimes, i * warps, warps);
         System.arraycopy(oldLanes, i / parts * warps, readLanes, i * warps, warps);
@@ -157,7 +162,11 @@ final class SharedShadow {
         for (; lanes != 0; lanes &= lanes - 1) {
           int reader = Integer.numberOfTrailingZeros(lanes);
           listener.conflict(
-              access, lane, AccessStamp.ofLane(page.readStamps[at + other], reader), cluster, false);
+              access,
+              lane,
+              AccessStamp.ofLane(page.readStamps[at + other], reader),
+              cluster,
+              false);
         }
       }
     }

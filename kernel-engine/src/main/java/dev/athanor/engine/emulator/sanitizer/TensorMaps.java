@@ -70,8 +70,7 @@ final class TensorMaps {
   /** A thread changes a map by an instruction for tensor maps. */
   void change(Allocation buffer, long offset, int warp, int lane, boolean collective) {
     long stamp = AccessStamp.at(0, warp, lane, clocks.now(warp));
-    launch.changedMaps.put(
-        buffer.address() + offset, new Change(stamp, cluster, collective));
+    launch.changedMaps.put(buffer.address() + offset, new Change(stamp, cluster, collective));
   }
 
   /** A thread executes a fence for a map. */

@@ -22,13 +22,26 @@ public final class ReleasedLocations {
     SparseVectorClock.NONE, SparseVectorClock.NONE, SparseVectorClock.NONE
   };
 
-  /**
-   * A thread that makes a strong access.
-   *
-   * @param groups that it belongs to: its block, its cluster, all threads
-   * @param strength the scope of the access: how many of the groups it reaches
-   */
-  public record Party(long[] groups, int strength) {
+  /** A thread that makes a strong access. */
+  public static final class Party {
+
+    /** The groups of threads that it belongs to: its block, its cluster, all threads. */
+    private final long[] groups;
+
+    private final int strength;
+
+    /**
+     * @param groups that the thread belongs to: its block, its cluster, all threads
+     * @param strength the scope of the access: how many of the groups it reaches
+     */
+    public Party(long[] groups, int strength) {
+      this.groups = groups;
+      this.strength = strength;
+    }
+
+    public int strength() {
+      return strength;
+    }
 
     /** Returns whether each one's scope includes the other thread (PTX ISA 8.7). */
     boolean reaches(Party other) {

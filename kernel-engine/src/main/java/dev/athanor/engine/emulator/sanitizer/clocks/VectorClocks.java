@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The happens-before relation between the warps of a cluster, as vector clocks; between its threads
- * where the lanes of a warp have synchronized with different threads. Warps are numbered through the
- * blocks of the cluster.
+ * where the lanes of a warp have synchronized with different threads. Warps are numbered through
+ * the blocks of the cluster.
  *
  * <p>Each warp has a clock, which advances with every event that others may synchronize with. A
  * second set of clocks tracks what a proxy fence has made visible to the async proxy; it propagates
@@ -25,8 +25,8 @@ public final class VectorClocks {
   private final int[] now;
 
   /**
-   * For each warp the time up to which all its lanes know what all lanes of each warp did; then, for
-   * each memory, up to which they know it to be behind a proxy fence.
+   * For each warp the time up to which all its lanes know what all lanes of each warp did; then,
+   * for each memory, up to which they know it to be behind a proxy fence.
    */
   private final int[][] seen;
 
@@ -97,8 +97,8 @@ public final class VectorClocks {
   }
 
   /**
-   * Returns the times up to which all lanes of a warp know what all lanes of each warp did. The array
-   * changes with the clocks.
+   * Returns the times up to which all lanes of a warp know what all lanes of each warp did. The
+   * array changes with the clocks.
    */
   public int[] seen(int warp) {
     return seen[warp];
@@ -114,7 +114,8 @@ public final class VectorClocks {
   }
 
   /** Returns whether a thread knows what a thread other than itself did. */
-  public boolean knows(int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
+  public boolean knows(
+      int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
     if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
       return true;
     }
