@@ -57,7 +57,7 @@ class AsyncSentencesTest {
             "\"ld.shared.u32 %r5, [tile+4]\"",
             ": lane 0 of warp 0 reads bytes 4..7 of tile, which lane 0 of warp 0, thread (0,0,0) of"
                 + " the same block, \"@%p0 cp.async.bulk.shared::cluster.global",
-            ", copies to at a time of its own, of whose end this thread does not know; ")
+            ", copies to asynchronously, and this thread does not know that it has finished; ")
         .endsWith(
             "mbarrier.try_wait for the phase that counts its bytes before this instruction would"
                 + " order them");
@@ -73,7 +73,7 @@ class AsyncSentencesTest {
                     + "st.shared.u32 [tile], 2;\ncp.async.bulk.wait_group 0;\n"))
         .singleElement()
         .asString()
-        .contains("\"st.shared.u32 [tile], 2\"", "copies from at a time of its own")
+        .contains("\"st.shared.u32 [tile], 2\"", "copies from asynchronously, ")
         .endsWith("cp.async.bulk.wait_group before this instruction would order them");
   }
 
@@ -91,9 +91,9 @@ class AsyncSentencesTest {
         .contains(
             "lane 0 of warp 0 copies from bytes 0..15 of tile, which lane 0 of warp 0, thread"
                 + " (0,0,0) of the same block, \"st.shared.u32 [%r5], %r0\"",
-            ", writes without a fence between for asynchronous copies and products; "
-                + "the PTX memory model requires fence.proxy.async after the one and before the barrier"
-                + " that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)");
+            ", writes, with no proxy fence between the two; "
+                + "the PTX memory model requires fence.proxy.async after the first access and before the"
+                + " barrier that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)");
   }
 
   @Test
@@ -102,9 +102,9 @@ class AsyncSentencesTest {
         .singleElement()
         .asString()
         .contains(
-            ": lane 0 of warp 0 starts a copy for which nobody has waited at the mbarrier at 4096"
-                + " when all have ended; ")
-        .endsWith("mbarrier.try_wait before the end would do so");
+            ": lane 0 of warp 0 issues a copy that no thread has waited for at the mbarrier at 4096"
+                + " when the block ends; ")
+        .endsWith("wait with mbarrier.try_wait before the end");
   }
 
   @Test
@@ -139,7 +139,7 @@ class AsyncSentencesTest {
         .asString()
         .contains(
             "arrives at the mbarrier at 4096 in phase 1, to which 0 of 1 arrivals and 0 of 0 bytes"
-                + " have come, though nobody has seen that the phase before is over")
-        .endsWith("or who waits for its parity may wait for ever");
+                + " have come, but no thread has observed the end of the previous phase")
+        .endsWith("otherwise a thread that waits for its parity may wait forever");
   }
 }

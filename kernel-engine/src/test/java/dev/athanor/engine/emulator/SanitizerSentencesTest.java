@@ -117,7 +117,7 @@ class SanitizerSentencesTest {
                 + ": lane 0 of warp 0 reads bytes 4..7 of tile, which lane 0 of warp 0, thread"
                 + " (0,0,0) of the same block, \"cp.async.ca.shared.global [%r5], [%rd1], 8\" at "
                 + at(1)
-                + ", copies to at a time of its own, since nobody has waited for the copy;"
+                + ", copies to asynchronously, and no thread has waited for the copy;"
                 + " cp.async.wait_group before this instruction would order them");
   }
 
@@ -129,10 +129,10 @@ class SanitizerSentencesTest {
             "thread (0,0,0) of block (0,0,0) of kernel test, \"cp.async.ca.shared.global [%r5],"
                 + " [%rd1], 8\" at "
                 + at(1)
-                + ": lane 0 of warp 0 starts a copy that the thread has not waited for when it ends"
+                + ": lane 0 of warp 0 issues a copy that the thread has not waited for when it exits"
                 + " at "
                 + at(2)
-                + "; cp.async.wait_all before the end would do so");
+                + "; wait with cp.async.wait_all before the exit");
   }
 
   @Test
@@ -147,8 +147,8 @@ class SanitizerSentencesTest {
         .containsExactly(
             "thread (0,0,0) of block (0,0,0) of kernel test, \"ld.shared.u32 %r5, [tile+4]\" at "
                 + at(2)
-                + ": lane 0 of warp 0 reads bytes 4..7 of tile, of which nobody has written 2;"
-                + " store, upload or fill them before");
+                + ": lane 0 of warp 0 reads bytes 4..7 of tile, of which 2 were never written;"
+                + " store, upload or fill them first");
   }
 
   @Test
@@ -164,7 +164,7 @@ class SanitizerSentencesTest {
         .containsExactly(
             "thread (0,0,0) of block (0,0,0) of kernel test, \"st.shared.u32 [%r5+4104], %r5\" at "
                 + at(2)
-                + ": lane 0 of warp 0 writes bytes 8..11 of next, by an address of tile that is at"
+                + ": lane 0 of warp 0 writes bytes 8..11 of next, through an address of tile that points to"
                 + " its bytes 4104..4107 of 4096; keep the index within tile");
   }
 

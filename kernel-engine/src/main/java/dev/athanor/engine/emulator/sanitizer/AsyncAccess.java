@@ -1,22 +1,24 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
+import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import dev.athanor.engine.emulator.watch.AsyncObserver;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that goes on beside the threads and touches memory: a bulk copy, a copy of a tile, a
- * product of a warpgroup. Its reads and its writes are over for a thread that knows an agent to be
- * far enough (see {@link SparseVectorClock#agent}).
+ * An asynchronous operation that accesses memory: a bulk copy, a tensor copy or a product of a
+ * warpgroup. Its reads, and its writes, are over for the threads that know a time of an agent (see
+ * {@link SparseVectorClock#agent}).
  */
 final class AsyncAccess implements AsyncObserver.Signal {
 
-  /** What nobody knows: it is under way. */
-  private static final int NEVER = Integer.MAX_VALUE;
+  /** The time of an operation that is pending. */
+  private static final int PENDING = Integer.MAX_VALUE;
 
-  /** What names it in a {@link AccessStamp}. */
+  /** The number that stands for it in an {@link AccessStamp}. */
   final int number;
 
-  /** The issuing thread's number in its cluster. */
+  /** The number of the issuing thread in its cluster. */
   final int thread;
 
   /** The number of its instruction in the kernel. */
@@ -26,9 +28,9 @@ final class AsyncAccess implements AsyncObserver.Signal {
   private final @Nullable MbarrierHistory barrier;
 
   private long readAgent;
-  private int read = NEVER;
+  private int readTime = PENDING;
   private long writeAgent;
-  private int written = NEVER;
+  private int writeTime = PENDING;
 
   AsyncAccess(int number, int thread, int instruction, @Nullable MbarrierHistory barrier) {
     this.number = number;
@@ -37,34 +39,34 @@ final class AsyncAccess implements AsyncObserver.Signal {
     this.barrier = barrier;
   }
 
-  /** Says who knows its source to be read. */
-  void readBy(long agent, int time) {
+  /** Its source has been read for all that know an agent at a time. */
+  void readAt(long agent, int time) {
     readAgent = agent;
-    read = time;
+    readTime = time;
   }
 
-  /** Says who knows it to be done. */
-  void doneBy(long agent, int time) {
+  /** It is complete for all that know an agent at a time. */
+  void completeAt(long agent, int time) {
     writeAgent = agent;
-    written = time;
+    writeTime = time;
   }
 
   @Override
   public void done() {
     if (barrier != null) {
-      readBy(barrier.agent, barrier.next());
-      doneBy(barrier.agent, barrier.next());
+      readAt(barrier.agent, barrier.nextPhase());
+      completeAt(barrier.agent, barrier.nextPhase());
     }
   }
 
-  /** Whether a thread knows that it has written, or that it has read. */
+  /** Returns whether a thread knows that its writes, or its reads, are over. */
   boolean isOver(VectorClocks clocks, int warp, int lane, boolean wrote) {
-    int time = wrote ? written : read;
-    return time != NEVER && clocks.knows(warp, lane, wrote ? writeAgent : readAgent) >= time;
+    int time = wrote ? writeTime : readTime;
+    return time != PENDING && clocks.knows(warp, lane, wrote ? writeAgent : readAgent) >= time;
   }
 
-  /** When its agent knows it to be done; {@link Integer#MAX_VALUE} = it is under way. */
-  int doneTime() {
-    return written;
+  /** Returns the time of the agent at which it is complete; more than any time if it is pending. */
+  int completionTime() {
+    return writeTime;
   }
 }

@@ -1,148 +1,169 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
+import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the sanitizer knows of the work beside the threads of a cluster: its flights, and the
- * mbarriers that tell of them. Threads are numbered through the cluster.
+ * The asynchronous operations of a cluster and the mbarriers that they signal. Threads are numbered
+ * through the cluster.
  */
 final class AsyncHistory {
 
-  private final ClusterHistory watch;
-  private final List<AsyncAccess> flights = new ArrayList<>();
+  /** The valid mbarriers in one memory, by their offsets. */
+  static final class LiveMbarriers {
+    private final Map<Long, ObservedMbarrier> all = new HashMap<>();
+
+    boolean isEmpty() {
+      return all.isEmpty();
+    }
+
+    Collection<ObservedMbarrier> all() {
+      return all.values();
+    }
+
+    /** Returns whether some bytes overlap an mbarrier. */
+    boolean overlaps(long offset, int bytes) {
+      if (all.isEmpty()) {
+        return false;
+      }
+      for (long at = offset & -Long.BYTES; at < offset + bytes; at += Long.BYTES) {
+        if (all.containsKey(at)) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+
+  private final VectorClocks clocks;
+
+  /** Numbers the agents of the launch. */
+  private final AtomicLong agentNumbers;
+
+  private final List<AsyncAccess> operations = new ArrayList<>();
   private final IdentityHashMap<ObservedMbarrier, MbarrierHistory> barriers =
       new IdentityHashMap<>();
+  private final IdentityHashMap<Memory, LiveMbarriers> live = new IdentityHashMap<>();
 
-  /** For each thread the last round of the cluster's barrier that it has waited for. */
+  /** For each thread the last round of the cluster barrier that it has waited for. */
   private final int[] joined;
 
   private final Map<Integer, Long> agents = new HashMap<>();
 
-  /** By the address of a tensor map and thread, the thread's last fence for it. */
-  private final Map<Long, Map<Integer, TensorMapFence>> mapFences = new HashMap<>();
-
-  /** The number of the first flight. */
+  /** The number of the first operation of this cluster. */
   private int base = 1;
 
-  AsyncHistory(ClusterHistory watch) {
-    this.watch = watch;
-    this.joined = new int[32 * watch.live.length];
+  /**
+   * @param threads of the cluster
+   */
+  AsyncHistory(VectorClocks clocks, AtomicLong agentNumbers, int threads) {
+    this.clocks = clocks;
+    this.agentNumbers = agentNumbers;
+    this.joined = new int[threads];
   }
 
+  /** A cluster begins. */
   void begin() {
-    base += flights.size();
-    flights.clear();
+    base += operations.size();
+    operations.clear();
     barriers.clear();
+    live.values().forEach(mbarriers -> mbarriers.all.clear());
     agents.clear();
-    mapFences.clear();
     Arrays.fill(joined, 0);
   }
 
   /**
-   * Something begins to act beside the threads.
+   * A thread issues an operation.
    *
    * @param barrier that it signals; null = none
    */
   AsyncAccess issue(int thread, int instruction, @Nullable MbarrierHistory barrier) {
-    var flight = new AsyncAccess(base + flights.size(), thread, instruction, barrier);
-    flights.add(flight);
-    return flight;
+    var issued = new AsyncAccess(base + operations.size(), thread, instruction, barrier);
+    operations.add(issued);
+    return issued;
   }
 
-  /** Whether a thread knows that a flight has written, or that it has read. */
+  /** Returns whether a thread knows that the writes, or the reads, of an operation are over. */
   boolean isOver(int number, int warp, int lane, boolean wrote) {
-    return number < base // in an earlier cluster
-        || flights.get(number - base).isOver(watch.clocks, warp, lane, wrote);
+    return number < base // of an earlier cluster
+        || operations.get(number - base).isOver(clocks, warp, lane, wrote);
   }
 
   private long newAgent() {
-    return SparseVectorClock.agent(watch.launch.agents.getAndIncrement());
+    return SparseVectorClock.agent(agentNumbers.getAndIncrement());
   }
 
-  /** The agent that tells of the ends of what a thread, or some such, has issued. */
+  /** Returns the agent that completes the groups of a key. */
   long agentOf(int key) {
     return agents.computeIfAbsent(key, _ -> newAgent());
   }
 
-  /** A thread makes an mbarrier. */
-  void make(
-      ObservedMbarrier barrier,
-      int thread,
-      int instruction,
-      ClusterHistory.Shared shared,
-      long offset) {
-    barriers.put(
-        barrier,
-        new MbarrierHistory(
-            newAgent(),
-            thread,
-            watch.clocks.now(thread / 32),
-            instruction,
-            shared,
-            offset,
-            joined.length));
-    shared.mbarriers().add(offset, barrier);
+  /** Returns the mbarriers in a memory. They change as mbarriers are made and invalidated. */
+  LiveMbarriers live(Memory memory) {
+    return live.computeIfAbsent(memory, _ -> new LiveMbarriers());
   }
 
-  /** The history of an mbarrier of this cluster. */
+  /** A thread makes an mbarrier. */
+  void make(ObservedMbarrier barrier, MbarrierHistory.Origin origin) {
+    barriers.put(barrier, new MbarrierHistory(newAgent(), origin, joined.length));
+    live(origin.shared()).all.put(origin.offset(), barrier);
+  }
+
+  /** A thread invalidates an mbarrier. */
+  void invalidate(MbarrierHistory barrier) {
+    live(barrier.origin.shared()).all.remove(barrier.origin.offset());
+  }
+
+  /** Returns the history of an mbarrier of this cluster. */
   MbarrierHistory of(ObservedMbarrier barrier) {
     var known = barriers.get(barrier);
     if (known == null) {
-      throw new IllegalStateException("nobody saw that " + barrier + " was made");
+      throw new IllegalStateException("not announced: " + barrier);
     }
     return known;
   }
 
-  /** {@code fence.mbarrier_init}. */
-  void fenceMade(int warp, int lanes) {
+  /** Lanes execute {@code fence.mbarrier_init}. */
+  void fenceInit(int warp, int lanes) {
     for (var barrier : barriers.values()) {
-      if (barrier.maker / 32 == warp && ((lanes >>> (barrier.maker % 32)) & 1) != 0) {
+      int maker = barrier.origin.thread();
+      if (maker / 32 == warp && ((lanes >>> (maker % 32)) & 1) != 0) {
         barrier.isFenced = true;
       }
     }
   }
 
-  /** A thread arrives at the barrier of the cluster. */
+  /** A thread arrives at the cluster barrier. */
   void arrive(int thread, int round) {
     for (var barrier : barriers.values()) {
-      if (barrier.maker == thread && barrier.isFenced && barrier.round == MbarrierHistory.NEVER) {
-        barrier.round = round;
+      if (barrier.origin.thread() == thread
+          && barrier.isFenced
+          && barrier.visibleRound == MbarrierHistory.NEVER) {
+        barrier.visibleRound = round;
       }
     }
   }
 
-  /** A thread has waited there. */
+  /** A thread has waited at the cluster barrier. */
   void join(int thread, int round) {
     joined[thread] = round;
   }
 
-  /** A thread executes a fence for a tensor map. */
-  void fenceMap(long address, int thread, TensorMapFence fence) {
-    mapFences.computeIfAbsent(address, _ -> new HashMap<>()).put(thread, fence);
-  }
-
-  /** The last fences for a tensor map, by thread. */
-  Map<Integer, TensorMapFence> mapFences(long address) {
-    return mapFences.getOrDefault(address, Map.of());
-  }
-
-  /** Whether a thread sees that an mbarrier was made. */
+  /** Returns whether the making of an mbarrier is visible to a thread. */
   boolean isVisible(MbarrierHistory barrier, int thread) {
-    return barrier.maker == thread
-        || joined[thread] >= barrier.round
-        || watch.clocks.knows(
-            thread / 32,
-            thread % 32,
-            watch.cluster(),
-            barrier.maker / 32,
-            barrier.maker % 32,
-            barrier.made);
+    return joined[thread] >= barrier.visibleRound
+        || clocks.knowsThread(
+            thread / 32, thread % 32, barrier.origin.thread(), barrier.origin.time());
   }
 }

@@ -2,234 +2,247 @@ package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.Allocation;
+import dev.athanor.engine.emulator.sanitizer.clocks.ProxyMemory;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import org.jspecify.annotations.Nullable;
 
-/** Judges accesses in conflict with what one lane does now, or something that it has issued. */
+/** Decides whether two accesses of which one writes are a race, and of which kind. */
 final class ConflictClassifier implements ConflictListener {
-  private final Sanitizer of;
-  private final ClusterHistory watch;
-  private final int lane;
+  private final ClusterHistory history;
+  private final LaunchHistory launch;
+  private final int rank;
 
-  /** The last that was judged of a flight, and how; its bytes have often been touched alike. */
+  /**
+   * The last access that was compared with an asynchronous one, and the result: most bytes of an
+   * asynchronous operation were accessed alike.
+   */
   private long last;
 
   private int lastCluster;
   private boolean lastWrote;
   private @Nullable Kind lastKind;
 
-  ConflictClassifier(Sanitizer of, int lane) {
-    this.of = of;
-    this.watch = of.watch;
-    this.lane = lane;
+  /**
+   * @param rank of the block that accesses
+   */
+  ConflictClassifier(ClusterHistory history, int rank) {
+    this.history = history;
+    this.launch = history.launch;
+    this.rank = rank;
   }
 
-  /** Something else is judged from now on. */
+  /** Forgets the last result, because another asynchronous access follows. */
   void forget() {
     last = 0;
   }
 
   @Override
-  public void judge(long before, int cluster, boolean wrote) {
-    if (!role().isInFlight()) {
-      report(kind(before, cluster, wrote), before, cluster, wrote);
+  public void conflict(Access access, int lane, long before, int cluster, boolean wrote) {
+    if (!access.effect().isInFlight()) {
+      report(access, lane, kind(access, lane, before, cluster, wrote), before, cluster, wrote);
       return;
     }
     if (before != last || cluster != lastCluster || wrote != lastWrote) {
       last = before;
       lastCluster = cluster;
       lastWrote = wrote;
-      lastKind = flightKind(before, cluster, wrote);
+      lastKind = asyncKind(access, lane, before, cluster, wrote);
     }
-    report(lastKind, before, cluster, wrote);
+    report(access, lane, lastKind, before, cluster, wrote);
   }
 
-  private void report(@Nullable Kind kind, long before, int cluster, boolean wrote) {
+  private void report(
+      Access access, int lane, @Nullable Kind kind, long before, int cluster, boolean wrote) {
     if (kind != null) {
-      of.launch.reports.add(
+      launch.reports.add(
           kind,
           AccessStamp.instruction(before),
-          role().number(),
-          of.block(),
-          () ->
-              of.sentences.conflict(
-                  kind, before, cluster, wrote, of.block(), role(), of.now(), lane));
+          access.effect().number(),
+          access.block,
+          () -> launch.messages.conflict(kind, before, cluster, wrote, access, lane));
     }
   }
 
-  private MemoryEffect role() {
-    return of.role();
+  private static boolean isSameThread(Access access, int lane, long before, int cluster) {
+    return cluster == access.cluster && AccessStamp.thread(before) == 32 * access.warp() + lane;
   }
 
-  private boolean isNear(int cluster) {
-    return cluster == (int) watch.cluster();
+  private boolean knows(Access access, int lane, long before, int cluster, int time) {
+    return history.clocks.knows(
+        access.warp(), lane, cluster, AccessStamp.warp(before), AccessStamp.lane(before), time);
   }
 
-  private boolean isOwn(long before, int cluster) {
-    return isNear(cluster) && AccessStamp.thread(before) == 32 * of.warp() + lane;
-  }
-
-  private boolean knows(long before, int cluster, int time) {
-    return watch.clocks.knows(
-        of.warp(), lane, cluster, AccessStamp.warp(before), AccessStamp.lane(before), time);
-  }
-
-  private @Nullable Kind kind(long before, int cluster, boolean wrote) {
-    var role = role();
-    if (AccessStamp.has(before | role.mark(), AccessStamp.READ_ONLY)) {
+  /** Returns the kind of conflict of a thread's access; null = none. */
+  private @Nullable Kind kind(Access access, int lane, long before, int cluster, boolean wrote) {
+    var effect = access.effect();
+    if (AccessStamp.has(before | effect.mark(), AccessStamp.READ_ONLY)) {
       return Kind.READ_ONLY_WRITTEN;
     }
-    if (AccessStamp.isFlight(before)) {
-      return isOver(before, cluster, wrote) ? null : lateKind(before, cluster, wrote);
+    if (AccessStamp.isAsync(before)) {
+      return isOver(access, lane, before, cluster, wrote)
+          ? null
+          : pendingKind(access, before, cluster, wrote);
     }
     if (AccessStamp.has(before, AccessStamp.COPY)) {
-      return copyKind(before, cluster, wrote);
+      return copyKind(access, lane, before, cluster, wrote);
     }
-    if (isOwn(before, cluster)) {
+    if (isSameThread(access, lane, before, cluster)) {
       return null;
     }
-    if (isNear(cluster)
-        && AccessStamp.warp(before) == of.warp()
-        && isSameMoment(before, AccessStamp.lane(before))) {
-      return of.now().kind() == MemoryRequest.Kind.ATOMIC
-              || of.now().agree(lane, AccessStamp.lane(before))
+    if (cluster == access.cluster
+        && AccessStamp.warp(before) == access.warp()
+        && isSameMoment(access, lane, before)) {
+      var request = access.request();
+      return request.kind() == MemoryRequest.Kind.ATOMIC
+              || request.agree(lane, AccessStamp.lane(before))
           ? null
           : Kind.LANES_COLLIDE;
     }
-    if (knows(before, cluster, AccessStamp.time(before))) {
+    if (knows(access, lane, before, cluster, AccessStamp.time(before))) {
       return null;
     }
     int strength = AccessStamp.strength(before);
-    if (strength != AccessStamp.WEAK && role.strength() != AccessStamp.WEAK) {
-      return Math.min(strength, role.strength()) >= needed(before, cluster)
+    if (strength != AccessStamp.WEAK && effect.strength() != AccessStamp.WEAK) {
+      return Math.min(strength, effect.strength()) >= commonScope(access, before, cluster)
           ? null
           : Kind.NARROW_SCOPE;
     }
-    if (AccessStamp.has(before | role.mark(), AccessStamp.ATOMIC)) {
+    if (AccessStamp.has(before | effect.mark(), AccessStamp.ATOMIC)) {
       return Kind.ATOMIC_AND_PLAIN;
     }
-    return wrote && isSameStore(before, cluster) ? null : race(before, cluster);
+    return wrote && isSameStore(access, lane, before, cluster)
+        ? null
+        : race(access, before, cluster);
   }
 
   /**
-   * Whether another thread of the block has stored the same with the same instruction: whoever was
-   * last, memory holds one value.
+   * Returns whether another thread of the block has stored the same value with the same
+   * instruction: the order of the two does not matter.
    */
-  private boolean isSameStore(long before, int cluster) {
-    return isNear(cluster)
-        && watch.rankOf(AccessStamp.warp(before)) == of.rank
-        && AccessStamp.instruction(before) == AccessStamp.instruction(role().mark())
-        && of.now().isThere(lane);
+  private boolean isSameStore(Access access, int lane, long before, int cluster) {
+    return cluster == access.cluster
+        && history.rankOf(AccessStamp.warp(before)) == rank
+        && AccessStamp.instruction(before) == AccessStamp.instruction(access.effect().mark())
+        && access.request().isThere(lane);
   }
 
-  /** How far the scopes of accesses have to reach. */
-  private int needed(long before, int cluster) {
-    return !isNear(cluster)
+  /** Returns the narrowest scope that includes both threads. */
+  private int commonScope(Access access, long before, int cluster) {
+    return cluster != access.cluster
         ? AccessStamp.DEVICE
-        : watch.rankOf(AccessStamp.warp(before)) == of.rank
+        : history.rankOf(AccessStamp.warp(before)) == rank
             ? AccessStamp.BLOCK
             : AccessStamp.CLUSTER;
   }
 
-  private Kind race(long before, int cluster) {
+  private Kind race(Access access, long before, int cluster) {
     int otherWarp = AccessStamp.warp(before);
-    return !isNear(cluster)
+    return cluster != access.cluster
         ? Kind.RACE_IN_GRID
-        : otherWarp == of.warp()
+        : otherWarp == access.warp()
             ? Kind.RACE_IN_WARP
-            : watch.rankOf(otherWarp) == of.rank ? Kind.RACE_IN_BLOCK : Kind.RACE_IN_CLUSTER;
+            : history.rankOf(otherWarp) == rank ? Kind.RACE_IN_BLOCK : Kind.RACE_IN_CLUSTER;
   }
 
-  /** Whether another lane did it with the same instruction, at the same time. */
-  private boolean isSameMoment(long before, int other) {
-    var touch = of.now();
-    return AccessStamp.instruction(before) == AccessStamp.instruction(role().mark())
-        && AccessStamp.time(before) == of.times[lane]
+  /** Returns whether another lane of the same execution of the instruction made an access. */
+  private static boolean isSameMoment(Access access, int lane, long before) {
+    var request = access.request();
+    int other = AccessStamp.lane(before);
+    return AccessStamp.instruction(before) == AccessStamp.instruction(access.effect().mark())
+        && AccessStamp.time(before) == access.times[lane]
         && other < lane
-        && ((touch.mask >>> other) & 1) != 0
-        && touch.memories[other] == touch.memories[lane]
-        && touch.offsets[other] == touch.offsets[lane];
+        && ((request.mask >>> other) & 1) != 0
+        && request.memories[other] == request.memories[lane]
+        && request.offsets[other] == request.offsets[lane];
   }
 
-  /** Of a {@code cp.async} before. */
-  private @Nullable Kind copyKind(long before, int cluster, boolean wrote) {
-    if (!isNear(cluster)) {
-      return knows(before, cluster, 1) ? null : Kind.RACE_IN_GRID;
+  /** Returns the kind of conflict with an earlier {@code cp.async}; null = none. */
+  private @Nullable Kind copyKind(
+      Access access, int lane, long before, int cluster, boolean wrote) {
+    if (cluster != access.cluster) {
+      return knows(access, lane, before, cluster, 1) ? null : Kind.RACE_IN_GRID;
     }
     int thread = AccessStamp.thread(before);
-    int group = AccessStamp.time(before);
-    if (watch.copies.hasArrived(thread, group, watch.clocks, of.warp(), lane)) {
+    int batch = AccessStamp.time(before);
+    var copies = history.copies;
+    if (copies.hasArrived(thread, batch, history.clocks, access.warp(), lane)) {
       return null;
     }
-    if (!watch.copies.isDone(thread, group)) {
-      return lateKind(before, cluster, wrote);
+    if (!copies.isDone(thread, batch)) {
+      return pendingKind(access, before, cluster, wrote);
     }
-    return isOwn(before, cluster) || knows(before, cluster, watch.copies.time(thread, group))
+    return isSameThread(access, lane, before, cluster)
+            || knows(access, lane, before, cluster, copies.time(thread, batch))
         ? null
-        : race(before, cluster);
+        : race(access, before, cluster);
   }
 
-  /** What it is to touch what a copy may not have finished with. */
-  private Kind lateKind(long before, int cluster, boolean wrote) {
-    if (!isNear(cluster)) {
+  /** Returns the kind of conflict with a copy or product that may be pending. */
+  private Kind pendingKind(Access access, long before, int cluster, boolean wrote) {
+    if (cluster != access.cluster) {
       return Kind.RACE_IN_GRID;
     }
-    if (of.launch.roles.get(AccessStamp.instruction(before)).kind() == MemoryEffect.Kind.PRODUCT) {
+    var earlier = launch.effects.get(AccessStamp.instruction(before));
+    if (earlier.kind() == MemoryEffect.Kind.PRODUCT) {
       return Kind.PRODUCT_OPERAND_WRITTEN;
     }
     return !wrote
         ? Kind.COPY_SOURCE_WRITTEN
-        : of.now().kind() == MemoryRequest.Kind.LOAD
-            ? Kind.COPY_NOT_AWAITED
-            : Kind.COPY_TARGET_WRITTEN;
+        : access.writes() ? Kind.COPY_TARGET_WRITTEN : Kind.COPY_NOT_AWAITED;
   }
 
-  /** Whether a flight of before is known to have written, or to have read. */
-  private boolean isOver(long before, int cluster, boolean wrote) {
-    if (!isNear(cluster)) {
-      return knows(before, cluster, 1);
-    }
-    return watch.async.isOver(AccessStamp.time(before), of.warp(), lane, wrote);
+  /** Returns whether the thread knows that an asynchronous write, or read, is over. */
+  private boolean isOver(Access access, int lane, long before, int cluster, boolean wrote) {
+    return cluster == access.cluster
+        ? history.async.isOver(AccessStamp.time(before), access.warp(), lane, wrote)
+        : knows(access, lane, before, cluster, 1);
   }
 
-  /** Of what came before something that goes on beside the threads. */
-  private @Nullable Kind flightKind(long before, int cluster, boolean wrote) {
-    var role = role();
+  /** Returns the kind of conflict of an asynchronous access; null = none. */
+  private @Nullable Kind asyncKind(
+      Access access, int lane, long before, int cluster, boolean wrote) {
+    var effect = access.effect();
     if (AccessStamp.has(before, AccessStamp.READ_ONLY)) {
       return Kind.READ_ONLY_WRITTEN;
     }
-    if (AccessStamp.isFlight(before)) {
-      boolean both =
-          role.combines() && of.launch.roles.get(AccessStamp.instruction(before)).combines();
-      return both || isOver(before, cluster, wrote) ? null : lateKind(before, cluster, wrote);
+    if (AccessStamp.isAsync(before)) {
+      boolean bothReduce =
+          effect.combines() && launch.effects.get(AccessStamp.instruction(before)).combines();
+      return bothReduce || isOver(access, lane, before, cluster, wrote)
+          ? null
+          : pendingKind(access, before, cluster, wrote);
     }
     int time = AccessStamp.time(before);
     if (AccessStamp.has(before, AccessStamp.COPY)) {
-      var kind = copyKind(before, cluster, wrote);
-      if (kind != null
-          || !isNear(cluster)
-          || !watch.copies.isDone(AccessStamp.thread(before), time)) {
+      var kind = copyKind(access, lane, before, cluster, wrote);
+      int thread = AccessStamp.thread(before);
+      if (kind != null || cluster != access.cluster || !history.copies.isDone(thread, time)) {
         return kind;
       }
-      time = watch.copies.time(AccessStamp.thread(before), time);
-    } else if (!isOwn(before, cluster) && !knows(before, cluster, time)) {
-      return role.combines() && AccessStamp.has(before, AccessStamp.ATOMIC)
+      time = history.copies.time(thread, time);
+    } else if (!isSameThread(access, lane, before, cluster)
+        && !knows(access, lane, before, cluster, time)) {
+      return effect.combines() && AccessStamp.has(before, AccessStamp.ATOMIC)
           ? null
-          : race(before, cluster);
+          : race(access, before, cluster);
     }
-    var memory =
-        of.now().memory(lane) instanceof Allocation ? ProxyMemory.GLOBAL : ProxyMemory.SHARED;
-    return wrote
-            && role.isInAsyncProxy()
-            && !watch.clocks.knowsFenced(
-                memory,
-                of.warp(),
-                lane,
-                cluster,
-                AccessStamp.warp(before),
-                AccessStamp.lane(before),
-                time)
+    return wrote && effect.isInAsyncProxy() && !isFenced(access, lane, before, cluster, time)
         ? Kind.PROXY_FENCE
         : null;
+  }
+
+  private boolean isFenced(Access access, int lane, long before, int cluster, int time) {
+    var memory =
+        access.request().memory(lane) instanceof Allocation
+            ? ProxyMemory.GLOBAL
+            : ProxyMemory.SHARED;
+    return history.clocks.knowsFenced(
+        memory,
+        access.warp(),
+        lane,
+        cluster,
+        AccessStamp.warp(before),
+        AccessStamp.lane(before),
+        time);
   }
 }

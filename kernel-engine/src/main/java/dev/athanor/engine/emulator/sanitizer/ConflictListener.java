@@ -1,14 +1,15 @@
 package dev.athanor.engine.emulator.sanitizer;
 
-/** Is told of two accesses that touch the same bytes, and of which one writes. */
+/** Receives pairs of accesses to the same bytes of which one writes. */
 interface ConflictListener {
 
   /**
-   * An access that comes now may be in conflict with one before.
+   * An access may conflict with an earlier one.
    *
-   * @param before the {@link AccessStamp} of the one that came first
-   * @param cluster in which that was
-   * @param wrote whether it wrote
+   * @param lane of the access
+   * @param before the {@link AccessStamp} of the earlier one
+   * @param cluster that made the earlier one
+   * @param wrote whether the earlier one wrote
    */
-  void judge(long before, int cluster, boolean wrote);
+  void conflict(Access access, int lane, long before, int cluster, boolean wrote);
 }

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -7,39 +8,39 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * When the asynchronous copies of a block's threads were waited for. What a thread issues between
- * two commits or arrivals is a run of copies. Runs are numbered anew from where those of the block
- * before ended, so that no number comes twice.
+ * The times at which the threads of a cluster have waited for their {@code cp.async} copies. A
+ * batch is what a thread issues between two commits or arrivals at an mbarrier. The numbers of
+ * batches continue from one cluster to the next, so that none occurs twice.
  */
 final class CopyClocks {
 
-  /** No run. */
+  /** No batch. */
   private static final int NONE = -1;
 
-  /** How many runs each thread has ended, and with which it ended each of its groups. */
-  private final int[] runs;
+  /** For each thread its complete batches, its committed groups, and the last batch of each. */
+  private final int[] batches;
 
   private final int[] committed;
   private final int[][] ends;
 
-  /** What arrives at an mbarrier when the copies of a thread's runs before are done. */
-  private record Arrival(int runs, AsyncAccess flight) {}
+  /** An arrival at an mbarrier when the first batches of a thread are done. */
+  private record Arrival(int batches, AsyncAccess signal) {}
 
   private final Map<Integer, List<Arrival>> arrivals = new HashMap<>();
 
-  /** How many runs of each thread are done, and when its warp waited for each. */
+  /** For each thread the batches that are done, and the time at which its warp waited for each. */
   private final int[] done;
 
   private final int[][] times;
 
-  /** The last run of each thread that has a copy in it, and the copy's instruction. */
+  /** For each thread the last batch with a copy in it, and the instruction of that copy. */
   private final int[] last;
 
   private final int[] lastInstruction;
   private int base = 1;
 
   CopyClocks(int threads) {
-    runs = new int[threads];
+    batches = new int[threads];
     committed = new int[threads];
     ends = new int[threads][0];
     done = new int[threads];
@@ -48,55 +49,59 @@ final class CopyClocks {
     lastInstruction = new int[threads];
   }
 
+  /** A cluster begins. */
   void begin() {
-    base += Arrays.stream(runs).max().orElse(0) + 1;
-    Arrays.fill(runs, 0);
+    base += Arrays.stream(batches).max().orElse(0) + 1;
+    Arrays.fill(batches, 0);
     Arrays.fill(committed, 0);
     arrivals.clear();
     Arrays.fill(done, 0);
     Arrays.fill(last, NONE);
   }
 
-  /** Takes note of a copy, and answers the number of its run. */
+  /** A thread issues a copy; returns the number of its batch. */
   int issue(int thread, int instruction) {
-    last[thread] = runs[thread];
+    last[thread] = batches[thread];
     lastInstruction[thread] = instruction;
-    return base + runs[thread];
+    return base + batches[thread];
   }
 
+  /** Threads commit a group. */
   void commit(int warp, int lanes) {
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
-      runs[thread]++;
+      batches[thread]++;
       int group = committed[thread]++;
       if (group == ends[thread].length) {
         ends[thread] = Arrays.copyOf(ends[thread], 2 * group + 2);
       }
-      ends[thread][group] = runs[thread];
+      ends[thread][group] = batches[thread];
     }
   }
 
-  /** All copies that a thread has issued arrive at an mbarrier when they are done. */
-  void arrive(int thread, AsyncAccess flight) {
-    runs[thread]++;
-    arrivals.computeIfAbsent(thread, _ -> new ArrayList<>()).add(new Arrival(runs[thread], flight));
+  /** All copies that a thread has issued will arrive at an mbarrier. */
+  void arrive(int thread, AsyncAccess signal) {
+    batches[thread]++;
+    arrivals
+        .computeIfAbsent(thread, _ -> new ArrayList<>())
+        .add(new Arrival(batches[thread], signal));
     last[thread] = NONE;
   }
 
-  /** Whether somebody knows of the arrival of copies at an mbarrier. */
-  boolean hasArrived(int thread, int run, VectorClocks clocks, int warp, int lane) {
-    if (arrivals.isEmpty()) { // spares most kernels the look-up, once for each byte
+  /** Returns whether a thread knows of the arrival of a batch at an mbarrier. */
+  boolean hasArrived(int thread, int batch, VectorClocks clocks, int warp, int lane) {
+    if (arrivals.isEmpty()) { // avoids a look-up for each byte in most kernels
       return false;
     }
     for (var arrival : arrivals.getOrDefault(thread, List.of())) {
-      if (run - base < arrival.runs && arrival.flight.isOver(clocks, warp, lane, true)) {
+      if (batch - base < arrival.batches && arrival.signal.isOver(clocks, warp, lane, true)) {
         return true;
       }
     }
     return false;
   }
 
-  /** Threads wait for all but their newest groups. */
+  /** Threads wait for all but their {@code but} newest groups. */
   void await(int warp, int lanes, int but, int now) {
     for (int left = lanes; left != 0; left &= left - 1) {
       int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
@@ -112,17 +117,17 @@ final class CopyClocks {
     }
   }
 
-  /** Whether a copy has been waited for; those of an earlier block have. */
-  boolean isDone(int thread, int run) {
-    return run - base < done[thread];
+  /** Returns whether a thread has waited for a batch; true for those of an earlier cluster. */
+  boolean isDone(int thread, int batch) {
+    return batch - base < done[thread];
   }
 
-  /** When a copy that is done was waited for; 0 = in an earlier block. */
-  int time(int thread, int run) {
-    return run < base ? 0 : times[thread][run - base];
+  /** Returns the time at which a thread waited for a batch; 0 = in an earlier cluster. */
+  int time(int thread, int batch) {
+    return batch < base ? 0 : times[thread][batch - base];
   }
 
-  /** The instruction of the last copy that a thread has not waited for; -1 = none. */
+  /** Returns the instruction of the last copy that a thread has not waited for; -1 = none. */
   int left(int thread) {
     return last[thread] >= done[thread] ? lastInstruction[thread] : NONE;
   }

@@ -1,39 +1,38 @@
 package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.memory.Allocation;
-import dev.athanor.engine.emulator.watch.MemoryRequest;
 import java.util.Arrays;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who touched the buffers in a launch: for each cell its last writers and two readers, of different
- * clusters if there are such. Cells are words, and smaller where smaller accesses are made. Several
- * workers use it.
+ * The shadow memory of the buffers of a launch: for each cell its last writers and two readers, of
+ * different clusters if possible. A cell is a word, or smaller where smaller accesses are made. All
+ * workers share it.
  */
 final class GlobalShadow {
 
   private static final int PAGE_BITS = 12;
   private static final int PAGE = 1 << PAGE_BITS;
 
-  /** A slot of a cell. */
+  /** The slots of a cell. */
   private static final int WRITER = 0;
 
   private static final int READER = 1;
   private static final int OTHER_READER = 2;
   private static final int SLOTS = 3;
 
-  /** A piece of a buffer with cells of one size; whoever uses it holds its lock. */
+  /** A part of a buffer with cells of one size. Its lock guards it. */
   private static final class Page {
     int shift = 2;
-    long[] marks = new long[(PAGE >> 2) * SLOTS];
-    int[] clusters = new int[marks.length];
+    long[] stamps = new long[(PAGE >> 2) * SLOTS];
+    int[] clusters = new int[stamps.length];
 
-    /** The last strong writer, which a plain one does not hide, nor it a plain one. */
+    /** The last strong writer of each cell, kept apart from the last weak one; null = none. */
     long @Nullable [] strong;
 
     int @Nullable [] strongClusters;
@@ -41,13 +40,13 @@ final class GlobalShadow {
     /** Makes the cells smaller. */
     void split(int newShift) {
       int parts = 1 << (shift - newShift);
-      var oldMarks = marks;
+      var oldStamps = stamps;
       var oldClusters = clusters;
-      marks = new long[oldMarks.length * parts];
-      clusters = new int[marks.length];
-      for (int i = 0; i < marks.length; i++) {
+      stamps = new long[oldStamps.length * parts];
+      clusters = new int[stamps.length];
+      for (int i = 0; i < stamps.length; i++) {
         int from = i / SLOTS / parts * SLOTS + i % SLOTS;
-        marks[i] = oldMarks[from];
+        stamps[i] = oldStamps[from];
         clusters[i] = oldClusters[from];
       }
       if (strong != null && strongClusters != null) {
@@ -64,7 +63,7 @@ final class GlobalShadow {
     }
   }
 
-  /** The pages of one buffer, which come as they are touched. */
+  /** The pages of one buffer, which are made when they are accessed first. */
   static final class Pages {
     private final AtomicReferenceArray<@Nullable Page> pages;
 
@@ -86,54 +85,42 @@ final class GlobalShadow {
 
   private final Map<Allocation, Pages> buffers = new ConcurrentHashMap<>();
 
-  /** The pages of a buffer. */
+  /** Returns the pages of a buffer. */
   Pages of(Allocation buffer) {
     var pages = buffers.get(buffer);
     return pages != null ? pages : buffers.computeIfAbsent(buffer, of -> new Pages(of.bytes()));
   }
 
   /**
-   * Some lanes touch a buffer.
+   * Some lanes access a buffer.
    *
-   * @param touch says where
-   * @param lanes those that do, of one buffer
-   * @param mark without thread and time
-   * @param warp its number in its cluster
-   * @param times of each lane
+   * @param lanes those that do
    */
-  void touch(
-      Pages pages,
-      MemoryRequest touch,
-      int lanes,
-      boolean writes,
-      long mark,
-      int warp,
-      int[] times,
-      int cluster,
-      int[] seen,
-      ConflictListener[] judges) {
+  void access(Pages pages, Access access, int lanes, ConflictListener listener) {
+    var request = access.request();
+    boolean writes = access.writes();
     int left = lanes;
     while (left != 0) {
-      var page = pages.page(touch.offsets[Integer.numberOfTrailingZeros(left)]);
+      var page = pages.page(request.offsets[Integer.numberOfTrailingZeros(left)]);
       synchronized (page) {
         while (left != 0) {
           int lane = Integer.numberOfTrailingZeros(left);
-          long offset = touch.offsets[lane];
+          long offset = request.offsets[lane];
           if (pages.page(offset) != page) {
             break;
           }
-          int bytes = touch.bytes(lane);
+          int bytes = request.bytes(lane);
           if (bytes < 1 << page.shift) {
             page.split(Integer.numberOfTrailingZeros(bytes));
           }
-          long own = AccessStamp.at(mark, warp, lane, times[lane]);
+          long stamp = access.stamp(lane);
           int first = (int) (offset & (PAGE - 1)) >> page.shift;
           int end = first + Math.max(1, bytes >> page.shift);
           for (int cell = first; cell < end; cell++) {
             if (writes) {
-              write(page, cell * SLOTS, own, cluster, seen, judges[lane]);
+              write(page, cell * SLOTS, stamp, access, lane, listener);
             } else {
-              read(page, cell * SLOTS, own, cluster, seen, judges[lane]);
+              read(page, cell * SLOTS, stamp, access, lane, listener);
             }
           }
           left &= left - 1;
@@ -142,7 +129,7 @@ final class GlobalShadow {
     }
   }
 
-  /** Forgets who touched bytes that lie at a multiple of 4 and belong to somebody else from now. */
+  /** Forgets the accesses to bytes that start at a multiple of 4 and get a new owner. */
   void forget(Allocation buffer, long offset, long bytes) {
     var of = of(buffer);
     long end = offset + bytes;
@@ -155,7 +142,7 @@ final class GlobalShadow {
       synchronized (page) {
         int first = (int) (start & (PAGE - 1)) >> page.shift;
         int last = (int) ((stop - 1) & (PAGE - 1)) >> page.shift;
-        Arrays.fill(page.marks, first * SLOTS, (last + 1) * SLOTS, 0);
+        Arrays.fill(page.stamps, first * SLOTS, (last + 1) * SLOTS, 0);
         if (page.strong != null) {
           Arrays.fill(page.strong, first, last + 1, 0);
         }
@@ -163,57 +150,59 @@ final class GlobalShadow {
     }
   }
 
-  /** Shows who last wrote bytes, each of them once. */
-  void writers(Pages pages, long offset, int bytes, ConflictListener judge) {
-    var seen = new HashSet<List<Long>>();
+  /**
+   * A write to a buffer.
+   *
+   * @param stamp its {@link AccessStamp}
+   * @param cluster that made it
+   */
+  record Write(long stamp, int cluster) {}
+
+  /** Returns the last writes to bytes. */
+  Set<Write> lastWrites(Allocation buffer, long offset, int bytes) {
+    var pages = of(buffer);
+    var found = new HashSet<Write>();
     for (long at = offset; at < offset + bytes; at += Integer.BYTES) {
       var page = pages.page(at);
       synchronized (page) {
         int first = (int) (at & (PAGE - 1)) >> page.shift;
         for (int cell = first; cell < first + (Integer.BYTES >> page.shift); cell++) {
-          seen.add(
-              List.of(
-                  page.marks[cell * SLOTS + WRITER], (long) page.clusters[cell * SLOTS + WRITER]));
+          int slot = cell * SLOTS + WRITER;
+          found.add(new Write(page.stamps[slot], page.clusters[slot]));
           if (page.strong != null && page.strongClusters != null) {
-            seen.add(List.of(page.strong[cell], (long) page.strongClusters[cell]));
+            found.add(new Write(page.strong[cell], page.strongClusters[cell]));
           }
         }
       }
     }
-    for (var writer : seen) {
-      if (writer.get(0) != 0) {
-        judge.judge(writer.get(0), writer.get(1).intValue(), true);
-      }
-    }
+    found.removeIf(write -> write.stamp == 0);
+    return found;
   }
 
   private static void read(
-      Page page, int at, long mark, int cluster, int[] seen, ConflictListener judge) {
-    long[] marks = page.marks;
+      Page page, int at, long stamp, Access access, int lane, ConflictListener listener) {
+    long[] stamps = page.stamps;
     int[] clusters = page.clusters;
-    look(marks[at + WRITER], clusters[at + WRITER], mark, cluster, seen, judge, true);
-    if (page.strong != null && page.strongClusters != null) {
-      int cell = at / SLOTS;
-      look(page.strong[cell], page.strongClusters[cell], mark, cluster, seen, judge, true);
-    }
-    long last = marks[at + READER];
+    int cluster = access.cluster;
+    compareWriters(page, at, stamp, access, lane, listener);
+    long last = stamps[at + READER];
     int lastCluster = clusters[at + READER];
-    if (last == mark && lastCluster == cluster) {
+    if (last == stamp && lastCluster == cluster) {
       return;
     }
     if (last != 0
-        && (lastCluster != cluster || AccessStamp.thread(last) != AccessStamp.thread(mark))) {
-      // of the two others the one is kept that is farther away
-      long other = marks[at + OTHER_READER];
+        && (lastCluster != cluster || AccessStamp.thread(last) != AccessStamp.thread(stamp))) {
+      // of the two earlier readers, the one that is farther away is kept
+      long other = stamps[at + OTHER_READER];
       int otherCluster = clusters[at + OTHER_READER];
       if (other == 0
-          || distance(last, lastCluster, mark, cluster)
-              >= distance(other, otherCluster, mark, cluster)) {
-        marks[at + OTHER_READER] = last;
+          || distance(last, lastCluster, stamp, cluster)
+              >= distance(other, otherCluster, stamp, cluster)) {
+        stamps[at + OTHER_READER] = last;
         clusters[at + OTHER_READER] = lastCluster;
       }
     }
-    marks[at + READER] = mark;
+    stamps[at + READER] = stamp;
     clusters[at + READER] = cluster;
   }
 
@@ -226,44 +215,51 @@ final class GlobalShadow {
   }
 
   private static void write(
-      Page page, int at, long mark, int cluster, int[] seen, ConflictListener judge) {
-    long[] marks = page.marks;
+      Page page, int at, long stamp, Access access, int lane, ConflictListener listener) {
+    long[] stamps = page.stamps;
     int[] clusters = page.clusters;
-    look(marks[at + WRITER], clusters[at + WRITER], mark, cluster, seen, judge, true);
-    if (page.strong != null && page.strongClusters != null) {
-      int cell = at / SLOTS;
-      look(page.strong[cell], page.strongClusters[cell], mark, cluster, seen, judge, true);
-    }
-    look(marks[at + READER], clusters[at + READER], mark, cluster, seen, judge, false);
-    look(marks[at + OTHER_READER], clusters[at + OTHER_READER], mark, cluster, seen, judge, false);
-    if (AccessStamp.strength(mark) == AccessStamp.WEAK) {
-      marks[at + WRITER] = mark;
-      clusters[at + WRITER] = cluster;
+    compareWriters(page, at, stamp, access, lane, listener);
+    compare(stamps[at + READER], clusters[at + READER], stamp, access, lane, listener, false);
+    long other = stamps[at + OTHER_READER];
+    compare(other, clusters[at + OTHER_READER], stamp, access, lane, listener, false);
+    if (AccessStamp.strength(stamp) == AccessStamp.WEAK) {
+      stamps[at + WRITER] = stamp;
+      clusters[at + WRITER] = access.cluster;
       return;
     }
     if (page.strong == null || page.strongClusters == null) {
-      page.strong = new long[marks.length / SLOTS];
+      page.strong = new long[stamps.length / SLOTS];
       page.strongClusters = new int[page.strong.length];
     }
-    page.strong[at / SLOTS] = mark;
-    page.strongClusters[at / SLOTS] = cluster;
+    page.strong[at / SLOTS] = stamp;
+    page.strongClusters[at / SLOTS] = access.cluster;
   }
 
-  /** Lets two accesses be judged, unless they are plainly in order. */
-  private static void look(
+  private static void compareWriters(
+      Page page, int at, long stamp, Access access, int lane, ConflictListener listener) {
+    long writer = page.stamps[at + WRITER];
+    compare(writer, page.clusters[at + WRITER], stamp, access, lane, listener, true);
+    if (page.strong != null && page.strongClusters != null) {
+      int cell = at / SLOTS;
+      compare(page.strong[cell], page.strongClusters[cell], stamp, access, lane, listener, true);
+    }
+  }
+
+  /** Passes two accesses to the listener, unless the clocks of their warps order them. */
+  private static void compare(
       long before,
-      int where,
-      long mark,
       int cluster,
-      int[] seen,
-      ConflictListener judge,
+      long stamp,
+      Access access,
+      int lane,
+      ConflictListener listener,
       boolean wrote) {
     if (before != 0
-        && (where != cluster
-            || AccessStamp.has(before | mark, AccessStamp.COPY | AccessStamp.READ_ONLY)
-            || (AccessStamp.thread(before) != AccessStamp.thread(mark)
-                && AccessStamp.time(before) > seen[AccessStamp.warp(before)]))) {
-      judge.judge(before, where, wrote);
+        && (cluster != access.cluster
+            || AccessStamp.has(before | stamp, AccessStamp.COPY | AccessStamp.READ_ONLY)
+            || (AccessStamp.thread(before) != AccessStamp.thread(stamp)
+                && AccessStamp.time(before) > access.seen()[AccessStamp.warp(before)]))) {
+      listener.conflict(access, lane, before, cluster, wrote);
     }
   }
 }

@@ -1,45 +1,48 @@
 package dev.athanor.engine.emulator.sanitizer;
 
+import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What the phases of one mbarrier order: what was brought to them, and who knows of them. */
+/** What the phases of one mbarrier order: what arrivals have published, and who has observed it. */
 final class MbarrierHistory {
 
-  /** The round of the cluster's barrier of one that was never made visible to it. */
+  /**
+   * How an mbarrier was made.
+   *
+   * @param thread its number in its cluster
+   * @param time of its warp
+   * @param instruction its number in the kernel
+   * @param shared the memory that the mbarrier lies in
+   */
+  record Origin(int thread, int time, int instruction, Memory shared, long offset) {}
+
+  /** The round of the cluster barrier that made the mbarrier visible, if none did. */
   static final int NEVER = Integer.MAX_VALUE;
 
-  /** What it is in the knowledge of threads; its time is the number of phases that are complete. */
+  /** Its agent, whose time is the number of complete phases. */
   final long agent;
 
-  /** The number in its cluster of the thread that made it, and when that was. */
-  final int maker;
+  final Origin origin;
 
-  final int made;
-  final int instruction;
-
-  /** The shared memory that it lies in, and where. */
-  final ClusterHistory.Shared shared;
-
-  final long offset;
-
-  /** Whether its maker has made it visible with {@code fence.mbarrier_init}. */
+  /** Whether the thread that made it has executed {@code fence.mbarrier_init} since. */
   boolean isFenced;
 
-  /** The round of the cluster's barrier at which its maker arrived after that. */
-  int round = NEVER;
+  /** The round of the cluster barrier at which that thread arrived after the fence. */
+  int visibleRound = NEVER;
 
-  /** The last copy that it is told of. */
-  @Nullable AsyncAccess last;
+  /** The last copy that signals it. */
+  @Nullable AsyncAccess lastCopy;
 
-  /** By thread of the cluster, when it last used the mbarrier; 0 = never. */
+  /** For each thread of the cluster the time of its last use; 0 = never. */
   private final int[] uses;
 
-  private final SparseVectorClock coming = new SparseVectorClock();
-  private final SparseVectorClock come = new SparseVectorClock();
+  private final SparseVectorClock arriving = new SparseVectorClock();
+  private final SparseVectorClock completed = new SparseVectorClock();
 
-  /** For threads that have asked in vain, the phase in which they did. */
+  /** For each thread whose test failed the phase that it asked for. */
   private final Map<Integer, Long> waiting = new HashMap<>();
 
   private long phase;
@@ -48,21 +51,10 @@ final class MbarrierHistory {
   /**
    * @param threads of the cluster
    */
-  MbarrierHistory(
-      long agent,
-      int maker,
-      int made,
-      int instruction,
-      ClusterHistory.Shared shared,
-      long offset,
-      int threads) {
-    this.uses = new int[threads];
+  MbarrierHistory(long agent, Origin origin, int threads) {
     this.agent = agent;
-    this.maker = maker;
-    this.made = made;
-    this.instruction = instruction;
-    this.shared = shared;
-    this.offset = offset;
+    this.origin = origin;
+    this.uses = new int[threads];
   }
 
   /** A thread uses the mbarrier at a time of its warp. */
@@ -70,62 +62,63 @@ final class MbarrierHistory {
     uses[thread] = time;
   }
 
-  /** When each thread of the cluster last used the mbarrier; 0 = never. */
+  /** Returns for each thread of the cluster the time of its last use; 0 = never. */
   int[] uses() {
     return uses;
   }
 
-  /** What is brought to the phase that is not complete. */
-  SparseVectorClock coming() {
-    return coming;
+  /** Returns the clock to which arrivals at the incomplete phase publish. */
+  SparseVectorClock arriving() {
+    return arriving;
   }
 
-  /** What complete phases have brought. */
-  SparseVectorClock come() {
-    return come;
+  /** Returns the clock with all that arrivals at complete phases have published. */
+  SparseVectorClock completed() {
+    return completed;
   }
 
   /**
    * A phase is complete.
    *
-   * @param count how many are
+   * @param phases complete so far
    */
-  void complete(long count) {
-    phase = count;
-    come.join(coming);
-    come.raise(agent, (int) count);
-    coming.clear();
+  void complete(long phases) {
+    phase = phases;
+    completed.join(arriving);
+    completed.raise(agent, (int) phases);
+    arriving.clear();
   }
 
-  /** When a flight that ends now is known: with the phase that is not complete. */
-  int next() {
+  /** Returns the time of the agent when the incomplete phase will be complete. */
+  int nextPhase() {
     return (int) phase + 1;
   }
 
-  /** A thread knows of the last phase that is complete. */
+  /** A thread observes that the last phase is complete. */
   void observe(int thread) {
     observed = phase;
     waiting.remove(thread);
   }
 
-  /** Whether somebody has waited for the last phase that is complete. */
+  /** Returns whether any thread has observed the last complete phase. */
   boolean isObserved() {
     return observed == phase;
   }
 
-  /** Whether somebody has waited for a flight. */
-  boolean hasSeen(AsyncAccess flight) {
-    return flight.doneTime() <= observed;
+  /** Returns whether any thread has observed the phase that completed a copy. */
+  boolean hasObserved(AsyncAccess copy) {
+    return copy.completionTime() <= observed;
   }
 
   /**
-   * A thread asks in vain; answers how many phases have ended since it began to ask for one of the
-   * same parity.
+   * A thread tests a phase that is not complete.
+   *
+   * @return the phases that have completed since it first tested one of this parity
    */
   long miss(int thread) {
     long since = waiting.getOrDefault(thread, phase);
     if ((phase - since) % 2 != 0) {
-      since = phase; // it asks for another
+      since = phase; // it tests another phase now
     }
     waiting.put(thread, since);
     return phase - since;

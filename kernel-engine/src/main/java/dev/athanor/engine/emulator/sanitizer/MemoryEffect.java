@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.memory.VariableExtents;
+import dev.athanor.engine.emulator.sanitizer.clocks.ProxyMemory;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Operand;
@@ -209,7 +210,7 @@ public record MemoryEffect(
         AccessStamp.WEAK,
         false,
         false,
-        AccessStamp.of(number, AccessStamp.WEAK, AccessStamp.FLIGHT),
+        AccessStamp.of(number, AccessStamp.WEAK, AccessStamp.ASYNC),
         0,
         null);
   }

@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.stream.Stream;
 
 /**
- * The registers that products of warpgroups use (PTX ISA 9.7.15.7): between a product and the wait
- * for it nobody else touches them, and between such a touch and a product there is a fence.
+ * Checks the registers of warpgroup products (PTX ISA 9.7.15.7): no other instruction may use them
+ * between a product and the wait for it, and a fence must separate other uses from a product.
  */
 final class ProductRegisters {
 
@@ -22,26 +22,26 @@ final class ProductRegisters {
   private static final int NONE = -1;
 
   /**
-   * Which of them the instructions of a kernel touch.
+   * The uses of these registers in a kernel.
    *
-   * @param count how many there are
-   * @param touched for each instruction their numbers
-   * @param shapes for each product the number of its shape, from 1; of others 0
+   * @param count of the registers
+   * @param used for each instruction the numbers of the registers that it uses
+   * @param shapes for each product the number of its shape, from 1; 0 for other instructions
    */
-  record Uses(int count, List<int[]> touched, List<Integer> shapes) {
+  record Uses(int count, List<int[]> used, List<Integer> shapes) {
 
     static Uses of(List<Instruction> instructions) {
       Map<Operand.Register, Integer> numbers = new HashMap<>();
       for (var instruction : instructions) {
         if (instruction.form().semantics() instanceof Semantics.Wgmma) {
-          factors(instruction).forEach(r -> numbers.putIfAbsent(r, numbers.size()));
+          matrices(instruction).forEach(r -> numbers.putIfAbsent(r, numbers.size()));
         }
       }
-      var touched =
+      var used =
           instructions.stream()
               .map(instruction ->
                   (instruction.form().semantics() instanceof Semantics.Wgmma
-                          ? factors(instruction)
+                          ? matrices(instruction)
                           : registers(instruction))
                       .filter(numbers::containsKey)
                       .mapToInt(numbers::get)
@@ -56,7 +56,7 @@ final class ProductRegisters {
                       ? 1 + number(known, MatrixShape.of(instruction.modifiers()))
                       : 0)
               .toList();
-      return new Uses(numbers.size(), touched, shapes);
+      return new Uses(numbers.size(), used, shapes);
     }
 
     private static int number(List<MatrixShape> known, MatrixShape shape) {
@@ -70,52 +70,55 @@ final class ProductRegisters {
       return Stream.concat(instruction.writes().stream(), instruction.reads().stream());
     }
 
-    /** The sums of a product, and its first factor if that is in registers. */
-    private static Stream<Operand.Register> factors(Instruction product) {
+    /** Returns the accumulators of a product, and its first operand if that is in registers. */
+    private static Stream<Operand.Register> matrices(Instruction product) {
       return product.operands().stream()
           .filter(Operand.Vector.class::isInstance)
           .flatMap(Operand::registers);
     }
 
-    /** How many of a product's registers are sums; they come first. */
+    /** Returns how many of a product's registers are accumulators; they come first. */
     private static int sums(Instruction product) {
       return (int) product.operands().getFirst().registers().distinct().count();
     }
 
     boolean has(int instruction) {
-      return touched.get(instruction).length > 0;
+      return used.get(instruction).length > 0;
     }
   }
 
-  private final Sanitizer of;
+  private final LaunchHistory launch;
   private final Uses uses;
 
-  /** For each warp the last group of products that uses each register, and the instruction. */
+  /** By warp and register: the last group with a product that uses it, and that product. */
   private final int[][] groups;
 
   private final int[][] products;
 
-  /** The instruction that has touched each since the last fence. */
-  private final int[][] touchers;
+  /** By warp and register: the other instruction that has used it since the last fence. */
+  private final int[][] users;
 
-  /** The shape of the products that have added to each since the last fence; 0 = there are none. */
+  /** By warp and register: the shape of the products since the last fence; 0 = none. */
   private final int[][] shapes;
 
-  /** Whether a warp has executed a fence. */
+  /** By warp: whether it has executed a fence. */
   private final boolean[] fenced;
 
-  /** How many groups each warp has waited for, and its last one with a product in it. */
+  /** By warp: the groups that it has waited for, and its last product with its group. */
   private final int[] awaited;
 
   private final int[] lastGroups;
   private final int[] lastProducts;
 
-  ProductRegisters(Sanitizer of, int warps) {
-    this.of = of;
-    this.uses = of.launch.productRegisters;
+  private long block;
+
+  ProductRegisters(LaunchHistory launch) {
+    int warps = launch.geometry.warps();
+    this.launch = launch;
+    this.uses = launch.productRegisters;
     this.groups = new int[warps][uses.count];
     this.products = new int[warps][uses.count];
-    this.touchers = new int[warps][uses.count];
+    this.users = new int[warps][uses.count];
     this.shapes = new int[warps][uses.count];
     this.fenced = new boolean[warps];
     this.awaited = new int[warps];
@@ -123,10 +126,12 @@ final class ProductRegisters {
     this.lastProducts = new int[warps];
   }
 
-  void begin() {
+  /** A block of the grid begins. */
+  void begin(long number) {
+    block = number;
     for (int warp = 0; warp < groups.length; warp++) {
       Arrays.fill(groups[warp], NONE);
-      Arrays.fill(touchers[warp], NONE);
+      Arrays.fill(users[warp], NONE);
       Arrays.fill(shapes[warp], 0);
     }
     Arrays.fill(fenced, false);
@@ -134,64 +139,64 @@ final class ProductRegisters {
     Arrays.fill(lastGroups, NONE);
   }
 
-  /** A warp executes a fence, or another instruction that is no product. */
-  void touch(int warp, MemoryEffect role) {
-    if (role.kind() == MemoryEffect.Kind.PRODUCT_FENCE) {
+  /** A warp executes a fence, or another instruction that is not a product. */
+  void use(int warp, MemoryEffect effect) {
+    if (effect.kind() == MemoryEffect.Kind.PRODUCT_FENCE) {
       fenced[warp] = true;
-      Arrays.fill(touchers[warp], NONE);
+      Arrays.fill(users[warp], NONE);
       Arrays.fill(shapes[warp], 0);
       return;
     }
-    for (int register : uses.touched.get(role.number())) {
+    for (int register : uses.used.get(effect.number())) {
       if (groups[warp][register] >= awaited[warp]) {
-        report(Kind.PRODUCT_NOT_AWAITED, warp, products[warp][register], role);
+        report(Kind.PRODUCT_NOT_AWAITED, warp, products[warp][register], effect);
       }
-      touchers[warp][register] = role.number();
+      users[warp][register] = effect.number();
     }
   }
 
-  /** A warp takes part in a product. */
-  void multiply(int warp, MemoryEffect role, int group) {
-    int[] used = uses.touched.get(role.number());
+  /** A warp issues a product. */
+  void multiply(int warp, MemoryEffect effect, int group) {
+    int[] used = uses.used.get(effect.number());
     if (!fenced[warp]) {
-      report(Kind.PRODUCT_FENCE, warp, NONE, role);
+      report(Kind.PRODUCT_FENCE, warp, NONE, effect);
     }
-    int shape = uses.shapes.get(role.number());
-    int sums = Uses.sums(role.instruction());
+    int shape = uses.shapes.get(effect.number());
+    int sums = Uses.sums(effect.instruction());
     for (int i = 0; i < used.length; i++) {
       int register = used[i];
       if (i < sums) {
         if (shapes[warp][register] != 0 && shapes[warp][register] != shape) {
-          report(Kind.PRODUCT_FENCE, warp, products[warp][register], role);
+          report(Kind.PRODUCT_FENCE, warp, products[warp][register], effect);
         }
         shapes[warp][register] = shape;
       }
-      if (fenced[warp] && touchers[warp][register] != NONE) {
-        report(Kind.PRODUCT_FENCE, warp, touchers[warp][register], role);
+      if (fenced[warp] && users[warp][register] != NONE) {
+        report(Kind.PRODUCT_FENCE, warp, users[warp][register], effect);
       }
       groups[warp][register] = group;
-      products[warp][register] = role.number();
+      products[warp][register] = effect.number();
     }
     lastGroups[warp] = group;
-    lastProducts[warp] = role.number();
+    lastProducts[warp] = effect.number();
   }
 
-  /** A warp has waited for its groups, up to a number of them. */
+  /** A warp has waited for its first {@code until} groups. */
   void await(int warp, int until) {
     awaited[warp] = Math.max(awaited[warp], until);
   }
 
-  /** The last product that a warp has not waited for; -1 = none. */
+  /** Returns the instruction of the last product that a warp has not waited for; -1 = none. */
   int left(int warp) {
     return lastGroups[warp] >= awaited[warp] ? lastProducts[warp] : NONE;
   }
 
-  private void report(Kind kind, int warp, int other, MemoryEffect role) {
-    of.launch.reports.add(
+  private void report(Kind kind, int warp, int other, MemoryEffect effect) {
+    launch.reports.add(
         kind,
-        other == NONE ? role.number() : other,
-        role.number(),
-        of.block(),
-        () -> of.sentences.registers(kind, of.block(), 32 * warp, other, role));
+        other == NONE ? effect.number() : other,
+        effect.number(),
+        block,
+        () -> launch.messages.registers(kind, block, 32 * warp, other, effect));
   }
 }

@@ -1,36 +1,43 @@
 package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.memory.Allocation;
-import dev.athanor.engine.emulator.sanitizer.ReleasedLocations.Party;
-import dev.athanor.engine.emulator.sanitizer.VectorClocks.Moment;
+import dev.athanor.engine.emulator.sanitizer.clocks.ReleasedLocations;
+import dev.athanor.engine.emulator.sanitizer.clocks.ReleasedLocations.Party;
+import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
+import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
+import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks.Moment;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Release and acquire patterns of the threads of a cluster (PTX ISA 8.8): what fences cover, and
- * what strong accesses hand over and bring. Warps and threads are numbered through the blocks of
+ * what strong accesses release and acquire. Warps and threads are numbered through the blocks of
  * the cluster.
  */
 final class ReleaseAcquire {
 
-  /** The groups of threads that scopes reach: the block, the cluster, all. */
+  /** The groups of threads that a scope can include: the block, the cluster, all threads. */
   private static final int GROUPS = AccessStamp.DEVICE;
+
+  /** What a read observes where nothing was released. */
+  private static final SparseVectorClock[] NOTHING = ReleasedLocations.nothing();
 
   private final VectorClocks clocks;
   private final ReleasedLocations buffers;
   private final ReleasedLocations shared = new ReleasedLocations();
   private final int warpsOfBlock;
 
-  /** By group and thread what the thread knew at its last releasing fence that reaches it. */
+  /** By group and thread: what the thread knew at its last releasing fence for the group. */
   private final @Nullable Moment[][] fenced;
 
-  /** By group and thread what an acquiring fence that reaches it would acquire. */
+  /** By group and thread: what the next acquiring fence for the group acquires. */
   private final @Nullable SparseVectorClock[][] pending;
 
   /**
-   * The place of each thread's last release operation, what it knew then, and how far that reaches:
-   * a later strong write of the thread to that place completes a release pattern too.
+   * The location of each thread's last release operation, what the thread knew then, and the scope
+   * of the operation. A later strong write of the thread to that location completes a release
+   * pattern too.
    */
   private final long[] releasedKeys;
 
@@ -38,21 +45,21 @@ final class ReleaseAcquire {
   private final int[] releasedStrengths;
 
   /**
-   * The place of each thread's last strong read, its instruction, and what the place's version was.
-   * A thread that waits in a loop reads the same over and over.
+   * The location of each thread's last strong read, its instruction, and the version of the
+   * location then. A thread that polls in a loop reads the same version many times.
    */
   private final long[] lastKeys;
 
   private final int[] lastInstructions;
   private final long[] lastVersions;
 
-  /** What reads of that place brought: a later acquire operation there acquires it as well. */
+  /** What reads of that location observed. A later acquire operation there acquires it as well. */
   private final SparseVectorClock[][] lastNews;
 
   private long cluster;
 
   /**
-   * @param buffers what is released in global memory, by all blocks
+   * @param buffers what all blocks release in global memory
    */
   ReleaseAcquire(VectorClocks clocks, ReleasedLocations buffers, int warps, int warpsOfBlock) {
     this.clocks = clocks;
@@ -68,9 +75,10 @@ final class ReleaseAcquire {
     this.lastInstructions = new int[threads];
     this.lastVersions = new long[threads];
     this.lastNews = new SparseVectorClock[threads][];
-    Arrays.fill(lastNews, ReleasedLocations.NOTHING);
+    Arrays.fill(lastNews, NOTHING);
   }
 
+  /** A cluster begins. */
   void begin(long number) {
     cluster = number;
     shared.clear();
@@ -80,10 +88,10 @@ final class ReleaseAcquire {
     }
     Arrays.fill(released, null);
     Arrays.fill(lastVersions, 0);
-    Arrays.fill(lastNews, ReleasedLocations.NOTHING);
+    Arrays.fill(lastNews, NOTHING);
   }
 
-  /** A fence: what strong reads have brought is acquired, what is known can be released. */
+  /** A fence acquires what strong reads have observed, and lets later writes release. */
   void fence(int warp, int lanes, MemoryEffect fence) {
     if (lanes == 0) {
       return;
@@ -112,24 +120,27 @@ final class ReleaseAcquire {
   /**
    * Lanes have made strong accesses, one after the other.
    *
-   * @param keys of their places
+   * @param keys of their locations
    */
-  void access(int warp, MemoryRequest touch, MemoryEffect role, long[] keys) {
+  void access(Access access, long[] keys) {
+    var request = access.request();
+    var effect = access.effect();
+    int warp = access.warp();
     long[] groups = {
-      cluster * 32 + warp / warpsOfBlock, cluster * 32 + 31, ReleasedLocations.EVERYBODY
+      cluster * 32 + warp / warpsOfBlock, cluster * 32 + 31, ReleasedLocations.ALL_THREADS
     };
-    var party = new Party(groups, role.strength());
-    boolean writes = touch.kind() != MemoryRequest.Kind.LOAD;
-    int[] seen = writes && role.releases() ? clocks.seen(warp).clone() : null;
-    for (int left = touch.mask; left != 0; left &= left - 1) {
+    var party = new Party(groups, effect.strength());
+    boolean writes = access.writes();
+    int[] seen = writes && effect.releases() ? clocks.seen(warp).clone() : null;
+    for (int left = request.mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      var places = touch.memory(lane) instanceof Allocation ? buffers : shared;
-      if (role.observes()) {
-        read(places, keys[lane], party, role, warp, lane);
+      var locations = request.memory(lane) instanceof Allocation ? buffers : shared;
+      if (effect.observes()) {
+        read(locations, keys[lane], party, effect, warp, lane);
       }
-      if (writes && ((touch.unwritten >>> lane) & 1) == 0) {
-        boolean atomic = touch.kind() == MemoryRequest.Kind.ATOMIC;
-        write(places, keys[lane], party, atomic, seen, warp, lane);
+      if (writes && ((request.unwritten >>> lane) & 1) == 0) {
+        boolean atomic = request.kind() == MemoryRequest.Kind.ATOMIC;
+        write(locations, keys[lane], party, atomic, seen, warp, lane);
       }
     }
     if (seen != null) {
@@ -140,10 +151,10 @@ final class ReleaseAcquire {
   /**
    * A thread writes.
    *
-   * @param seen what its warp knows, of a release operation; null = it is relaxed
+   * @param seen what its warp knows if it is a release operation; null = it is relaxed
    */
   private void write(
-      ReleasedLocations places,
+      ReleasedLocations locations,
       long key,
       Party party,
       boolean atomic,
@@ -157,7 +168,7 @@ final class ReleaseAcquire {
       releasedStrengths[thread] = party.strength();
     }
     var here = releasedKeys[thread] == key ? released[thread] : null;
-    places.write(
+    locations.write(
         key,
         party,
         atomic,
@@ -173,24 +184,24 @@ final class ReleaseAcquire {
   }
 
   private void read(
-      ReleasedLocations places, long key, Party party, MemoryEffect role, int warp, int lane) {
+      ReleasedLocations locations, long key, Party party, MemoryEffect effect, int warp, int lane) {
     int thread = 32 * warp + lane;
-    long version = places.version(key);
+    long version = locations.version(key);
     boolean again = lastVersions[thread] != 0 && lastKeys[thread] == key;
     if (version == 0
         || (again
             && lastVersions[thread] == version
-            && lastInstructions[thread] == role.number())) {
+            && lastInstructions[thread] == effect.number())) {
       return;
     }
     lastVersions[thread] = version;
     lastKeys[thread] = key;
-    lastInstructions[thread] = role.number();
-    var before = again ? lastNews[thread] : ReleasedLocations.NOTHING;
-    var news = places.read(key, party);
+    lastInstructions[thread] = effect.number();
+    var before = again ? lastNews[thread] : NOTHING;
+    var news = locations.read(key, party);
     for (int group = 0; group < GROUPS; group++) {
       news[group] = joined(before[group], news[group]);
-      if (role.acquires() && group < role.strength()) {
+      if (effect.acquires() && group < effect.strength()) {
         clocks.learn(warp, lane, news[group]);
         continue;
       }

@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.function.Supplier;
 
 /**
- * What was found in a launch: one report for a kind and a pair of instructions, with the example of
- * the first block that has one. Workers add to it at the same time.
+ * The reports of a launch: one for each kind and pair of instructions, with an example from the
+ * block with the lowest number. Workers add to it at the same time.
  */
 final class Reports {
 
@@ -32,19 +32,19 @@ final class Reports {
   private final Set<Report.Kind> ignored;
 
   /**
-   * @param ignored kinds that nobody wants to know of
+   * @param ignored kinds that are not reported
    */
   Reports(Set<Report.Kind> ignored) {
     this.ignored = ignored;
   }
 
   /**
-   * Takes note of something.
+   * Adds a report.
    *
-   * @param first the numbers of the two instructions, in either order; twice the same where there
-   *     is but one
+   * @param first the number of one instruction
+   * @param second that of the other one; the same if there is only one
    * @param block in which it was found
-   * @param report is only asked for when it is to be kept
+   * @param report makes it; called only if it is kept
    */
   synchronized void add(
       Report.Kind kind, int first, int second, long block, Supplier<Report> report) {
@@ -63,7 +63,7 @@ final class Reports {
     entry.times++;
   }
 
-  /** All of them, in the order of their instructions. */
+  /** Returns all reports, in the order of their instructions. */
   synchronized List<Report> all() {
     var order =
         Comparator.<Map.Entry<Key, Entry>>comparingInt(e -> e.getKey().first)

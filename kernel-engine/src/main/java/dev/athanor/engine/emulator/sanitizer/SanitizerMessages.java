@@ -15,44 +15,39 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** What reports say. */
+/** Writes the texts of reports. */
 record SanitizerMessages(
-    LaunchGeometry places, VariableExtents variables, List<MemoryEffect> roles) {
+    LaunchGeometry geometry, VariableExtents variables, List<MemoryEffect> effects) {
 
-  /** What happened and what would put it right. */
+  /** What has happened, and the remedy. */
   record Text(String what, String remedy) {}
 
-  /** A finding about an instruction of one thread. */
+  /** A report about an instruction of one thread. */
   Report of(
       Kind kind, long block, int thread, Instruction instruction, String what, String remedy) {
-    return new Report(kind, places.of(block, thread, instruction), null, "", what, remedy, 1);
+    return new Report(kind, geometry.of(block, thread, instruction), null, "", what, remedy, 1);
   }
 
-  /** A finding about what one lane touches. */
-  Report of(
-      Kind kind,
-      long block,
-      int thread,
-      MemoryEffect role,
-      Text text,
-      MemoryRequest touch,
-      int lane) {
-    var bytes = bytes(touch, lane);
-    var place = places.of(block, thread, role.instruction());
+  /** A report about the access of one lane. */
+  Report of(Kind kind, Access access, int lane, Text text) {
+    var effect = access.effect();
+    var request = access.request();
+    var bytes = bytes(request, lane);
+    var place = geometry.of(access.block, 32 * request.warp + lane, effect.instruction());
     return new Report(
         kind,
         place,
         null,
         bytes,
-        lane(place) + " " + verb(role, touch.kind()) + " " + bytes + text.what(),
+        lane(place) + " " + verb(effect, request.kind()) + " " + bytes + text.what(),
         text.remedy(),
         1);
   }
 
-  /** An address that left its variable. */
+  /** An address outside of its variable. */
   Text beyond(VariableExtents.Extent extent, long offset, int bytes) {
     return new Text(
-        ", by an address of %s that is at its bytes %d..%d of %d"
+        ", through an address of %s that points to its bytes %d..%d of %d"
             .formatted(
                 extent.name(),
                 offset - extent.start(),
@@ -61,7 +56,7 @@ record SanitizerMessages(
         "keep the index within " + extent.name());
   }
 
-  /** A block of the heap that was freed. */
+  /** Bytes of a heap block that was freed. */
   Text freed(DeviceHeap.Freed freed, long offset) {
     return new Text(
         ", byte %d of a block of %d bytes that %s has freed"
@@ -70,9 +65,9 @@ record SanitizerMessages(
   }
 
   /**
-   * Bytes of the heap that belong to no block.
+   * Bytes outside of all heap blocks.
    *
-   * @param before the block that begins nearest before them; null = none
+   * @param before the last block that begins before them; null = none
    */
   Text beyond(DeviceHeap.@Nullable Chunk before, long offset, int bytes) {
     return new Text(
@@ -88,96 +83,98 @@ record SanitizerMessages(
   }
 
   /**
-   * Bytes that nobody has written.
+   * Bytes that were never written.
    *
-   * @param defined bit {@code i} tells whether byte {@code i} is
+   * @param defined bit {@code i} is set if byte {@code i} was
    */
   Text undefined(long defined, int bytes) {
     int count = bytes - Long.bitCount(defined);
     return new Text(
         count == bytes
-            ? ", which nobody has written"
-            : ", of which nobody has written %d".formatted(count),
-        "store, upload or fill them before");
+            ? ", which were never written"
+            : ", of which %d were never written".formatted(count),
+        "store, upload or fill them first");
   }
 
-  /** A block whose shared memory is used has ended. */
+  /** Shared memory of a block that has ended. */
   Text ended(int rank) {
     return new Text(
-        " of the block with rank %d, whose threads have all ended".formatted(rank),
-        "barrier.cluster before the end of that block would keep its shared memory");
+        " of the block with rank %d, whose threads have all exited".formatted(rank),
+        "barrier.cluster before that block exits would keep its shared memory");
   }
 
-  /** Something is stored where an mbarrier is. */
+  /** A store over an mbarrier. */
   Text overMbarrier() {
     return new Text(
-        ", where an mbarrier is", "mbarrier.inval before would make them bytes like others");
+        ", which hold an mbarrier", "execute mbarrier.inval before the bytes are used otherwise");
   }
 
-  /** Nobody has waited for a copy when its block ends. */
+  /** A copy that no thread has waited for when its block ends. */
   Report unseen(long cluster, AsyncAccess copy, ObservedMbarrier barrier) {
-    var of = places.inCluster(cluster, copy.thread, roles.get(copy.instruction).instruction());
+    var of = geometry.inCluster(cluster, copy.thread, effects.get(copy.instruction).instruction());
     return new Report(
         Kind.COPY_LEFT_AT_EXIT,
         of,
         null,
         "",
         lane(of)
-            + " starts a copy for which nobody has waited at "
+            + " issues a copy that no thread has waited for at "
             + barrier.name()
-            + " when all have ended",
-        "mbarrier.try_wait before the end would do so",
+            + " when the block ends",
+        "wait with mbarrier.try_wait before the end",
         1);
   }
 
-  /** The bytes that an mbarrier has counted are not those announced, when its block ends. */
-  Report bytesLeft(long cluster, MbarrierHistory made, ObservedMbarrier barrier) {
-    var of = places.inCluster(cluster, made.maker, roles.get(made.instruction).instruction());
+  /** An mbarrier that expects other bytes than have arrived when its block ends. */
+  Report bytesLeft(long cluster, MbarrierHistory.Origin made, ObservedMbarrier barrier) {
+    var of =
+        geometry.inCluster(cluster, made.thread(), effects.get(made.instruction()).instruction());
     return new Report(
         Kind.MBARRIER_BYTES,
         of,
         null,
         "",
-        lane(of) + " makes what is at the end " + barrier,
-        "announce as many bytes as come",
+        lane(of) + " makes an mbarrier; its state when the block ends: " + barrier,
+        "announce as many bytes as arrive",
         1);
   }
 
-  /** A thread ended while a copy of its was under way. */
+  /** A copy or product that a thread has not waited for when it exits. */
   Report copyLeft(long cluster, int thread, int copy, MemoryEffect end) {
-    var of = places.inCluster(cluster, thread, roles.get(copy).instruction());
-    var last = places.inCluster(cluster, thread, end.instruction());
-    var role = roles.get(copy);
-    boolean product = role.kind() == MemoryEffect.Kind.PRODUCT;
+    var of = geometry.inCluster(cluster, thread, effects.get(copy).instruction());
+    var last = geometry.inCluster(cluster, thread, end.instruction());
+    var issued = effects.get(copy);
+    boolean product = issued.kind() == MemoryEffect.Kind.PRODUCT;
     return new Report(
         product ? Kind.PRODUCT_LEFT_AT_EXIT : Kind.COPY_LEFT_AT_EXIT,
         of,
         last,
         "",
-        "%s starts a %s that the thread has not waited for when it ends at %s"
+        "%s issues a %s that the thread has not waited for when it exits at %s"
             .formatted(lane(of), product ? "product" : "copy", last.source()),
-        (product
+        "wait with "
+            + (product
                 ? "wgmma.wait_group"
-                : role.isInFlight() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
-            + " before the end would do so",
+                : issued.isInFlight() ? "cp.async.bulk.wait_group" : "cp.async.wait_all")
+            + " before the exit",
         1);
   }
 
   /**
-   * A product and an instruction that touches its registers.
+   * A product and an instruction that uses its registers.
    *
    * @param other the instruction that came first; -1 = none
    */
-  Report registers(Kind kind, long block, int thread, int other, MemoryEffect role) {
-    var place = places.of(block, thread, role.instruction());
-    var first = other < 0 ? null : places.of(block, thread, roles.get(other).instruction());
+  Report registers(Kind kind, long block, int thread, int other, MemoryEffect effect) {
+    var place = geometry.of(block, thread, effect.instruction());
+    var first = other < 0 ? null : geometry.of(block, thread, effects.get(other).instruction());
     boolean early = kind == Kind.PRODUCT_NOT_AWAITED;
     var what =
         first == null
-            ? "is a product before which the warp has executed no wgmma.fence"
+            ? "is the first product of the warp, with no wgmma.fence before it"
             : (early
-                    ? "touches registers of the product \"%s\" at %s that nobody has waited for"
-                    : "uses registers that \"%s\" at %s has touched without wgmma.fence between")
+                    ? "uses registers of the product \"%s\" at %s, which the warp has not waited for"
+                    : "uses registers that \"%s\" at %s has used, with no wgmma.fence between the two")
                 .formatted(first.instruction(), first.source());
     return new Report(
         kind,
@@ -185,33 +182,33 @@ record SanitizerMessages(
         first,
         "",
         what,
-        early ? "wgmma.wait_group before it would do so" : "wgmma.fence before it would do",
+        early ? "wait with wgmma.wait_group before it" : "execute wgmma.fence before it",
         1);
   }
 
-  /** Two accesses in conflict. */
-  Report conflict(
-      Kind kind,
-      long before,
-      long cluster,
-      boolean wrote,
-      long block,
-      MemoryEffect role,
-      MemoryRequest touch,
-      int lane) {
-    var earlier = roles.get(AccessStamp.instruction(before));
-    var other = places.inCluster(cluster, AccessStamp.thread(before), earlier.instruction());
-    var place = places.of(block, 32 * touch.warp + lane, role.instruction());
-    var bytes = bytes(touch, lane);
+  /**
+   * Two accesses that conflict.
+   *
+   * @param before the {@link AccessStamp} of the earlier one
+   * @param cluster that made the earlier one
+   * @param wrote whether the earlier one wrote
+   */
+  Report conflict(Kind kind, long before, long cluster, boolean wrote, Access access, int lane) {
+    var effect = access.effect();
+    var request = access.request();
+    var earlier = effects.get(AccessStamp.instruction(before));
+    var other = geometry.inCluster(cluster, AccessStamp.thread(before), earlier.instruction());
+    var place = geometry.of(access.block, 32 * request.warp + lane, effect.instruction());
+    var bytes = bytes(request, lane);
     var what =
         "%s %s %s, which %s %s%s"
             .formatted(
                 lane(place),
-                verb(role, touch.kind()),
+                verb(effect, request.kind()),
                 bytes,
                 brief(other, !other.block().equals(place.block())),
-                done(before, wrote, earlier),
-                between(kind, before));
+                earlierVerb(before, wrote, earlier),
+                relation(kind, before));
     return new Report(
         kind,
         place,
@@ -236,14 +233,14 @@ record SanitizerMessages(
             other.source());
   }
 
-  private static String verb(MemoryEffect role, MemoryRequest.Kind kind) {
-    if (role.kind() == MemoryEffect.Kind.PRODUCT) {
+  private static String verb(MemoryEffect effect, MemoryRequest.Kind kind) {
+    if (effect.kind() == MemoryEffect.Kind.PRODUCT) {
       return "multiplies";
     }
-    if (role.combines()) {
+    if (effect.combines()) {
       return kind == MemoryRequest.Kind.LOAD ? "combines" : "combines with";
     }
-    if (role.kind() == MemoryEffect.Kind.COPY || role.isInFlight()) {
+    if (effect.kind() == MemoryEffect.Kind.COPY || effect.isInFlight()) {
       return kind == MemoryRequest.Kind.LOAD ? "copies from" : "copies to";
     }
     return switch (kind) {
@@ -253,7 +250,7 @@ record SanitizerMessages(
     };
   }
 
-  private static String done(long before, boolean wrote, MemoryEffect earlier) {
+  private static String earlierVerb(long before, boolean wrote, MemoryEffect earlier) {
     if (earlier.isInFlight()) {
       return verb(earlier, wrote ? MemoryRequest.Kind.STORE : MemoryRequest.Kind.LOAD);
     }
@@ -263,17 +260,17 @@ record SanitizerMessages(
     return AccessStamp.has(before, AccessStamp.ATOMIC) ? "updates" : wrote ? "writes" : "reads";
   }
 
-  private static String between(Kind kind, long before) {
-    if (AccessStamp.isFlight(before) && kind != Kind.READ_ONLY_WRITTEN) {
-      return " at a time of its own, of whose end this thread does not know";
+  private static String relation(Kind kind, long before) {
+    if (AccessStamp.isAsync(before) && kind != Kind.READ_ONLY_WRITTEN) {
+      return " asynchronously, and this thread does not know that it has finished";
     }
     return switch (kind) {
-      case PROXY_FENCE -> " without a fence between for asynchronous copies and products";
+      case PROXY_FENCE -> ", with no proxy fence between the two";
       case LANES_COLLIDE -> " with another value at the same time";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
-          " at a time of its own, since nobody has waited for the copy";
+          " asynchronously, and no thread has waited for the copy";
       case READ_ONLY_WRITTEN -> " in the same launch";
-      case NARROW_SCOPE -> ", and the scope of one leaves out the other's thread";
+      case NARROW_SCOPE -> ", and the scope of one does not include the other thread";
       default -> ", and nothing orders the two";
     };
   }
@@ -290,21 +287,21 @@ record SanitizerMessages(
           "atomic instructions, or a release after the one and an acquire before the other at .gpu"
               + " scope, would order them";
       case ATOMIC_AND_PLAIN -> "make both atomic, or put a barrier between them";
-      case NARROW_SCOPE -> "give both a scope that has the other's thread in it, .gpu for instance";
+      case NARROW_SCOPE -> "give both a scope that includes the other thread, such as .gpu";
       case READ_ONLY_WRITTEN -> "read with ld.global without .nc";
       case COPY_NOT_AWAITED, COPY_SOURCE_WRITTEN, COPY_TARGET_WRITTEN ->
           wait + " before this instruction would order them";
       case PRODUCT_OPERAND_WRITTEN ->
-          "wgmma.wait_group before this instruction, and a barrier if it is of other threads, would"
-              + " order them";
+          "wgmma.wait_group before this instruction, and a barrier if other threads issued the"
+              + " product, would order them";
       case PROXY_FENCE ->
-          "the PTX memory model requires fence.proxy.async after the one and before the barrier that"
-              + " orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)";
+          "the PTX memory model requires fence.proxy.async after the first access and before the barrier"
+              + " that orders the two (PTX ISA 9.7.9.25.2, 9.7.15.4)";
       default -> "";
     };
   }
 
-  /** What waits for something that goes on beside the threads. */
+  /** Returns the instruction that waits for an asynchronous operation. */
   private static String wait(MemoryEffect earlier) {
     return !earlier.isInFlight()
         ? "cp.async.wait_group"
@@ -313,14 +310,14 @@ record SanitizerMessages(
             : "mbarrier.try_wait for the phase that counts its bytes";
   }
 
-  /** The bytes that a lane touches, by the name of what they lie in. */
-  private String bytes(MemoryRequest touch, int lane) {
-    var memory = touch.memory(lane);
-    int bytes = touch.bytes(lane);
+  /** Returns the bytes that a lane accesses, with the name of their buffer or variable. */
+  private String bytes(MemoryRequest request, int lane) {
+    var memory = request.memory(lane);
+    int bytes = request.bytes(lane);
     if (memory instanceof Allocation buffer) {
-      return range(touch.offsets[lane], bytes) + buffer;
+      return range(request.offsets[lane], bytes) + buffer;
     }
-    long offset = touch.offsets[lane];
+    long offset = request.offsets[lane];
     if (memory.space() == Space.LOCAL) {
       return "bytes of the thread's local memory";
     }

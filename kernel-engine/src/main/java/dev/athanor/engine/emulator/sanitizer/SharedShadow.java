@@ -4,38 +4,38 @@ import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who touched the shared memory of a block, from anywhere in its cluster: for each cell its last
- * writers, and for each warp the lanes that read it last. Cells are words, and smaller where
- * smaller accesses are made.
+ * The shadow memory of the shared memory of a block, for accesses from all blocks of its cluster:
+ * for each cell its last writers, and for each warp the lanes that read it last. A cell is a word,
+ * or smaller where smaller accesses are made.
  */
 final class SharedShadow {
 
   private static final int PAGE_BITS = 10;
   private static final int PAGE = 1 << PAGE_BITS;
 
-  /** How many asynchronous readers of a cell are remembered. */
-  private static final int FLIGHTS = 4;
+  /** Asynchronous readers that are kept for a cell. */
+  private static final int ASYNC_READERS = 4;
 
-  /** A piece of the memory with cells of one size. */
+  /** A part of the memory with cells of one size. */
   private final class Page {
     int shift = 2;
     long[] written = new long[PAGE >> 2];
 
-    /** The last strong writer, which a plain one does not hide, nor it a plain one. */
+    /** The last strong writer of each cell, kept apart from the last weak one; null = none. */
     long @Nullable [] strong;
 
     int[] readTimes = new int[(PAGE >> 2) * warps];
     int[] readLanes = new int[readTimes.length];
-    long[] readMarks = new long[readTimes.length];
+    long[] readStamps = new long[readTimes.length];
 
-    /** The last {@link AsyncAccess}s that read each cell, one for an issuer; null = none did. */
-    long @Nullable [] flights;
+    /** The last asynchronous readers of each cell, one for each issuer; null = none. */
+    long @Nullable [] asyncReaders;
 
-    long[] flights() {
-      if (flights == null) {
-        flights = new long[FLIGHTS * written.length];
+    long[] asyncReaders() {
+      if (asyncReaders == null) {
+        asyncReaders = new long[ASYNC_READERS * written.length];
       }
-      return flights;
+      return asyncReaders;
     }
 
     long[] strong() {
@@ -53,24 +53,29 @@ final class SharedShadow {
       strong = oldStrong == null ? null : new long[oldStrong.length * parts];
       var oldTimes = readTimes;
       var oldLanes = readLanes;
-      var oldMarks = readMarks;
-      var oldFlights = flights;
-      flights = oldFlights == null ? null : new long[oldFlights.length * parts];
+      var oldStamps = readStamps;
+      var oldReaders = asyncReaders;
+      asyncReaders = oldReaders == null ? null : new long[oldReaders.length * parts];
       written = new long[oldWritten.length * parts];
       readTimes = new int[written.length * warps];
       readLanes = new int[readTimes.length];
-      readMarks = new long[readTimes.length];
+      readStamps = new long[readTimes.length];
       for (int i = 0; i < written.length; i++) {
         written[i] = oldWritten[i / parts];
         if (oldStrong != null && strong != null) {
           strong[i] = oldStrong[i / parts];
         }
-        if (oldFlights != null && flights != null) {
-          System.arraycopy(oldFlights, i / parts * FLIGHTS, flights, i * FLIGHTS, FLIGHTS);
+        if (oldReaders != null && asyncReaders != null) {
+          System.arraycopy(
+              oldReaders,
+              i / parts * ASYNC_READERS,
+              asyncReaders,
+              i * ASYNC_READERS,
+              ASYNC_READERS);
         }
         System.arraycopy(oldTimes, i / parts * warps, readTimes, i * warps, warps);
         System.arraycopy(oldLanes, i / parts * warps, readLanes, i * warps, warps);
-        System.arraycopy(oldMarks, i / parts * warps, readMarks, i * warps, warps);
+        System.arraycopy(oldStamps, i / parts * warps, readStamps, i * warps, warps);
       }
       shift = newShift;
     }
@@ -90,7 +95,7 @@ final class SharedShadow {
     cluster = number;
   }
 
-  @SuppressWarnings("NullAway") // pages come as they are touched
+  @SuppressWarnings("NullAway") // pages are made when they are accessed first
   private Page page(long offset, int bytes) {
     int index = (int) (offset >>> PAGE_BITS);
     var page = pages[index];
@@ -105,118 +110,123 @@ final class SharedShadow {
   }
 
   /**
-   * A lane reads.
+   * A lane reads or writes.
    *
-   * @param mark complete, of a warp's time or a flight's number
-   * @param seen up to when the warp, or the proxy of a flight, knows what each warp wrote
+   * @param listener receives the accesses that may conflict with it
    */
-  void read(long offset, int bytes, long mark, int[] seen, ConflictListener judge) {
+  void access(Access access, int lane, ConflictListener listener) {
+    var request = access.request();
+    long offset = request.offsets[lane];
+    int bytes = request.bytes;
     var page = page(offset, bytes);
-    int warp = AccessStamp.warp(mark);
-    int time = AccessStamp.time(mark);
-    int bit = 1 << AccessStamp.lane(mark);
+    long stamp = access.stamp(lane);
     int first = (int) (offset & (PAGE - 1)) >> page.shift;
     int end = first + (bytes >> page.shift);
+    boolean writes = access.writes();
     for (int cell = first; cell < end; cell++) {
-      long writer = page.written[cell];
-      if (writer != 0 && isNews(writer, mark, seen)) {
-        judge.judge(writer, cluster, true);
-      }
-      if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
-        judge.judge(page.strong[cell], cluster, true);
-      }
-      if (AccessStamp.isFlight(mark)) {
-        remember(page.flights(), cell * FLIGHTS, mark);
-        continue;
-      }
-      int at = cell * warps + warp;
-      if (page.readTimes[at] != time) {
-        page.readTimes[at] = time;
-        page.readLanes[at] = bit;
-        page.readMarks[at] = mark;
-      } else {
-        page.readLanes[at] |= bit;
-        if (AccessStamp.strength(page.readMarks[at]) != AccessStamp.WEAK
-            || AccessStamp.strength(mark) == AccessStamp.WEAK) {
-          page.readMarks[at] = mark;
+      compareWriters(page, cell, stamp, access, lane, listener);
+      if (writes) {
+        compareReaders(page, cell, stamp, access, lane, listener);
+        if (AccessStamp.strength(stamp) == AccessStamp.WEAK) {
+          page.written[cell] = stamp;
+        } else {
+          page.strong()[cell] = stamp;
         }
+      } else {
+        addReader(page, cell, stamp);
       }
     }
   }
 
-  private static void remember(long[] flights, int first, long mark) {
+  private void compareWriters(
+      Page page, int cell, long stamp, Access access, int lane, ConflictListener listener) {
+    int[] seen = access.seenWrites();
+    long writer = page.written[cell];
+    if (writer != 0 && isUnordered(writer, stamp, seen)) {
+      listener.conflict(access, lane, writer, cluster, true);
+    }
+    if (page.strong != null && isUnordered(page.strong[cell], stamp, seen)) {
+      listener.conflict(access, lane, page.strong[cell], cluster, true);
+    }
+  }
+
+  private void compareReaders(
+      Page page, int cell, long stamp, Access access, int lane, ConflictListener listener) {
+    int[] seen = access.seen();
+    int warp = AccessStamp.warp(stamp);
+    int own = 1 << AccessStamp.lane(stamp);
+    int at = cell * warps;
+    for (int other = 0; other < warps; other++) {
+      if (page.readTimes[at + other] > seen[other]) {
+        int lanes = page.readLanes[at + other] & (other == warp ? ~own : -1);
+        for (; lanes != 0; lanes &= lanes - 1) {
+          int reader = Integer.numberOfTrailingZeros(lanes);
+          listener.conflict(
+              access,
+              lane,
+              AccessStamp.ofLane(page.readStamps[at + other], reader),
+              cluster,
+              false);
+        }
+      }
+    }
+    for (int i = 0; page.asyncReaders != null && i < ASYNC_READERS; i++) {
+      long reader = page.asyncReaders[cell * ASYNC_READERS + i];
+      if (reader != 0) {
+        listener.conflict(access, lane, reader, cluster, false);
+        page.asyncReaders[cell * ASYNC_READERS + i] = 0;
+      }
+    }
+  }
+
+  private void addReader(Page page, int cell, long stamp) {
+    if (AccessStamp.isAsync(stamp)) {
+      remember(page.asyncReaders(), cell * ASYNC_READERS, stamp);
+      return;
+    }
+    int at = cell * warps + AccessStamp.warp(stamp);
+    int time = AccessStamp.time(stamp);
+    int bit = 1 << AccessStamp.lane(stamp);
+    if (page.readTimes[at] != time) {
+      page.readTimes[at] = time;
+      page.readLanes[at] = bit;
+      page.readStamps[at] = stamp;
+    } else {
+      page.readLanes[at] |= bit;
+      if (AccessStamp.strength(page.readStamps[at]) != AccessStamp.WEAK
+          || AccessStamp.strength(stamp) == AccessStamp.WEAK) {
+        page.readStamps[at] = stamp;
+      }
+    }
+  }
+
+  private static void remember(long[] asyncReaders, int first, long stamp) {
     int at = first;
-    for (int i = first; i < first + FLIGHTS; i++) {
-      if (flights[i] == 0 || isOfOne(flights[i], mark)) {
+    for (int i = first; i < first + ASYNC_READERS; i++) {
+      if (asyncReaders[i] == 0 || isSameIssuer(asyncReaders[i], stamp)) {
         at = i;
         break;
       }
     }
-    flights[at] = mark;
+    asyncReaders[at] = stamp;
   }
 
-  /** Whether two flights end one after the other: of one instruction, by one warpgroup. */
-  private static boolean isOfOne(long one, long other) {
+  /** Whether two asyncReaders end one after the other: of one instruction, by one warpgroup. */
+  private static boolean isSameIssuer(long one, long other) {
     return AccessStamp.instruction(one) == AccessStamp.instruction(other)
         && AccessStamp.warp(one) / LaunchGeometry.WARPGROUP
             == AccessStamp.warp(other) / LaunchGeometry.WARPGROUP;
   }
 
   /**
-   * A lane writes.
-   *
-   * @param seen up to when the warp, or the proxy of a flight, knows what each warp wrote
-   * @param seenReads up to when the warp knows what each warp read
+   * Returns whether the clocks of their warps do not order two accesses, or cannot tell. The copies
+   * of a thread are not ordered with the thread itself.
    */
-  void write(
-      long offset, int bytes, long mark, int[] seen, int[] seenReads, ConflictListener judge) {
-    var page = page(offset, bytes);
-    int warp = AccessStamp.warp(mark);
-    int own = 1 << AccessStamp.lane(mark);
-    int first = (int) (offset & (PAGE - 1)) >> page.shift;
-    int end = first + (bytes >> page.shift);
-    for (int cell = first; cell < end; cell++) {
-      long writer = page.written[cell];
-      if (writer != 0 && isNews(writer, mark, seen)) {
-        judge.judge(writer, cluster, true);
-      }
-      if (page.strong != null && isNews(page.strong[cell], mark, seen)) {
-        judge.judge(page.strong[cell], cluster, true);
-      }
-      int at = cell * warps;
-      for (int other = 0; other < warps; other++) {
-        if (page.readTimes[at + other] > seenReads[other]) {
-          int lanes = page.readLanes[at + other] & (other == warp ? ~own : -1);
-          for (; lanes != 0; lanes &= lanes - 1) {
-            judge.judge(
-                AccessStamp.ofLane(
-                    page.readMarks[at + other], Integer.numberOfTrailingZeros(lanes)),
-                cluster,
-                false);
-          }
-        }
-      }
-      for (int i = 0; page.flights != null && i < FLIGHTS; i++) {
-        long reader = page.flights[cell * FLIGHTS + i];
-        if (reader != 0) {
-          judge.judge(reader, cluster, false);
-          page.flights[cell * FLIGHTS + i] = 0;
-        }
-      }
-      if (AccessStamp.strength(mark) == AccessStamp.WEAK) {
-        page.written[cell] = mark;
-      } else {
-        page.strong()[cell] = mark;
-      }
-    }
-  }
-
-  /** Whether somebody else's access may not be known; the copies of a thread are not its own. */
-  private static boolean isNews(long before, long mark, int[] seen) {
+  private static boolean isUnordered(long before, long stamp, int[] seen) {
     return before != 0
         && (AccessStamp.has(before, AccessStamp.COPY)
-            || ((AccessStamp.isFlight(mark)
-                    || AccessStamp.thread(before) != AccessStamp.thread(mark))
+            || ((AccessStamp.isAsync(stamp)
+                    || AccessStamp.thread(before) != AccessStamp.thread(stamp))
                 && AccessStamp.time(before) > seen[AccessStamp.warp(before)]));
   }
 }

@@ -6,9 +6,9 @@ import dev.athanor.engine.device.Report.Place;
 import dev.athanor.engine.ptx.Statement.Instruction;
 
 /**
- * The names of blocks and threads by their numbers.
+ * The shape of a launch: converts the numbers of blocks and threads to their indices.
  *
- * @param cluster how many blocks one has
+ * @param cluster the blocks of a cluster in each dimension
  */
 public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster) {
 
@@ -23,7 +23,7 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
   }
 
   /**
-   * A thread at an instruction.
+   * Returns the place of a thread at an instruction.
    *
    * @param number of the block in the grid
    * @param thread its number in the block
@@ -40,18 +40,18 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
         thread & 31);
   }
 
-  /** Warps of a block. */
+  /** Returns the warps of a block. */
   public int warps() {
     return Math.toIntExact(Math.ceilDiv(block.count(), 32));
   }
 
-  /** Blocks of a cluster. */
+  /** Returns the blocks of a cluster. */
   public int blocks() {
     return (int) cluster.count();
   }
 
   /**
-   * A thread at an instruction.
+   * Returns the place of a thread at an instruction.
    *
    * @param number of the cluster in the grid
    * @param thread its number in the cluster
@@ -61,7 +61,7 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
     return of(number(grid, cluster, number, thread / threads), thread % threads, instruction);
   }
 
-  /** The number in the grid, x running fastest, of a block of a cluster. */
+  /** Returns the number in the grid, x varying fastest, of a block of a cluster. */
   public static long number(Dim3 grid, Dim3 shape, long cluster, int rank) {
     int wide = grid.x() / shape.x();
     int high = grid.y() / shape.y();
@@ -71,7 +71,7 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
     return (z * grid.y() + y) * grid.x() + x;
   }
 
-  /** The number of the cluster that a block is in. */
+  /** Returns the number of the cluster of a block. */
   public long clusterOf(long number) {
     var at = index(number, grid);
     long wide = grid.x() / cluster.x();

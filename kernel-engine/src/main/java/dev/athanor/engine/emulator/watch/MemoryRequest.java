@@ -10,16 +10,16 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the lanes of a warp touch in memory with one instruction, as an {@link Observer} sees it. It
- * is filled anew for each.
+ * The memory that the lanes of a warp access with one execution of an instruction, as an {@link
+ * Observer} sees it. Each instruction has one object, which is filled anew for each execution.
  */
 public final class MemoryRequest {
 
-  /** What is done with the bytes. */
+  /** The kind of an access. */
   public enum Kind {
     LOAD,
     STORE,
-    /** Read and written with nobody between. */
+    /** A read and a write in one atomic operation. */
     ATOMIC
   }
 
@@ -31,13 +31,13 @@ public final class MemoryRequest {
   public int mask;
   public int bytes;
 
-  /** How many bytes each lane touches, where that differs; null = {@link #bytes}. */
+  /** The bytes of each lane, if they differ; null = {@link #bytes}. */
   public int @Nullable [] lengths;
 
-  /** The lanes whose atomic operation has left what was there: a comparison that failed. */
+  /** The lanes whose atomic operation wrote nothing because its comparison failed. */
   public int unwritten;
 
-  /** What lanes store, an element each; null = they load, or it does not matter. */
+  /** The elements that lanes store; null = a load, or values that no check needs. */
   public @Nullable List<Lanes> values;
 
   public MemoryRequest(Instruction instruction, Kind kind) {
@@ -53,27 +53,27 @@ public final class MemoryRequest {
     return kind;
   }
 
-  /** The warp's number in its block. */
+  /** Returns the number of the warp in its block. */
   public int warp() {
     return warp;
   }
 
-  /** The lanes that touch memory, lane 0 in the lowest bit. */
+  /** Returns the lanes that access memory, lane 0 in the lowest bit. */
   public int mask() {
     return mask;
   }
 
-  /** How many bytes a lane touches at most, at a multiple of which they begin. */
+  /** Returns the most bytes of any lane. Addresses are multiples of it. */
   public int bytes() {
     return bytes;
   }
 
-  /** How many bytes a lane touches. */
+  /** Returns the bytes that a lane accesses. */
   public int bytes(int lane) {
     return lengths == null ? bytes : lengths[lane];
   }
 
-  /** Whether two lanes store the same. */
+  /** Returns whether two lanes store the same values. */
   public boolean agree(int lane, int other) {
     var stored = values;
     if (stored == null) {
@@ -87,7 +87,7 @@ public final class MemoryRequest {
     return true;
   }
 
-  /** Whether what a lane stores is there already. */
+  /** Returns whether memory already holds the values that a lane stores. */
   public boolean isThere(int lane) {
     var stored = values;
     if (stored == null) {
@@ -107,23 +107,23 @@ public final class MemoryRequest {
     return true;
   }
 
-  /** The memory that a lane touches; an object for each buffer, block and so on. */
+  /** Returns the memory that a lane accesses: a buffer, the shared memory of a block, ... */
   public Memory memory(int lane) {
     var memory = memories[lane];
     if (memory == null) {
-      throw new IllegalArgumentException("lane " + lane + " touches nothing");
+      throw new IllegalArgumentException("lane " + lane + " accesses no memory");
     }
     return memory;
   }
 
-  /** The state space that a lane touches; {@link Space#SHARED} for shared memory of any block. */
+  /** Returns the state space of a lane; {@link Space#SHARED} for shared memory of any block. */
   public Space space(int lane) {
     return memory(lane).space();
   }
 
   /**
-   * The first byte that a lane touches. In local memory each thread has its own at offsets of its
-   * own; in global memory it is the address.
+   * Returns the first byte that a lane accesses: its address in global memory, and its offset in
+   * other memory. The local memories of threads lie at different offsets of one memory.
    */
   public long address(int lane) {
     return memory(lane) instanceof Allocation buffer

@@ -11,8 +11,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Watches the blocks that one worker of a launch executes, one after the other. Nobody else calls
- * it, so it needs no locks.
+ * Observes the blocks that one worker of a launch executes, one after the other. Only that worker
+ * calls it, so it needs no locks.
  */
 public interface Observer {
 
@@ -22,7 +22,7 @@ public interface Observer {
   /** Makes the observers of launches. */
   @FunctionalInterface
   interface Factory {
-    /** An observer for one worker of a launch; workers ask for theirs at the same time. */
+    /** Returns a new observer for one worker of a launch. Workers call it at the same time. */
     Observer observe(Observed launch);
   }
 
@@ -31,9 +31,9 @@ public interface Observer {
    *
    * @param number of the launch on its device, from 0
    * @param kernel as it is executed
-   * @param instructions those of the kernel, in whose order they are numbered
-   * @param added the numbers of those that the text of the kernel does not have, of whose
-   *     executions nobody is told
+   * @param instructions of the kernel, in the order of their numbers
+   * @param added the numbers of those that are not in the text of the kernel; their executions are
+   *     not announced
    * @param cluster blocks that are resident together
    * @param sharedBytes shared memory of a block
    * @param localBytes local memory of a thread
@@ -54,24 +54,24 @@ public interface Observer {
   /**
    * A block begins.
    *
-   * @param number in its grid, x running fastest
+   * @param number of the block in its grid; x varies fastest
    */
   default void begin(long number) {}
 
-  /** All threads of the block have ended. */
+  /** All threads of the block have exited. */
   default void end() {}
 
   /**
    * A warp executes an instruction.
    *
    * @param number of the instruction in the kernel
-   * @param active the lanes that came to it together
-   * @param chosen those for which its guard holds
+   * @param active the lanes that execute it together
+   * @param chosen those of them whose guard predicate holds
    */
   default void execute(int number, int warp, int active, int chosen) {}
 
   /**
-   * Whether this observer has to be told of the executions of an instruction; asked once for each.
+   * Returns whether the executions of an instruction must be announced. Called once for each.
    *
    * @param number of the instruction in the kernel
    */
@@ -79,37 +79,37 @@ public interface Observer {
     return true;
   }
 
-  /** Lanes of a warp are about to touch memory, for the instruction that was just announced. */
-  default void touch(MemoryRequest touch) {}
+  /** Lanes of a warp are about to access memory with the instruction announced last. */
+  default void touch(MemoryRequest request) {}
 
-  /** Lanes of a warp have touched memory that other threads may be writing. */
-  default void touched(MemoryRequest touch) {}
+  /** Lanes of a warp have accessed memory that other threads may be writing. */
+  default void touched(MemoryRequest request) {}
 
   /** A thread has got memory from the device heap, which others may have used before. */
   default void allocated(Allocation heap, long offset, long bytes) {}
 
   /**
-   * Lanes of a warp have waited for one another, and their accesses before are seen by them after.
+   * Lanes of a warp have synchronized: accesses before are ordered before accesses after.
    *
-   * @param lanes those of one member mask
+   * @param lanes of one member mask
    */
   default void synchronize(int warp, int lanes) {}
 
-  /** A warp comes to a barrier of the block, and may wait there. */
+  /** A warp arrives at a barrier of the block, where it may wait. */
   default void arrive(int barrier, int warp) {}
 
   /**
-   * All have come to a barrier of the block.
+   * A barrier of the block opens because all warps have arrived.
    *
-   * @param waiting the warps that waited there, a bit each, and now go on
+   * @param waiting the warps that have waited there and continue now, a bit each
    */
   default void open(int barrier, int waiting) {}
 
-  /** Lanes of a warp go on that have waited at the barrier of the cluster. */
+  /** Lanes of a warp continue after a wait at the barrier of the cluster. */
   default void joined(int warp, int lanes) {}
 
   /**
-   * A rule was broken that does not stop the block.
+   * A thread has broken a rule, but the block continues.
    *
    * @param thread its number in the block
    */

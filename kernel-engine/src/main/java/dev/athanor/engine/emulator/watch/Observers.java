@@ -24,8 +24,8 @@ public record Observers(List<Observer> all) implements Observer {
   }
 
   @Override
-  public void touch(MemoryRequest touch) {
-    all.forEach(observer -> observer.touch(touch));
+  public void touch(MemoryRequest request) {
+    all.forEach(observer -> observer.touch(request));
   }
 
   @Override
@@ -34,8 +34,8 @@ public record Observers(List<Observer> all) implements Observer {
   }
 
   @Override
-  public void touched(MemoryRequest touch) {
-    all.forEach(observer -> observer.touched(touch));
+  public void touched(MemoryRequest request) {
+    all.forEach(observer -> observer.touched(request));
   }
 
   @Override

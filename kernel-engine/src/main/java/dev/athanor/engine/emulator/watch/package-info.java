@@ -1,4 +1,4 @@
-/** Observers of a launch, and what they are told. */
+/** The interfaces through which a launch is observed, and the events that observers receive. */
 @NullMarked
 package dev.athanor.engine.emulator.watch;
 

@@ -69,7 +69,8 @@ class EndOfTimeTest {
   }
 
   private static ClusterHistory history(ClusterRunner cluster) {
-    return (ClusterHistory) Objects.requireNonNull(cluster.cluster().observer());
+    return ((SanitizedLaunch.Clusters) Objects.requireNonNull(cluster.cluster().observer()))
+        .history;
   }
 
   private static void goOn(ClusterRunner cluster, int until) {
@@ -97,7 +98,7 @@ class EndOfTimeTest {
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
     // nothing is taken for a race that is none
-    assertThat(history(cluster).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports.all()).isEmpty();
   }
 
   @Test
@@ -105,6 +106,6 @@ class EndOfTimeTest {
     var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);
-    assertThat(history(cluster).launch.reports()).isEmpty();
+    assertThat(history(cluster).launch.reports.all()).isEmpty();
   }
 }

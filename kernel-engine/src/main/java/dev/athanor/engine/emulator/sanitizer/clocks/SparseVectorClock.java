@@ -1,35 +1,35 @@
-package dev.athanor.engine.emulator.sanitizer;
+package dev.athanor.engine.emulator.sanitizer.clocks;
 
 import java.util.Arrays;
 
 /**
- * A sparse vector clock: for threads, and for warps as wholes, the time up to which what they did
- * is known, and up to which a proxy fence has made it known to asynchronous copies as well; for
- * agents that act beside the threads, how far they are known to be.
+ * A sparse vector clock. It has entries for threads, for whole warps, for either of them behind a
+ * proxy fence, and for agents: everything else that makes progress, such as the phases of an
+ * mbarrier. A missing entry is 0.
  */
-final class SparseVectorClock {
+public final class SparseVectorClock {
 
-  /** In place of a lane: all lanes of the warp. */
-  static final int ALL = -1;
+  /** Stands for all lanes of a warp in place of a lane. */
+  public static final int ALL = -1;
 
-  /** The places of a cluster's warps. */
+  /** Upper bound of the warps of a cluster. */
   private static final int MOST_WARPS = 512;
 
-  /** Those, and those of the same behind a proxy fence for each {@link ProxyMemory}. */
+  /** Warps, and as many again behind a proxy fence for each {@link ProxyMemory}. */
   private static final int WARPS = 4 * MOST_WARPS;
 
-  /** The places of a warp's lanes, and that of all of them. */
+  /** The lanes of a warp and {@link #ALL}. */
   private static final int LANES = 33;
 
-  /** Nothing; is not to be changed. */
-  static final SparseVectorClock NONE = new SparseVectorClock();
+  /** The empty clock. Do not change it. */
+  public static final SparseVectorClock NONE = new SparseVectorClock();
 
   private long[] keys = new long[8];
   private int[] times = new int[8];
   private int size;
 
   /**
-   * What names a thread or, with {@link #ALL}, a warp.
+   * Returns the key of a thread or, with {@link #ALL}, of a warp.
    *
    * @param warp its number in its cluster
    */
@@ -37,17 +37,17 @@ final class SparseVectorClock {
     return (cluster * WARPS + warp) * LANES + lane + 2;
   }
 
-  /** What names the same, as far as it is behind a proxy fence. */
+  /** Returns the key of the same thread or warp behind a proxy fence. */
   static long fencedKey(ProxyMemory memory, long cluster, int warp, int lane) {
     return key(cluster, memory.clock * MOST_WARPS + warp, lane);
   }
 
-  /** What names an agent. */
-  static long agent(long number) {
+  /** Returns the key of an agent. */
+  public static long agent(long number) {
     return -1 - number;
   }
 
-  /** Whatever is known is behind a proxy fence now. */
+  /** Moves everything in this clock behind a proxy fence. */
   void fence(ProxyMemory memory) {
     var known = copy();
     for (int i = 0; i < known.keys.length; i++) {
@@ -58,28 +58,29 @@ final class SparseVectorClock {
     }
   }
 
-  boolean isEmpty() {
+  public boolean isEmpty() {
     return size == 0;
   }
 
-  /** The time of a key; 0 = nothing is known. */
+  /** Returns the time of a key; 0 = no entry. */
   int of(long key) {
-    int at = place(keys, key);
+    int at = slot(keys, key);
     return keys[at] == 0 ? 0 : times[at];
   }
 
-  /** Whether what a thread did at some time is known. */
-  boolean covers(long cluster, int warp, int lane, int time) {
+  /** Returns whether this clock covers what a thread did at a time. */
+  public boolean covers(long cluster, int warp, int lane, int time) {
     return size > 0
         && (of(key(cluster, warp, ALL)) >= time || of(key(cluster, warp, lane)) >= time);
   }
 
-  void raise(long key, int time) {
-    int at = place(keys, key);
+  /** Raises an entry to a time; does nothing if it is there already. */
+  public void raise(long key, int time) {
+    int at = slot(keys, key);
     if (keys[at] == 0) {
       if (2 * size >= keys.length) {
         grow();
-        at = place(keys, key);
+        at = slot(keys, key);
       }
       keys[at] = key;
       size++;
@@ -87,7 +88,8 @@ final class SparseVectorClock {
     times[at] = Math.max(times[at], time);
   }
 
-  void join(SparseVectorClock other) {
+  /** Raises every entry to that of another clock. */
+  public void join(SparseVectorClock other) {
     for (int i = 0; i < other.keys.length; i++) {
       if (other.keys[i] != 0) {
         raise(other.keys[i], other.times[i]);
@@ -95,7 +97,7 @@ final class SparseVectorClock {
     }
   }
 
-  SparseVectorClock copy() {
+  public SparseVectorClock copy() {
     var copy = new SparseVectorClock();
     copy.keys = keys.clone();
     copy.times = times.clone();
@@ -103,7 +105,7 @@ final class SparseVectorClock {
     return copy;
   }
 
-  void clear() {
+  public void clear() {
     Arrays.fill(keys, 0);
     Arrays.fill(times, 0);
     size = 0;
@@ -116,15 +118,15 @@ final class SparseVectorClock {
     times = new int[keys.length];
     for (int i = 0; i < oldKeys.length; i++) {
       if (oldKeys[i] != 0) {
-        int at = place(keys, oldKeys[i]);
+        int at = slot(keys, oldKeys[i]);
         keys[at] = oldKeys[i];
         times[at] = oldTimes[i];
       }
     }
   }
 
-  /** Where a key is, or would be. */
-  private static int place(long[] keys, long key) {
+  /** Returns the index of a key, or the free one where it belongs. */
+  private static int slot(long[] keys, long key) {
     int at = (int) ((key * 0x9E37_79B9_7F4A_7C15L) >>> 40) & (keys.length - 1);
     while (keys[at] != 0 && keys[at] != key) {
       at = (at + 1) & (keys.length - 1);

@@ -1,41 +1,42 @@
-package dev.athanor.engine.emulator.sanitizer;
+package dev.athanor.engine.emulator.sanitizer.clocks;
 
 import java.util.Arrays;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who in a cluster knows of whose doings: vector clocks over warps, numbered through its blocks,
- * and over threads where the lanes of a warp know different things.
+ * The happens-before relation between the warps of a cluster, as vector clocks; between its threads
+ * where the lanes of a warp have synchronized with different threads. Warps are numbered through
+ * the blocks of the cluster.
  *
- * <p>Each warp has a clock, which goes on with everything by which others may come to know of its
- * doings. What a proxy fence has made known to asynchronous copies has clocks of its own, which go
- * the same ways. Clocks never go back, not even from one cluster of a worker to the next, so that
- * what an earlier one did is known to all.
+ * <p>Each warp has a clock, which advances with every event that others may synchronize with. A
+ * second set of clocks tracks what a proxy fence has made visible to the async proxy; it propagates
+ * along the same events. Clocks never go back, not even between two clusters of a worker, so that
+ * every thread knows all that an earlier cluster did.
  */
-final class VectorClocks {
+public final class VectorClocks {
 
   private static final ProxyMemory[] MEMORIES = ProxyMemory.values();
 
-  /** What is known, and what of it is behind a fence. */
+  /** The clock of all accesses, and one for each memory behind a proxy fence. */
   private static final int PARTS = 1 + MEMORIES.length;
 
   private final int warps;
   private final int[] now;
 
   /**
-   * For each warp up to when all its lanes know what all lanes of each warp did; behind that, up to
-   * when they know it to be fenced.
+   * For each warp the time up to which all its lanes know what all lanes of each warp did; then,
+   * for each memory, up to which they know it to be behind a proxy fence.
    */
   private final int[][] seen;
 
   /** By memory, for each thread the time of its last proxy fence. */
   private final int[][] fenced;
 
-  /** What all lanes of a warp know besides; shared, never changed. */
+  /** What else all lanes of a warp know. The clocks are shared and never changed. */
   private final SparseVectorClock[] common;
 
-  /** What a thread alone knows. */
+  /** What a thread knows that the other lanes of its warp may not know. */
   private final @Nullable SparseVectorClock[] own;
 
   private final boolean[] anyOwn;
@@ -49,9 +50,9 @@ final class VectorClocks {
 
   /**
    * @param warps of the whole cluster
-   * @param barriers how many there are in it
+   * @param barriers of the whole cluster
    */
-  VectorClocks(int warps, int barriers) {
+  public VectorClocks(int warps, int barriers) {
     this.warps = warps;
     this.barrierSeen = new int[barriers][PARTS * warps];
     this.barrierCommon = new @Nullable SparseVectorClock[barriers];
@@ -64,7 +65,8 @@ final class VectorClocks {
     this.anyOwn = new boolean[warps];
   }
 
-  void begin(long number) {
+  /** Begins a cluster of the grid, in which nothing is synchronized yet. */
+  public void begin(long number) {
     cluster = number;
     int before = Arrays.stream(now).max().orElseThrow();
     Arrays.fill(now, before + 1);
@@ -84,33 +86,36 @@ final class VectorClocks {
     Arrays.fill(barrierCommon, null);
   }
 
-  /** The time of a warp. */
-  int now(int warp) {
+  /** Returns the time of a warp. */
+  public int now(int warp) {
     return now[warp];
   }
 
-  /** What a warp does from now on is not known to those that learnt what it did before. */
-  void tick(int warp) {
+  /** Advances the clock of a warp: what it does from now on happens after its last event. */
+  public void tick(int warp) {
     now[warp]++;
   }
 
-  /** Up to when all lanes of a warp know what all lanes of each warp of the block did. */
-  int[] seen(int warp) {
+  /**
+   * Returns the times up to which all lanes of a warp know what all lanes of each warp did. The
+   * array changes with the clocks.
+   */
+  public int[] seen(int warp) {
     return seen[warp];
   }
 
-  /** Up to when all lanes of a warp know what each warp did to be behind a proxy fence. */
-  int[] fenced(int warp, ProxyMemory memory) {
-    return Arrays.copyOfRange(seen[warp], place(memory, 0), place(memory, warps));
+  /** Returns the times up to which they know it to be behind a proxy fence. */
+  public int[] fenced(int warp, ProxyMemory memory) {
+    return Arrays.copyOfRange(seen[warp], index(memory, 0), index(memory, warps));
   }
 
-  /** Where it is kept up to when a warp's doings are behind a fence. */
-  private int place(ProxyMemory memory, int warp) {
+  private int index(ProxyMemory memory, int warp) {
     return memory.clock * warps + warp;
   }
 
-  /** Whether a thread knows what a thread did, which is not itself. */
-  boolean knows(int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
+  /** Returns whether a thread knows what a thread other than itself did. */
+  public boolean knows(
+      int warp, int lane, long otherCluster, int otherWarp, int otherLane, int time) {
     if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
       return true;
     }
@@ -120,9 +125,19 @@ final class VectorClocks {
   }
 
   /**
-   * Whether a thread knows that what a thread did is behind a proxy fence, itself or another one.
+   * Returns whether a thread knows what a thread of its cluster did.
+   *
+   * @param other its number in the cluster; may be the thread itself
    */
-  boolean knowsFenced(
+  public boolean knowsThread(int warp, int lane, int other, int time) {
+    return other == 32 * warp + lane || knows(warp, lane, cluster, other / 32, other % 32, time);
+  }
+
+  /**
+   * Returns whether a thread knows that what a thread did, which may be itself, is behind a proxy
+   * fence.
+   */
+  public boolean knowsFenced(
       ProxyMemory memory,
       int warp,
       int lane,
@@ -132,7 +147,7 @@ final class VectorClocks {
       int time) {
     boolean own = otherWarp == warp && otherLane == lane;
     if (otherCluster == cluster
-        && (time <= seen[warp][place(memory, otherWarp)]
+        && (time <= seen[warp][index(memory, otherWarp)]
             || (own && time <= fenced[memory.clock][32 * warp + lane]))) {
       return true;
     }
@@ -141,14 +156,14 @@ final class VectorClocks {
     return knows(warp, lane, all) >= time || knows(warp, lane, one) >= time;
   }
 
-  /** How far a thread knows an agent, or whatever a key names, to be. */
-  int knows(int warp, int lane, long key) {
+  /** Returns the time of an agent, or of another key, that a thread knows. */
+  public int knows(int warp, int lane, long key) {
     var alone = own[32 * warp + lane];
     return Math.max(common[warp].of(key), alone == null ? 0 : alone.of(key));
   }
 
-  /** A proxy fence: what these threads know what goes on beside them knows as well. */
-  void fenceProxies(int warp, int lanes, Set<ProxyMemory> memories) {
+  /** A proxy fence: what these threads know becomes visible to the async proxy. */
+  public void fenceProxies(int warp, int lanes, Set<ProxyMemory> memories) {
     anyFence = true;
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
@@ -161,7 +176,7 @@ final class VectorClocks {
         fenced[memory.clock][32 * warp + lane] = now[warp];
         known.fence(memory);
         for (int other = 0; other < warps; other++) {
-          if (seen[warp][other] > seen[warp][place(memory, other)]) {
+          if (seen[warp][other] > seen[warp][index(memory, other)]) {
             known.raise(
                 SparseVectorClock.fencedKey(memory, cluster, other, SparseVectorClock.ALL),
                 seen[warp][other]);
@@ -174,8 +189,8 @@ final class VectorClocks {
     tick(warp);
   }
 
-  /** {@code bar.warp.sync}: lanes of a warp tell one another everything. */
-  void synchronize(int warp, int lanes, int live) {
+  /** {@code bar.warp.sync}: lanes of a warp synchronize with one another. */
+  public void synchronize(int warp, int lanes, int live) {
     var joined = common[warp];
     if (anyOwn[warp]) {
       joined = joined.copy();
@@ -212,8 +227,8 @@ final class VectorClocks {
     }
   }
 
-  /** A warp comes to a barrier, and all that it knows with it. */
-  void arrive(int barrier, int warp) {
+  /** A warp arrives at a barrier, which learns what the warp knows. */
+  public void arrive(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
     int[] brought = seen[warp];
     for (int i = 0; i < known.length; i++) {
@@ -240,7 +255,7 @@ final class VectorClocks {
     tick(warp);
   }
 
-  /** Knowledge with what some lanes of a warp have fenced; it is not changed itself. */
+  /** Returns a clock with the proxy fences of some lanes added. Does not change its argument. */
   private SparseVectorClock withFences(int warp, int lanes, SparseVectorClock known) {
     var joined = known;
     for (int left = anyFence ? lanes : 0; left != 0; left &= left - 1) {
@@ -248,7 +263,7 @@ final class VectorClocks {
       for (var memory : MEMORIES) {
         int time = fenced[memory.clock][32 * warp + lane];
         long key = SparseVectorClock.fencedKey(memory, cluster, warp, lane);
-        if (time > seen[warp][place(memory, warp)] && joined.of(key) < time) {
+        if (time > seen[warp][index(memory, warp)] && joined.of(key) < time) {
           joined = joined == known ? known.copy() : joined;
           joined.raise(key, time);
         }
@@ -257,8 +272,8 @@ final class VectorClocks {
     return joined;
   }
 
-  /** A warp that came to a barrier, and that it has let go on, learns what was brought there. */
-  void leave(int barrier, int warp) {
+  /** A warp leaves a barrier and learns what all warps brought to it. */
+  public void leave(int barrier, int warp) {
     int[] known = barrierSeen[barrier];
     for (int i = 0; i < known.length; i++) {
       seen[warp][i] = Math.max(seen[warp][i], known[i]);
@@ -270,28 +285,28 @@ final class VectorClocks {
     forget(warp);
   }
 
-  /** A barrier forgets what was brought to it. */
-  void clear(int barrier) {
+  /** Resets a barrier. */
+  public void clear(int barrier) {
     Arrays.fill(barrierSeen[barrier], 0);
     barrierCommon[barrier] = null;
   }
 
-  /** What a thread knows at some time. */
-  static final class Moment {
+  /** The knowledge of a thread at some time. */
+  public static final class Moment {
 
-    /** What its warp knows of others, as {@link #seen}. */
+    /** What its warp knows, as in {@link #seen}. */
     private final int[] seen;
 
-    /** What its warp knows besides. */
+    /** What else its warp knows. */
     private final SparseVectorClock common;
 
-    /** What it knows alone; null = nothing. */
+    /** What only it knows; null = nothing. */
     private final @Nullable SparseVectorClock own;
 
     /** By {@link ProxyMemory}, the time of its last proxy fence. */
     private final int[] fenced;
 
-    /** The time up to which its own doings are told. */
+    /** The time up to which it publishes what it did itself. */
     private final int upTo;
 
     private Moment(
@@ -309,11 +324,11 @@ final class VectorClocks {
   }
 
   /**
-   * What a thread knows now.
+   * Returns what a thread knows now.
    *
-   * @param known a copy of what its warp has seen, which may be that of several threads
+   * @param known a copy of {@link #seen}, which several threads of the warp may share
    */
-  Moment moment(int warp, int lane, int[] known) {
+  public Moment moment(int warp, int lane, int[] known) {
     var alone = own[32 * warp + lane];
     int[] fences = new int[PARTS];
     for (int part = 0; part < PARTS; part++) {
@@ -322,20 +337,20 @@ final class VectorClocks {
     return new Moment(known, common[warp], alone == null ? null : alone.copy(), fences, now[warp]);
   }
 
-  /** Hands on what a thread knows now. */
-  void publish(int warp, int lane, SparseVectorClock to) {
+  /** Adds what a thread knows now to a clock. */
+  public void publish(int warp, int lane, SparseVectorClock to) {
     publish(warp, lane, moment(warp, lane, seen[warp]), to);
   }
 
-  /** Hands on what a thread knew; answers to whom. */
-  SparseVectorClock publish(int warp, int lane, Moment known, SparseVectorClock to) {
+  /** Adds what a thread knew to a clock, and returns that clock. */
+  public SparseVectorClock publish(int warp, int lane, Moment known, SparseVectorClock to) {
     for (int other = 0; other < warps; other++) {
       to.raise(SparseVectorClock.key(cluster, other, SparseVectorClock.ALL), known.seen[other]);
       for (var memory : MEMORIES) {
         if (anyFence) {
           to.raise(
               SparseVectorClock.fencedKey(memory, cluster, other, SparseVectorClock.ALL),
-              known.seen[place(memory, other)]);
+              known.seen[index(memory, other)]);
         }
       }
     }
@@ -358,8 +373,8 @@ final class VectorClocks {
     known[at] = Math.max(known[at], news.of(key));
   }
 
-  /** Some threads of a warp come to know something. */
-  void learn(int warp, int lanes, int live, SparseVectorClock news) {
+  /** Some threads of a warp learn what a clock covers. */
+  public void learn(int warp, int lanes, int live, SparseVectorClock news) {
     if (news.isEmpty()) {
       return;
     }
@@ -376,13 +391,13 @@ final class VectorClocks {
       learn(seen[warp], other, news, SparseVectorClock.key(cluster, other, SparseVectorClock.ALL));
       for (var memory : MEMORIES) {
         long all = SparseVectorClock.fencedKey(memory, cluster, other, SparseVectorClock.ALL);
-        learn(seen[warp], place(memory, other), news, all);
+        learn(seen[warp], index(memory, other), news, all);
       }
     }
   }
 
-  /** A thread comes to know something. */
-  void learn(int warp, int lane, SparseVectorClock news) {
+  /** A thread learns what a clock covers. */
+  public void learn(int warp, int lane, SparseVectorClock news) {
     if (news.isEmpty()) {
       return;
     }
