@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 public final class BlockRunner {
 
   /** Jumps backward, and turns of a block, after which others come first. */
-  public static final int TURN = 4096;
+  public static final int TURN = CompiledCode.TURN;
 
   private static final BitSet NOWHERE = new BitSet();
 
