@@ -13,6 +13,9 @@ public abstract class CompiledCode {
   /** The answer of a segment that threads leave at different places. */
   public static final int SEVERAL = -1;
 
+  /** The jumps backward after which a thread yields to others, for which it may be waiting. */
+  public static final int TURN = 4096;
+
   /**
    * What a jump backward takes from a thread's turn: 1, but the JIT must not know. It would take
    * the count for that of a loop, and unroll loops that are over before that pays.

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Where one instruction of compiled code last touched memory. The memory is looked up again only
  * when an address lies in another.
  */
-public final class MemorySite {
+final class MemorySite {
 
   private final Block block;
   private final @Nullable Space space;
@@ -28,7 +28,7 @@ public final class MemorySite {
    * @param space that of the instruction; null = generic
    * @param bytes what an access touches, which its address has to be a multiple of
    */
-  public MemorySite(Block block, @Nullable Space space, int bytes) {
+  MemorySite(Block block, @Nullable Space space, int bytes) {
     this.block = block;
     this.space = space;
     this.bytes = bytes;

@@ -4,7 +4,7 @@ package dev.athanor.engine.emulator.jit;
  * How compiled code touches shared memory: an array of 32-bit words, whose own check of indices is
  * that of the bounds.
  */
-public final class SharedWords {
+final class SharedWords {
 
   private SharedWords() {}
 

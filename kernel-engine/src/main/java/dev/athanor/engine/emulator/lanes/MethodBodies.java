@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator.lanes;
 
+import dev.athanor.engine.ptx.meaning.LaneMeaning;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.classfile.ClassFile;
@@ -19,6 +20,8 @@ import java.lang.classfile.instruction.LoadInstruction;
 import java.lang.classfile.instruction.OperatorInstruction;
 import java.lang.classfile.instruction.ReturnInstruction;
 import java.lang.classfile.instruction.StackInstruction;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,14 +32,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntConsumer;
 
 /**
- * Copies the code of small static methods to where they are called. A lane function that is one
- * addition then is one addition in a method with hundreds of them, which a call would be only as
- * long as the JIT is willing to inline.
+ * Copies the code of small lane functions to where they are called. A segment may compute hundreds
+ * of lane functions, more than the JIT is willing to inline into one method.
  */
 public final class MethodBodies {
 
-  /** The most bytes of code that are copied. */
-  private static final int MOST_BYTES = 40;
+  /** The maximum size of a copied method in bytes of bytecode. */
+  private static final int MAX_BYTES = 40;
 
   private static final ConcurrentHashMap<Class<?>, ClassModel> CLASSES = new ConcurrentHashMap<>();
   private static final ConcurrentHashMap<Method, Optional<List<CodeElement>>> BODIES =
@@ -44,18 +46,40 @@ public final class MethodBodies {
 
   private MethodBodies() {}
 
-  /** The code of a method, if it can be copied: it stores nothing and calls only the JDK. */
-  public static Optional<List<CodeElement>> body(Method method) {
-    return BODIES.computeIfAbsent(method, MethodBodies::read);
+  /**
+   * Emits a copy of the body of a lane function, which leaves the result on the stack.
+   *
+   * @param push emits code that pushes the argument of an index
+   * @return whether the body can be copied: it is one small method that stores to no variable and
+   *     calls only the JDK. If not, no code is emitted.
+   */
+  public static boolean copy(CodeBuilder code, MethodHandle function, IntConsumer push) {
+    var method = LaneMeaning.method(function).orElse(null);
+    if (method == null) {
+      return false;
+    }
+    var body = BODIES.computeIfAbsent(method, MethodBodies::read);
+    body.ifPresent(elements -> copy(code, elements, parameters(method), push));
+    return body.isPresent();
+  }
+
+  /** The index of the parameter in each local variable of a static method. */
+  private static int[] parameters(Method method) {
+    var parameters = new ArrayList<Integer>();
+    for (int i = 0; i < method.getParameterCount(); i++) {
+      var type = method.getParameterTypes()[i];
+      parameters.add(i);
+      if (type == long.class || type == double.class) {
+        parameters.add(i);
+      }
+    }
+    return parameters.stream().mapToInt(Integer::intValue).toArray();
   }
 
   private static Optional<List<CodeElement>> read(Method method) {
-    var type = method.getReturnType().descriptorString();
-    var parameters = new StringBuilder("(");
-    for (var parameter : method.getParameterTypes()) {
-      parameters.append(parameter.descriptorString());
-    }
-    var descriptor = parameters.append(")").append(type).toString();
+    var descriptor =
+        MethodType.methodType(method.getReturnType(), method.getParameterTypes())
+            .descriptorString();
     return CLASSES
         .computeIfAbsent(method.getDeclaringClass(), MethodBodies::parse)
         .methods()
@@ -81,15 +105,15 @@ public final class MethodBodies {
   }
 
   private static Optional<List<CodeElement>> copyable(CodeModel code) {
-    if (((CodeAttribute) code).codeLength() > MOST_BYTES) {
+    if (((CodeAttribute) code).codeLength() > MAX_BYTES) {
       return Optional.empty();
     }
     var kept = new ArrayList<CodeElement>();
     for (var element : code) {
       switch (element) {
         case LabelTarget target -> kept.add(target);
-        case PseudoInstruction _ -> {} // line numbers and the like
-        case InvokeInstruction call when isOfJdk(call) -> kept.add(call);
+        case PseudoInstruction _ -> {} // line numbers and variable names
+        case InvokeInstruction call when callsJdk(call) -> kept.add(call);
         case LoadInstruction _,
             ReturnInstruction _,
             BranchInstruction _,
@@ -106,23 +130,18 @@ public final class MethodBodies {
     return Optional.of(kept);
   }
 
-  private static boolean isOfJdk(InvokeInstruction call) {
+  private static boolean callsJdk(InvokeInstruction call) {
     return call.owner().asInternalName().startsWith("java/lang/");
   }
 
-  /**
-   * Copies a body; its answer is left on the stack.
-   *
-   * @param slots the parameter that is in each local variable of the method
-   * @param push puts a parameter on the stack
-   */
-  public static void copy(CodeBuilder code, List<CodeElement> body, int[] slots, IntConsumer push) {
+  private static void copy(
+      CodeBuilder code, List<CodeElement> body, int[] parameters, IntConsumer push) {
     Map<Label, Label> labels = new HashMap<>();
     var end = code.newLabel();
     for (int i = 0; i < body.size(); i++) {
       switch (body.get(i)) {
         case LabelTarget target -> code.labelBinding(label(code, labels, target.label()));
-        case LoadInstruction load -> push.accept(slots[load.slot()]);
+        case LoadInstruction load -> push.accept(parameters[load.slot()]);
         case BranchInstruction branch ->
             code.branch(branch.opcode(), label(code, labels, branch.target()));
         case ReturnInstruction _ -> {

@@ -6,7 +6,7 @@ import dev.athanor.engine.emulator.async.AsyncState;
 import dev.athanor.engine.emulator.async.BulkGroups;
 import dev.athanor.engine.emulator.async.WgmmaSteps;
 import dev.athanor.engine.emulator.lanes.LaneLoops;
-import dev.athanor.engine.emulator.lanes.LaneLoops.Place;
+import dev.athanor.engine.emulator.lanes.LaneOperand;
 import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers;
@@ -236,25 +236,25 @@ public final class Binder {
   private Step pure(Instruction instruction) {
     var form = instruction.form();
     var modifiers = instruction.modifiers();
-    var resultPlaces = new ArrayList<Place>();
+    var resultPlaces = new ArrayList<LaneOperand>();
     var results = new ArrayList<Object>();
     for (var operand : operands(instruction, true)) {
       var lanes = registers.of((Operand.Register) operand);
-      resultPlaces.add(new Place(lanes.storage(), false));
+      resultPlaces.add(new LaneOperand(lanes.storage(), false));
       results.add(lanes.array());
     }
     var types = LaneMeaning.types(form, modifiers, false);
-    var sourcePlaces = new ArrayList<Place>();
+    var sourcePlaces = new ArrayList<LaneOperand>();
     var sources = new ArrayList<Object>();
     var operands = operands(instruction, false);
     for (int i = 0; i < operands.size(); i++) {
       var scalar = scalar(operands.get(i), types.get(i));
       if (scalar != null) {
-        sourcePlaces.add(new Place(RegisterStorage.of(types.get(i).registerClass()), true));
+        sourcePlaces.add(new LaneOperand(RegisterStorage.of(types.get(i).registerClass()), true));
         sources.add(scalar);
       } else {
         var lanes = source(operands.get(i), types.get(i));
-        sourcePlaces.add(new Place(lanes.storage(), false));
+        sourcePlaces.add(new LaneOperand(lanes.storage(), false));
         sources.add(lanes.array());
       }
     }

@@ -34,7 +34,7 @@ public final class BlockRunner {
   /**
    * Maximum number of backward jumps of a fragment, and of turns of a block, before it yields.
    */
-  public static final int TURN = 4096;
+  public static final int TURN = CompiledCode.TURN;
 
   private static final BitSet NOWHERE = new BitSet();
 
