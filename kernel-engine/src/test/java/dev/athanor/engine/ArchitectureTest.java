@@ -3,6 +3,7 @@ package dev.athanor.engine;
 import static com.tngtech.archunit.base.DescribedPredicate.describe;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static java.util.Map.entry;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -11,9 +12,12 @@ import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -46,6 +50,12 @@ class ArchitectureTest {
 
   /** The packages that talk to the driver, to its compiler and to its sensors. */
   private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
+
+  /** The packages, subpackages included, whose cycles of classes are checked; add yours. */
+  private static final Set<String> WITHOUT_LARGE_CYCLES = Set.of("author", "cuda");
+
+  /** Maximum number of top-level classes that depend on each other. */
+  private static final int LARGEST_CYCLE = 5;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -99,6 +109,74 @@ class ArchitectureTest {
         .onlyDependOnClassesThat(allowed)
         .allowEmptyShould(true) // a row may be there before its package
         .check(CLASSES);
+  }
+
+  static List<String> packagesWithoutLargeCycles() {
+    return WITHOUT_LARGE_CYCLES.stream().sorted().toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("packagesWithoutLargeCycles")
+  void cyclesOfClassesAreSmall(String name) {
+    var dependencies = new TreeMap<String, Set<String>>();
+    for (JavaClass type : CLASSES.that(resideInAnyPackage(within(name)))) {
+      var targets = dependencies.computeIfAbsent(topLevel(type), _ -> new TreeSet<>());
+      for (var dependency : type.getDirectDependenciesFromSelf()) {
+        targets.add(topLevel(dependency.getTargetClass().getBaseComponentType()));
+      }
+    }
+    assertThat(dependencies).as("classes of %s", name).isNotEmpty();
+    assertThat(cycles(dependencies))
+        .as("cycles of classes in %s", name)
+        .allSatisfy(cycle -> assertThat(cycle).hasSizeLessThanOrEqualTo(LARGEST_CYCLE));
+  }
+
+  /** The CUDA backend's layers, each of which sees only those below it. */
+  @Test
+  void cudaIsLayered() {
+    var layers = layeredArchitecture().consideringOnlyDependenciesInLayers();
+    var names = List.of("", ".stream", ".module", ".memory", ".context", ".driver");
+    for (var name : names) {
+      layers = layers.layer("cuda" + name).definedBy(ENGINE + ".cuda" + name);
+    }
+    for (int i = 0; i < names.size(); i++) {
+      var above = names.subList(0, i).stream().map(name -> "cuda" + name).toArray(String[]::new);
+      var layer = layers.whereLayer("cuda" + names.get(i));
+      layers =
+          above.length == 0
+              ? layer.mayNotBeAccessedByAnyLayer()
+              : layer.mayOnlyBeAccessedByLayers(above);
+    }
+    layers.check(CLASSES);
+  }
+
+  /** Returns the strongly connected components of a graph, those of one node left out. */
+  private static Set<Set<String>> cycles(Map<String, Set<String>> graph) {
+    var reachable = new TreeMap<String, Set<String>>();
+    for (var start : graph.keySet()) {
+      var found = new TreeSet<String>();
+      var pending = new ArrayDeque<>(graph.get(start));
+      while (!pending.isEmpty()) {
+        var next = pending.remove();
+        if (graph.containsKey(next) && found.add(next)) {
+          pending.addAll(graph.get(next));
+        }
+      }
+      reachable.put(start, found);
+    }
+    var cycles = new LinkedHashSet<Set<String>>();
+    reachable.forEach((start, found) -> {
+      var cycle = new TreeSet<>(found);
+      cycle.removeIf(each -> !reachable.get(each).contains(start));
+      if (cycle.size() > 1) {
+        cycles.add(cycle);
+      }
+    });
+    return cycles;
+  }
+
+  private static String topLevel(JavaClass type) {
+    return type.getName().split("\\$", 2)[0];
   }
 
   private static String within(String name) {
