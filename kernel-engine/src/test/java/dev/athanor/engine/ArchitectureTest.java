@@ -14,9 +14,12 @@ import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -102,6 +105,9 @@ class ArchitectureTest {
 
   /** The packages that talk to the driver, to its compiler and to its sensors. */
   private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
+
+  /** Maximum number of top-level classes that depend on each other. */
+  private static final int LARGEST_CYCLE = 5;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -198,6 +204,55 @@ class ArchitectureTest {
   /** The classes that a row is about. */
   private static String room(String name) {
     return isDivided(name) ? ENGINE + "." + name : within(name);
+  }
+
+  static List<String> families() {
+    return SEES.keySet().stream().map(ArchitectureTest::family).distinct().sorted().toList();
+  }
+
+  @ParameterizedTest
+  @MethodSource("families")
+  void cyclesOfClassesAreSmall(String name) {
+    var dependencies = new TreeMap<String, Set<String>>();
+    for (JavaClass type : CLASSES.that(resideInAnyPackage(within(name)))) {
+      var targets = dependencies.computeIfAbsent(topLevel(type), _ -> new TreeSet<>());
+      for (var dependency : type.getDirectDependenciesFromSelf()) {
+        targets.add(topLevel(dependency.getTargetClass().getBaseComponentType()));
+      }
+    }
+    assertThat(dependencies).as("classes of %s", name).isNotEmpty();
+    assertThat(cycles(dependencies))
+        .as("cycles of classes in %s", name)
+        .allSatisfy(cycle -> assertThat(cycle).hasSizeLessThanOrEqualTo(LARGEST_CYCLE));
+  }
+
+  /** Returns the strongly connected components of a graph, those of one node left out. */
+  private static Set<Set<String>> cycles(Map<String, Set<String>> graph) {
+    var reachable = new TreeMap<String, Set<String>>();
+    for (var start : graph.keySet()) {
+      var found = new TreeSet<String>();
+      var pending = new ArrayDeque<>(graph.get(start));
+      while (!pending.isEmpty()) {
+        var next = pending.remove();
+        if (graph.containsKey(next) && found.add(next)) {
+          pending.addAll(graph.get(next));
+        }
+      }
+      reachable.put(start, found);
+    }
+    var cycles = new LinkedHashSet<Set<String>>();
+    reachable.forEach((start, found) -> {
+      var cycle = new TreeSet<>(found);
+      cycle.removeIf(each -> !reachable.get(each).contains(start));
+      if (cycle.size() > 1) {
+        cycles.add(cycle);
+      }
+    });
+    return cycles;
+  }
+
+  private static String topLevel(JavaClass type) {
+    return type.getName().split("\\$", 2)[0];
   }
 
   private static String within(String name) {

@@ -267,7 +267,7 @@ class AuthoredValuesTest {
   @Test
   void aValueMadeInALoopOrConditionIsNotKnownAfterIt() {
     var message =
-        "AuthoredValuesTest.java:\\d+: %r\\d+ was made in a loop or condition that has ended; keep it in a variable";
+        "AuthoredValuesTest.java:\\d+: %r\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     Consumer<Consumer<Body>> isRefused =
         author ->
             assertThatIllegalStateException()
@@ -320,7 +320,7 @@ class AuthoredValuesTest {
                   body.k.mma(Mma.S8, bits, bits.subList(0, 2), bits);
                 }))
         .withMessageMatching(
-            "AuthoredValuesTest.java:\\d+: mma adds to variables of .s32, got a value of .s32; make the sums with accumulator\\(\\)");
+            "AuthoredValuesTest.java:\\d+: mma accumulates into variables of .s32, got a value of .s32; create them with accumulator\\(\\)");
   }
 
   private static final List<Integer> EDGES =
@@ -478,7 +478,7 @@ class AuthoredValuesTest {
                       body.result(division.apply(x, body.k.integer(0)));
                     }))
             .withMessageMatching(
-                "AuthoredValuesTest.java:\\d+: a division by the constant 0; divide by another number");
+                "AuthoredValuesTest.java:\\d+: division by the constant 0; use another divisor");
       }
     }
   }

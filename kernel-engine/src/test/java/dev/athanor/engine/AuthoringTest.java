@@ -90,13 +90,13 @@ class AuthoringTest {
             }))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageMatching(
-            "AuthoringTest.java:\\d+: %f\\d+ was made in a loop or condition that has ended; keep it in a variable");
+            "AuthoringTest.java:\\d+: %f\\d+ was computed in a loop or condition that has ended; keep it in a variable");
   }
 
   @Test
   void whatAConditionMadeStaysInIt() {
     var message =
-        "AuthoringTest.java:\\d+: %f\\d+ was made in a loop or condition that has ended; keep it in a variable";
+        "AuthoringTest.java:\\d+: %f\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     var kept = new Value[1];
     assertThatThrownBy(() ->
             build(k -> {
@@ -141,7 +141,7 @@ class AuthoringTest {
         .hasMessage("a block has 1 to 1024 threads, got " + block);
   }
 
-  /** A block need be no power of two; only exchanges between lanes ask for whole warps. */
+  /** A block may have any size; only exchanges between lanes need full warps. */
   @Test
   void aBlockMayHaveAHundredThreads() {
     var kernel =
@@ -177,7 +177,7 @@ class AuthoringTest {
           var x = k.thread().value();
           k.compute(Type.F32, "fma.rn.f32", x, x, x);
         },
-        "AuthoringTest.java:\\d+: operand a of fma.rn.f32 is .f32, got a value of .s32; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: operand a of fma.rn.f32 is .f32, got a value of .s32; convert it, or reinterpret its bits with as\\(\\)");
     build(k -> {
       var x = k.thread().value().as(Type.F32);
       k.pointer("x", Type.F32).store(k.thread(), k.compute(Type.F32, "fma.rn.f32", x, x, x));
@@ -204,7 +204,7 @@ class AuthoringTest {
   void sharedMemoryHasElements(int rows, int columns, int pitch) {
     refuses(
         k -> k.shared(Type.F32, rows, columns, pitch),
-        "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .f32, %d elements apart"
+        "a tile in shared memory needs at least 1 row and 1 column, a pitch of at least its columns, and less than 2 GiB; got %d rows of %d columns of .f32 with a pitch of %d elements"
             .formatted(rows, columns, pitch));
   }
 
@@ -214,7 +214,7 @@ class AuthoringTest {
     refuses(
         k -> k.shared(Type.F32, 64, 192, 193),
         ".*: kernel test has 49408 bytes of static shared memory, 49152 are the most; make an array dynamic");
-    // together beyond an int, which is no way around the limit
+    // the product overflows an int, which must not bypass the limit
     refuses(
         k -> {
           k.shared(Type.F32, 16384, 32767, 32767);
@@ -227,18 +227,18 @@ class AuthoringTest {
   void parametersAndConstantsAreOfKindsThatThereAre() {
     refuses(
         k -> k.real("x", Type.S32),
-        "a real number is .f32 or .f64, got .s32; smaller ones are loaded and widened");
+        "a real number must be .f32 or .f64, got .s32; load smaller types and widen them");
     refuses(
         k -> k.real(Type.F16, 1),
-        "a real number is .f32 or .f64, got .f16; smaller ones are loaded and widened");
-    refuses(k -> k.pointer("x", Type.PRED), "elements in memory have whole bytes, got .pred");
-    refuses(k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory have whole bytes, got .pred");
+        "a real number must be .f32 or .f64, got .f16; load smaller types and widen them");
+    refuses(k -> k.pointer("x", Type.PRED), "elements in memory must be at least one byte, got .pred");
+    refuses(k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory must be at least one byte, got .pred");
     refuses(
         k -> {
           k.integer("n");
           k.wide("n");
         },
-        "AuthoringTest.java:\\d+: the name `n` is already taken by a parameter declared at AuthoringTest.java:\\d+; choose another name");
+        "AuthoringTest.java:\\d+: the name `n` is already used for a parameter declared at AuthoringTest.java:\\d+; choose another name");
   }
 
   @Test
@@ -248,7 +248,7 @@ class AuthoringTest {
           k.shared(Type.F32, 1, 1, 1);
           k.pointer("tile0", Type.F32);
         },
-        "AuthoringTest.java:\\d+: the name `tile0` is already taken by a tile in shared memory declared at AuthoringTest.java:\\d+; choose another name");
+        "AuthoringTest.java:\\d+: the name `tile0` is already used for a tile in shared memory declared at AuthoringTest.java:\\d+; choose another name");
     build(k -> {
       k.pointer("tile0", Type.F32);
       k.shared(Type.F32, 1, 1, 1);
@@ -258,7 +258,7 @@ class AuthoringTest {
           k.pointer("dynamic", Type.F32);
           k.dynamicShared();
         },
-        "AuthoringTest.java:\\d+: the name `dynamic` is already taken by a parameter declared at AuthoringTest.java:\\d+; choose another name");
+        "AuthoringTest.java:\\d+: the name `dynamic` is already used for a parameter declared at AuthoringTest.java:\\d+; choose another name");
     assertThatThrownBy(() ->
             build(k -> {
               k.dynamicShared();
@@ -270,12 +270,12 @@ class AuthoringTest {
     for (var name : new String[] {"", "2x", "a b", "x-y", "%r1"}) {
       refuses(
           k -> k.integer(name),
-          "AuthoringTest.java:\\d+: `%s` is no name for a parameter; begin with a letter and go on with letters, digits, _ and \\$"
+          "AuthoringTest.java:\\d+: `%s` is not a valid name for a parameter; use a letter followed by letters, digits, _ and \\$"
               .formatted(name));
       assertThatThrownBy(() -> KernelBuilder.build(name, 32, _ -> {}))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage(
-              "`%s` is no name for a kernel; begin with a letter and go on with letters, digits, _ and $"
+              "`%s` is not a valid kernel name; use a letter followed by letters, digits, _ and $"
                   .formatted(name));
     }
   }
@@ -302,7 +302,7 @@ class AuthoringTest {
       assertThatThrownBy(() -> build(k -> store.accept(k, value.apply(k))))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageMatching(
-              "AuthoringTest.java:\\d+: cannot store a value of \\.\\w+ in an element of \\.%s; convert it( first|, or say with as\\(\\) that its bits are meant)"
+              "AuthoringTest.java:\\d+: cannot store a value of \\.\\w+ in an element of \\.%s; convert it( first|, or reinterpret its bits with as\\(\\))"
                   .formatted(element.word()));
     }
   }
@@ -312,7 +312,7 @@ class AuthoringTest {
   void aValueIsStoredAsWhatItIs() {
     refuses(
         k -> k.pointer("x", Type.F32).store(k.thread(), k.thread().value()),
-        "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f32; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f32; convert it, or reinterpret its bits with as\\(\\)");
     refuses(
         k -> k.pointer("x", Type.F16).store(k.thread(), k.thread().value()),
         "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f16; convert it first");
@@ -339,22 +339,22 @@ class AuthoringTest {
   void instructionsTakeAndMakeTheTypesTheySay() {
     refuses(
         k -> k.compute(Type.S32, "add.rn.f32", k.real(Type.F32, 1), k.real(Type.F32, 1)),
-        "AuthoringTest.java:\\d+: operand d of add.rn.f32 is .f32, the result was asked for as .s32; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: operand d of add.rn.f32 is .f32, the requested result is .s32; convert it, or reinterpret its bits with as\\(\\)");
     refuses(
         k -> {
           var half = k.real(Type.F32, 1).to(Type.BF16);
           k.compute(Type.F16, "add.rn.f16", half, half);
         },
-        "AuthoringTest.java:\\d+: operand a of add.rn.f16 is .f16, got a value of .bf16; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: operand a of add.rn.f16 is .f16, got a value of .bf16; convert it, or reinterpret its bits with as\\(\\)");
     refuses(
         k -> {
           var half = k.real(Type.F32, 1).to(Type.F16);
           k.compute(Type.S16, "add.s16", half, half);
         },
-        "AuthoringTest.java:\\d+: operand a of add.s16 is .s16, got a value of .f16; convert it, or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: operand a of add.s16 is .s16, got a value of .f16; convert it, or reinterpret its bits with as\\(\\)");
     refuses(
         k -> k.thread().real(Type.F16),
-        "a real number is .f32 or .f64, got .f16; smaller ones are loaded and widened");
+        "a real number must be .f32 or .f64, got .f16; load smaller types and widen them");
   }
 
   @Test
@@ -368,7 +368,7 @@ class AuthoringTest {
           }
           k.mma(Mma.F16, bits, bits.subList(0, 2), sums);
         },
-        "AuthoringTest.java:\\d+: mma adds to variables of .f32, got a variable of .s32; make the sums with accumulator\\(\\)");
+        "AuthoringTest.java:\\d+: mma accumulates into variables of .f32, got a variable of .s32; create them with accumulator\\(\\)");
     refuses(
         k -> {
           var reals = Collections.nCopies(4, k.real(Type.F32, 1));
@@ -378,7 +378,7 @@ class AuthoringTest {
           }
           k.mma(Mma.F16, reals, reals.subList(0, 2), sums);
         },
-        "AuthoringTest.java:\\d+: mma multiplies elements of .f16, got a value of .f32; convert it with to\\(\\), or say with as\\(\\) that its bits are meant");
+        "AuthoringTest.java:\\d+: mma multiplies elements of .f16, got a value of .f32; convert it with to\\(\\), or reinterpret its bits with as\\(\\)");
     refuses(
         k ->
             k.shared(Type.F16, 1, 8, 8)
@@ -389,7 +389,7 @@ class AuthoringTest {
                     k.pointer("x", Type.F32),
                     k.thread(),
                     k.integer(16)),
-        "AuthoringTest.java:\\d+: cannot copy elements of .f32 to a tile of .f16, since a copy converts nothing; say with as\\(\\) that the bits are meant");
+        "AuthoringTest.java:\\d+: cannot copy elements of .f32 to a tile of .f16, since a copy does not convert; reinterpret the bits with as\\(\\)");
   }
 
   @Test

@@ -247,7 +247,7 @@ class ReductionsTest {
                 k -> k.reduceBlock(List.of(k.real(Type.F32, 1)), threads, 0, Real::plus)))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessage(
-            "a block of %d threads is reduced, but the kernel's blocks have 1 to 1024", threads);
+            "cannot reduce over %d threads: the kernel's blocks have 1 to 1024 threads", threads);
   }
 
   @Test
@@ -259,21 +259,21 @@ class ReductionsTest {
                 16,
                 k -> k.reduceBlock(List.of(k.real(Type.F32, 1)), 128, 0, Real::plus)))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("a block of 128 threads is reduced, but the kernel's blocks have 16x16");
+        .hasMessage("cannot reduce over 128 threads: the kernel's blocks have 16x16 threads");
   }
 
-  /** A shuffle of a warp that is not full would name lanes that are not there. */
+  /** A shuffle in a partial warp would name missing lanes. */
   @ParameterizedTest
   @CsvSource({"16, 1, 16", "48, 1, 48", "4, 4, 4x4", "16, 3, 16x3", "24, 2, 24x2", "10, 10, 10x10"})
-  void lanesOfPartsOfWarpsExchangeNothing(int width, int height, String block) {
+  void lanesOfPartialWarpsCannotExchange(int width, int height, String block) {
     var message =
-        "ReductionsTest.java:%s among the 32 lanes of whole warps, but blocks have "
+        "ReductionsTest.java:%s among the 32 lanes of full warps, but blocks have "
             + block
-            + " threads; make them a multiple of 32, or use reduceBlock";
+            + " threads; use a multiple of 32 threads, or reduceBlock";
     assertThatThrownBy(
             () -> build(width, height, k -> k.reduceLanes(k.real(Type.F32, 1), 32, Real::plus)))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageMatching(message.formatted("\\d+: values are combined"));
+        .hasMessageMatching(message.formatted("\\d+: values are reduced"));
     assertThatThrownBy(() -> build(width, height, k -> k.real(Type.F32, 1).fromLaneXor(1)))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageMatching(message.formatted("\\d+: values are exchanged"));
@@ -286,6 +286,6 @@ class ReductionsTest {
             KernelBuilder.build(
                 "test", 32, k -> k.reduceLanes(k.real(Type.F32, 1), width, Real::plus)))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d", width);
+        .hasMessage("lanes are reduced in groups of 1, 2, 4, 8, 16 or 32 lanes, got %d", width);
   }
 }

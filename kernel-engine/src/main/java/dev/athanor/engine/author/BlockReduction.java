@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.function.BinaryOperator;
 
 /**
- * How all threads of a block combine their values.
+ * A reduction over all threads of a block.
  *
- * @param threads of the block
- * @param neutral what combines with a value to that value
+ * @param threads number of threads of the block
+ * @param neutral the neutral element of {@code combine}
  */
 record BlockReduction(KernelBuilder k, int threads, double neutral, BinaryOperator<Real> combine) {
 
-  /** What the values of all threads make, one for each that a thread has. */
+  /** Reduces each of the thread's values separately; all threads receive the results. */
   List<Real> of(List<Real> values) {
     return threads % WARP == 0 ? byWarps(values) : byThreads(values);
   }
@@ -40,18 +40,18 @@ record BlockReduction(KernelBuilder k, int threads, double neutral, BinaryOperat
       var own = k.variable(k.real(values.get(i).type(), neutral));
       int row = i;
       k.when(k.lane().lt(warps), () -> own.set(parts.load(k.integer(row), k.lane()).widen()));
-      // lanes beyond the width hold the neutral value, so the first group's result is everyone's
+      // lanes beyond the width hold the neutral element, so lane 0 has the block's result
       all.add(k.reduceLanes(own, width, combine).fromLane(k.integer(0)));
     }
     k.barrier();
     return all;
   }
 
-  /** Lanes of a warp that is not full exchange nothing, so each thread reads what all have. */
+  /** Reduces through shared memory: lanes of a partial warp cannot exchange values. */
   private List<Real> byThreads(List<Real> values) {
     var parts = k.shared(values.getFirst().type(), values.size(), threads, threads);
     for (int i = 0; i < values.size(); i++) {
-      parts.store(k.integer(i), k.threadOfAll(), values.get(i));
+      parts.store(k.integer(i), k.linearThread(), values.get(i));
     }
     k.barrier();
     var all = new ArrayList<Real>();

@@ -10,30 +10,36 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A 32-bit integer in two's complement, whose arithmetic wraps. It never changes; only an {@link
- * Variable} does, of which each operation reads what it holds where the operation is written.
+ * A 32-bit integer in two's complement with wrapping arithmetic. Integers are immutable; only a
+ * {@link Variable} changes. An operation reads the value that a variable has where the operation is
+ * written.
  *
- * <p>It is a register plus a constant, of which the constant is added where it costs nothing: in an
- * address. Addresses are wider than an index, so an index must not wrap, with the constants that
- * were added to it or without.
+ * <p>An integer is a register plus a constant. The constant is added where that is free: in an
+ * address. Addresses are wider than indices, so an index must not wrap, with or without the
+ * constants added to it.
  */
 public class Int {
-  final KernelBuilder k;
+  final BodyEmitter emitter;
   private final @Nullable Supplier<Register> base;
   final int constant;
 
-  /** What a register holds here, or 0 where there is none, plus a constant. */
-  Int(KernelBuilder k, @Nullable Register base, int constant) {
-    this(k, base == null ? null : k.held(base), constant);
+  /** The value that a register has here, or 0 if there is none, plus a constant. */
+  Int(BodyEmitter emitter, @Nullable Register base, int constant) {
+    this(emitter, base == null ? null : emitter.capture(base), constant);
   }
 
-  private Int(KernelBuilder k, @Nullable Supplier<Register> base, int constant) {
-    this.k = k;
+  private Int(BodyEmitter emitter, @Nullable Supplier<Register> base, int constant) {
+    this.emitter = emitter;
     this.base = base;
     this.constant = constant;
   }
 
-  /** The register to which the constant is added; null = there is none. */
+  /** A constant. */
+  static Int of(BodyEmitter emitter, int value) {
+    return new Int(emitter, (Register) null, value);
+  }
+
+  /** Returns the register to which the constant is added; null for a pure constant. */
   @Nullable Register base() {
     return base == null ? null : base.get();
   }
@@ -46,7 +52,7 @@ public class Int {
     int sum = constant + b;
     boolean wraps = ((constant ^ sum) & (b ^ sum)) < 0;
     // an address adds the constant without wrapping
-    return wraps && !isConstant() ? new Int(k, register(), b) : new Int(k, base(), sum);
+    return wraps && !isConstant() ? new Int(emitter, register(), b) : new Int(emitter, base(), sum);
   }
 
   public Int plus(Int b) {
@@ -57,7 +63,7 @@ public class Int {
     }
     return other == null
         ? plus(b.constant)
-        : new Int(k, k.pure(Type.S32, "add.s32", own, other), constant).plus(b.constant);
+        : new Int(emitter, emitter.pure(Type.S32, "add.s32", own, other), constant).plus(b.constant);
   }
 
   public Int minus(Int b) {
@@ -68,15 +74,15 @@ public class Int {
     var own = base();
     long product = (long) constant * b;
     if (own == null) {
-      return k.integer((int) product);
+      return of(emitter, (int) product);
     }
     if (b == 1) {
-      return now();
+      return capture();
     }
     // an address adds the constant without wrapping
     return product == (int) product
-        ? new Int(k, multiple(own, b), (int) product)
-        : new Int(k, multiple(register(), b), 0);
+        ? new Int(emitter, multiple(own, b), (int) product)
+        : new Int(emitter, multiple(register(), b), 0);
   }
 
   public Int times(Int b) {
@@ -87,52 +93,52 @@ public class Int {
 
   private Register multiple(Register register, int b) {
     return Integer.bitCount(b) == 1
-        ? k.pure(Type.S32, "shl.b32", register, Immediate.of(Integer.numberOfTrailingZeros(b)))
-        : k.pure(Type.S32, "mul.lo.s32", register, Immediate.of(b));
+        ? emitter.pure(Type.S32, "shl.b32", register, Immediate.of(Integer.numberOfTrailingZeros(b)))
+        : emitter.pure(Type.S32, "mul.lo.s32", register, Immediate.of(b));
   }
 
   /**
-   * This divided by {@code b}, both taken as unsigned numbers.
+   * Returns the unsigned quotient.
    *
    * @param b not 0
    */
   public Int div(int b) {
     requireDivisor(b);
     if (isConstant()) {
-      return k.integer(Integer.divideUnsigned(constant, b));
+      return of(emitter, Integer.divideUnsigned(constant, b));
     }
     if (b == 1) {
-      return now();
+      return capture();
     }
     return Integer.bitCount(b) == 1
         ? new Int(
-            k,
-            k.pure(Type.U32, "shr.u32", operand(), Immediate.of(Integer.numberOfTrailingZeros(b))),
+            emitter,
+            emitter.pure(Type.U32, "shr.u32", operand(), Immediate.of(Integer.numberOfTrailingZeros(b))),
             0)
-        : pure("div.u32", k.integer(b));
+        : pure("div.u32", of(emitter, b));
   }
 
-  /** This divided by {@code b}, both taken as unsigned numbers. */
+  /** Returns the unsigned quotient. */
   public Int div(Int b) {
     return b.isConstant() ? div(b.constant) : pure("div.u32", b);
   }
 
   /**
-   * The remainder of the division by {@code b}, both taken as unsigned numbers.
+   * Returns the unsigned remainder.
    *
    * @param b not 0
    */
   public Int rem(int b) {
     requireDivisor(b);
     if (isConstant() || b == 1) {
-      return k.integer(Integer.remainderUnsigned(constant, b));
+      return of(emitter, Integer.remainderUnsigned(constant, b));
     }
     return Integer.bitCount(b) == 1
-        ? new Int(k, k.pure(Type.B32, "and.b32", operand(), Immediate.of(b - 1)), 0)
-        : pure("rem.u32", k.integer(b));
+        ? new Int(emitter, emitter.pure(Type.B32, "and.b32", operand(), Immediate.of(b - 1)), 0)
+        : pure("rem.u32", of(emitter, b));
   }
 
-  /** The remainder of the division by {@code b}, both taken as unsigned numbers. */
+  /** Returns the unsigned remainder. */
   public Int rem(Int b) {
     return b.isConstant() ? rem(b.constant) : pure("rem.u32", b);
   }
@@ -140,19 +146,19 @@ public class Int {
   private static void requireDivisor(int b) {
     if (b == 0) {
       throw new IllegalArgumentException(
-          BodyWriter.here() + ": a division by the constant 0; divide by another number");
+          BodyEmitter.here() + ": division by the constant 0; use another divisor");
     }
   }
 
-  /** The bits in which this and {@code b} differ. */
+  /** Returns the bitwise exclusive or. */
   public Int xor(Int b) {
     return isConstant() && b.isConstant()
-        ? k.integer(constant ^ b.constant)
-        : new Int(k, k.pure(Type.B32, "xor.b32", operand(), b.operand()), 0);
+        ? of(emitter, constant ^ b.constant)
+        : new Int(emitter, emitter.pure(Type.B32, "xor.b32", operand(), b.operand()), 0);
   }
 
   public Int and(int b) {
-    return isConstant() ? k.integer(constant & b) : bitwise("and", Immediate.of(b));
+    return isConstant() ? of(emitter, constant & b) : bitwise("and", Immediate.of(b));
   }
 
   public Int and(Int b) {
@@ -163,63 +169,63 @@ public class Int {
     return bitwise("or", b.operand());
   }
 
-  /** This shifted left by so many bits. */
+  /** Returns this shifted left by {@code by} bits. */
   public Int shl(int by) {
-    return by == 0 ? now() : shift("shl.b32", Immediate.of(by));
+    return by == 0 ? capture() : shift("shl.b32", Immediate.of(by));
   }
 
   public Int shl(Int by) {
     return shift("shl.b32", by.operand());
   }
 
-  /** This shifted right by so many bits, with zeros from above. */
+  /** Returns this shifted right by {@code by} bits, zero-filled. */
   public Int shr(int by) {
-    return by == 0 ? now() : shift("shr.u32", Immediate.of(by));
+    return by == 0 ? capture() : shift("shr.u32", Immediate.of(by));
   }
 
   public Int shr(Int by) {
     return shift("shr.u32", by.operand());
   }
 
-  /** This shifted right by so many bits, with copies of the sign from above. */
+  /** Returns this shifted right by {@code by} bits, sign-filled. */
   public Int shrSigned(int by) {
-    return by == 0 ? now() : shift("shr.s32", Immediate.of(by));
+    return by == 0 ? capture() : shift("shr.s32", Immediate.of(by));
   }
 
-  /** This shifted right by so many bits, with copies of the sign from above. */
+  /** Returns this shifted right by {@code by} bits, sign-filled. */
   public Int shrSigned(Int by) {
     return shift("shr.s32", by.operand());
   }
 
-  /** {@code count} bits from bit {@code from} on, as a number that is not negative. */
+  /** Extracts {@code count} bits starting at bit {@code from}, zero-extended. */
   public Int bits(int from, int count) {
     return new Int(
-        k, k.pure(Type.U32, "bfe.u32", register(), Immediate.of(from), Immediate.of(count)), 0);
+        emitter, emitter.pure(Type.U32, "bfe.u32", register(), Immediate.of(from), Immediate.of(count)), 0);
   }
 
-  /** {@code count} bits from bit {@code from} on, as a number in two's complement. */
+  /** Extracts {@code count} bits starting at bit {@code from}, sign-extended. */
   public Int signedBits(int from, int count) {
     return new Int(
-        k, k.pure(Type.S32, "bfe.s32", register(), Immediate.of(from), Immediate.of(count)), 0);
+        emitter, emitter.pure(Type.S32, "bfe.s32", register(), Immediate.of(from), Immediate.of(count)), 0);
   }
 
-  /** The four bytes of this, the lowest first: s32 for elements that have a sign, else u32. */
+  /** Returns the four bytes, the lowest first: as s32 for signed elements, else as u32. */
   List<Value> bytes(Type element) {
     var values = new ArrayList<Value>();
     boolean signed = element.kind() == Type.Kind.SIGNED;
     for (int b = 0; b < 4; b++) {
       var part = signed ? signedBits(8 * b, 8) : bits(8 * b, 8);
-      values.add(new Value(k, signed ? Type.S32 : Type.U32, part.operand()));
+      values.add(new Value(emitter, signed ? Type.S32 : Type.U32, part.operand()));
     }
     return values;
   }
 
   private Int bitwise(String opcode, Operand b) {
-    return new Int(k, k.pure(Type.B32, opcode + ".b32", register(), b), 0);
+    return new Int(emitter, emitter.pure(Type.B32, opcode + ".b32", register(), b), 0);
   }
 
   private Int shift(String opcode, Operand by) {
-    return new Int(k, k.pure(Type.B32, opcode, register(), by), 0);
+    return new Int(emitter, emitter.pure(Type.B32, opcode, register(), by), 0);
   }
 
   public Int min(Int b) {
@@ -235,7 +241,7 @@ public class Int {
   }
 
   public Predicate lt(int b) {
-    return lt(k.integer(b));
+    return lt(of(emitter, b));
   }
 
   public Predicate le(Int b) {
@@ -255,48 +261,48 @@ public class Int {
   }
 
   public Predicate eq(int b) {
-    return eq(k.integer(b));
+    return eq(of(emitter, b));
   }
 
   public Predicate ne(Int b) {
     return compare("ne", b);
   }
 
-  /** This as a 64-bit integer, extended by its sign. */
+  /** Returns this sign-extended to 64 bits. */
   public Wide wide() {
-    return new Wide(k, k.pure(Type.S64, "cvt.s64.s32", register()));
+    return new Wide(emitter, emitter.pure(Type.S64, "cvt.s64.s32", register()));
   }
 
-  /** This as f32 or f64, rounded to nearest even. */
+  /** Returns this as f32 or f64, rounded to nearest even. */
   public Real real(Type type) {
-    KernelBuilder.requireReal(type);
-    return new Real(k, type, k.result(type, "cvt.rn." + type.word() + ".s32", register()));
+    Real.requireReal(type);
+    return new Real(emitter, type, emitter.result(type, "cvt.rn." + type.word() + ".s32", register()));
   }
 
-  /** This as a value that can be stored: s32. */
+  /** Returns this as a value of s32, which can be stored. */
   public Value value() {
-    return new Value(k, Type.S32, register());
+    return new Value(emitter, Type.S32, register());
   }
 
   private Predicate compare(String comparison, Int b) {
     return new Predicate(
-        k, k.pure(Type.PRED, "setp." + comparison + ".s32", operand(), b.operand()));
+        emitter, emitter.pure(Type.PRED, "setp." + comparison + ".s32", operand(), b.operand()));
   }
 
   private Int pure(String opcode, Int b) {
-    return new Int(k, k.pure(Type.S32, opcode, operand(), b.operand()), 0);
+    return new Int(emitter, emitter.pure(Type.S32, opcode, operand(), b.operand()), 0);
   }
 
-  /** This where the condition holds, else {@code other}. */
+  /** Returns this where the condition holds, else {@code other}. */
   public Int where(Predicate condition, Int other) {
     return new Int(
-        k, k.pure(Type.S32, "selp.s32", operand(), other.operand(), condition.register), 0);
+        emitter, emitter.pure(Type.S32, "selp.s32", operand(), other.operand(), condition.register()), 0);
   }
 
   Register register() {
     return operand() instanceof Register r
         ? r
-        : k.pure(Type.S32, "mov.s32", Immediate.of(constant));
+        : emitter.pure(Type.S32, "mov.s32", Immediate.of(constant));
   }
 
   Operand operand() {
@@ -304,36 +310,36 @@ public class Int {
     if (own == null) {
       return Immediate.of(constant);
     }
-    return constant == 0 ? own : k.pure(Type.S32, "add.s32", own, Immediate.of(constant));
+    return constant == 0 ? own : emitter.pure(Type.S32, "add.s32", own, Immediate.of(constant));
   }
 
-  /** This as it is here, where it may be a variable. */
-  private Int now() {
-    return new Int(k, base(), constant);
+  /** Captures the value that this has here, in case it is a variable. */
+  private Int capture() {
+    return new Int(emitter, base(), constant);
   }
 
-  /** The address {@code [this]} in shared memory. */
+  /** Returns the address {@code [this]} in shared memory. */
   Operand.Address address() {
     var own = base();
-    return new Operand.Address(own == null ? k.integer(0).register() : own, constant);
+    return new Operand.Address(own == null ? of(emitter, 0).register() : own, constant);
   }
 
   /**
-   * An integer that changes. Every operation reads what it holds where the operation is written, so
-   * a value made of it stays as it is when the variable changes.
+   * A mutable integer. An operation reads the value that the variable has where the operation is
+   * written; its result does not change when the variable does.
    */
   public static final class Variable extends Int {
 
-    Variable(KernelBuilder k, Register register) {
-      super(k, () -> register, 0);
+    Variable(BodyEmitter emitter, Register register) {
+      super(emitter, () -> register, 0);
     }
 
     public void set(Int value) {
-      k.emit("mov.s32", operand(), value.operand());
+      emitter.emit("mov.s32", operand(), value.operand());
     }
 
     public void add(Int value) {
-      k.emit("add.s32", operand(), operand(), value.operand());
+      emitter.emit("add.s32", operand(), operand(), value.operand());
     }
   }
 }

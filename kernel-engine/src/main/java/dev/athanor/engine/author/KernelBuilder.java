@@ -1,5 +1,6 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
@@ -25,23 +26,21 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * Writes a kernel. Values are typed ({@link Int}, {@link Real}, {@link Predicate}); what Java
- * computes, its loops and conditions among it, happens while the kernel is built, and what the
- * builder's {@link #loop} and {@link #when} hold happens on the device.
+ * Builds a kernel. Values are typed ({@link Int}, {@link Real}, {@link Predicate}). Java code, its
+ * loops and conditions included, runs while the kernel is built; code in the builder's {@link #loop}
+ * and {@link #when} runs on the device.
  *
- * <p>Integer arithmetic is computed once and as far outside of the device's loops as its operands
- * allow, so index expressions can be written where they are used.
+ * <p>Integer arithmetic is hoisted out of device loops as far as its operands allow, and common
+ * subexpressions are computed once. Index expressions can therefore be written where they are used.
  *
- * <p>Every instruction remembers the line of Java that wrote it; faults on a device name that line.
+ * <p>Every instruction records the line of Java that emitted it; device faults name that line.
  */
-public final class KernelBuilder extends BodyWriter {
+public final class KernelBuilder {
 
-  /** The threads of a warp. */
-  public static final int WARP = 32;
+  /** Number of threads of a warp. */
+  public static final int WARP = Fragment.LANES;
 
-  private static final int MOST_THREADS = 1024;
-
-  /** The names that begin with a letter (PTX ISA 4.4). */
+  /** Identifiers that start with a letter (PTX ISA 4.4). */
   private static final Pattern IDENTIFIER = Pattern.compile("[A-Za-z][A-Za-z0-9_$]*");
 
   private static final String DYNAMIC = "the dynamic shared memory";
@@ -49,207 +48,189 @@ public final class KernelBuilder extends BodyWriter {
   private final List<Parameter> parameters = new ArrayList<>();
   private final List<SharedArray> shared = new ArrayList<>();
   private final Map<String, Declaration> declared = new HashMap<>();
-  private final int width;
-  private final int height;
+  private final BodyEmitter emitter;
   private int labels;
 
   /**
-   * A name that is taken.
+   * A declared name.
    *
-   * @param what it names, with its article
+   * @param what the kind of the named object, with its article
    */
   private record Declaration(String what, Source source) {}
 
-  private KernelBuilder(int width, int height) {
-    if (width < 1 || height < 1 || (long) width * height > MOST_THREADS) {
-      throw new IllegalArgumentException(
-          "a block has 1 to %d threads, got %s".formatted(MOST_THREADS, shape(width, height)));
-    }
-    this.width = width;
-    this.height = height;
+  private KernelBuilder(BlockShape block) {
+    emitter = new BodyEmitter(block);
   }
 
   /**
-   * Builds a kernel whose blocks have one dimension.
+   * Builds a kernel with one-dimensional blocks.
    *
-   * @param maxThreads the greatest number of threads that a block will have
-   * @param author writes the body
+   * @param maxThreads maximum number of threads of a block
+   * @param author emits the body
    */
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
-    var k = new KernelBuilder(maxThreads, 1);
-    // asking for one block only, the assembler spills nothing to make room for more
+    var k = new KernelBuilder(new BlockShape(maxThreads, 1));
+    // with a minimum of one resident block, the assembler does not spill for occupancy
     return k.build(name, new Limits(List.of(maxThreads, 1, 1), List.of(), 1, 0), author);
   }
 
   /**
-   * Builds a kernel whose blocks have two dimensions, always these.
+   * Builds a kernel with two-dimensional blocks of exactly this shape.
    *
-   * @param width threads along the first, whose numbers follow one another
-   * @param author writes the body
+   * @param width threads along the first dimension, whose indices are consecutive
+   * @param height threads along the second dimension
+   * @param author emits the body
    */
   public static Kernel build(String name, int width, int height, Consumer<KernelBuilder> author) {
-    var k = new KernelBuilder(width, height);
+    var k = new KernelBuilder(new BlockShape(width, height));
     return k.build(name, new Limits(List.of(), List.of(width, height, 1), 1, 0), author);
   }
 
   private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
     if (!IDENTIFIER.matcher(name).matches()) {
       throw new IllegalArgumentException(
-          "`%s` is no name for a kernel; begin with a letter and go on with letters, digits, _ and $"
+          "`%s` is not a valid kernel name; use a letter followed by letters, digits, _ and $"
               .formatted(name));
     }
     author.accept(this);
-    emit("ret");
-    return new Kernel(name, parameters, shared, List.of(), limits, scope().statements);
+    emitter.emit("ret");
+    return new Kernel(name, parameters, shared, List.of(), limits, emitter.scope().statements);
   }
 
-  private static String shape(int width, int height) {
-    return height == 1 ? String.valueOf(width) : width + "x" + height;
-  }
+  // parameters
 
-  // what a kernel is given
-
-  /** A parameter that points to elements of a type in global memory. */
+  /** Declares a parameter that points to elements of a type in global memory. */
   public GlobalPointer pointer(String name, Type element) {
     requireBytes(element);
-    return new GlobalPointer(this, element, parameter(name, Type.U64));
+    return new GlobalPointer(emitter, element, parameter(name, Type.U64));
   }
 
-  /** An integer parameter. */
+  /** Declares an integer parameter. */
   public Int integer(String name) {
-    return new Int(this, parameter(name, Type.S32), 0);
+    return new Int(emitter, parameter(name, Type.S32), 0);
   }
 
-  /** A 64-bit integer parameter. */
+  /** Declares a 64-bit integer parameter. */
   public Wide wide(String name) {
-    return new Wide(this, parameter(name, Type.S64));
+    return new Wide(emitter, parameter(name, Type.S64));
   }
 
   /**
-   * A floating-point parameter.
+   * Declares a floating-point parameter.
    *
    * @param type f32 or f64
    */
   public Real real(String name, Type type) {
-    requireReal(type);
-    return new Real(this, type, parameter(name, type));
-  }
-
-  static void requireReal(Type type) {
-    if (type != Type.F32 && type != Type.F64) {
-      throw new IllegalArgumentException(
-          "a real number is .f32 or .f64, got .%s; smaller ones are loaded and widened"
-              .formatted(type.word()));
-    }
+    Real.requireReal(type);
+    return new Real(emitter, type, parameter(name, type));
   }
 
   private static void requireBytes(Type element) {
     if (element.bytes() == 0) {
       throw new IllegalArgumentException(
-          "elements in memory have whole bytes, got ." + element.word());
+          "elements in memory must be at least one byte, got ." + element.word());
     }
   }
 
   private Register parameter(String name, Type type) {
     declare(name, "a parameter");
     parameters.add(new Parameter(name, type));
-    return result(
+    return emitter.result(
         type, "ld.param." + type.word(), new Operand.Address(new Operand.Symbol(name), 0));
   }
 
-  /** Takes a name, which no other parameter or shared array of the kernel may have. */
+  /** Declares a name, which must be unique among parameters and shared arrays. */
   private void declare(String name, String what) {
     if (!IDENTIFIER.matcher(name).matches()) {
       throw new IllegalArgumentException(
-          "%s: `%s` is no name for %s; begin with a letter and go on with letters, digits, _ and $"
-              .formatted(here(), name, what));
+          "%s: `%s` is not a valid name for %s; use a letter followed by letters, digits, _ and $"
+              .formatted(BodyEmitter.here(), name, what));
     }
-    var first = declared.putIfAbsent(name, new Declaration(what, here()));
+    var first = declared.putIfAbsent(name, new Declaration(what, BodyEmitter.here()));
     if (first != null) {
       throw new IllegalArgumentException(
-          "%s: the name `%s` is already taken by %s declared at %s; choose another name"
-              .formatted(here(), name, first.what, first.source));
+          "%s: the name `%s` is already used for %s declared at %s; choose another name"
+              .formatted(BodyEmitter.here(), name, first.what, first.source));
     }
   }
 
-  /** The number of this thread in its block, along the first dimension where it has two. */
+  /** Returns the index of this thread in its block, along the first dimension. */
   public Int thread() {
     return read(SpecialRegister.TID_X);
   }
 
-  /** The number of this thread along the second dimension of its block. */
+  /** Returns the index of this thread along the second dimension of its block. */
   public Int threadY() {
     return read(SpecialRegister.TID_Y);
   }
 
-  /** The number of this thread among all of its block, of one dimension or two. */
-  Int threadOfAll() {
-    return height == 1 ? thread() : threadY().times(width).plus(thread());
+  /** Returns the index of this thread among all threads of its block. */
+  Int linearThread() {
+    return emitter.block().isOneDimensional()
+        ? thread()
+        : threadY().times(emitter.block().width()).plus(thread());
   }
 
-  /** The number of this block in its grid. */
+  /** Returns the index of this block in its grid, along the first dimension. */
   public Int block() {
     return read(SpecialRegister.CTAID_X);
   }
 
-  /** The number of this block along the second dimension of its grid. */
+  /** Returns the index of this block along the second dimension of its grid. */
   public Int blockY() {
     return read(SpecialRegister.CTAID_Y);
   }
 
-  /** The number of this block along the third dimension of its grid. */
+  /** Returns the index of this block along the third dimension of its grid. */
   public Int blockZ() {
     return read(SpecialRegister.CTAID_Z);
   }
 
-  /** The number of this thread in its warp. */
+  /** Returns the lane: the index of this thread in its warp. */
   public Int lane() {
-    return threadOfAll().rem(WARP);
+    return linearThread().rem(WARP);
   }
 
-  /** The number of this thread's warp in its block. */
+  /** Returns the index of this thread's warp in its block. */
   public Int warp() {
-    return threadOfAll().div(WARP);
+    return linearThread().div(WARP);
   }
 
-  /** A register that the hardware sets. */
+  /** Reads a special register. */
   public Int read(SpecialRegister register) {
-    return new Int(this, pure(Type.U32, "mov.u32", register), 0);
+    return new Int(emitter, emitter.pure(Type.U32, "mov.u32", register), 0);
   }
 
-  /** A constant. */
+  /** Returns a constant. */
   public Int integer(int value) {
-    return new Int(this, null, value);
+    return Int.of(emitter, value);
   }
 
-  /** A constant of f32 or f64. */
+  /** Returns a constant of f32 or f64. */
   public Real real(Type type, double value) {
-    requireReal(type);
-    return new Real(
-        this, type, type == Type.F32 ? Immediate.of((float) value) : Immediate.of(value));
+    return Real.of(emitter, type, value);
   }
 
-  /** A 64-bit constant. */
+  /** Returns a 64-bit constant. */
   public Wide wide(long value) {
-    return new Wide(this, pure(Type.S64, "mov.s64", new Immediate(Type.S64, value)));
+    return new Wide(emitter, emitter.pure(Type.S64, "mov.s64", new Immediate(Type.S64, value)));
   }
 
   // memory
 
   /**
-   * A matrix in shared memory, row-major.
+   * Declares a row-major matrix in shared memory.
    *
    * @param rows at least 1
    * @param columns at least 1
-   * @param pitch elements from the start of one row to that of the next; more than the columns
-   *     keeps rows out of each other's banks
+   * @param pitch elements between the starts of consecutive rows; padding avoids bank conflicts
    */
   public SharedTile shared(Type element, int rows, int columns, int pitch) {
     requireBytes(element);
     long bytes = (long) rows * pitch * element.bytes();
     if (rows < 1 || columns < 1 || pitch < columns || bytes > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(
-          "a tile in shared memory has at least 1 row and 1 column, as many columns as its pitch or fewer, and less than 2 GiB; got %d rows of %d columns of .%s, %d elements apart"
+          "a tile in shared memory needs at least 1 row and 1 column, a pitch of at least its columns, and less than 2 GiB; got %d rows of %d columns of .%s with a pitch of %d elements"
               .formatted(rows, columns, element.word(), pitch));
     }
     int number = shared.size();
@@ -259,54 +240,52 @@ public final class KernelBuilder extends BodyWriter {
     var name = "tile" + number;
     declare(name, "a tile in shared memory");
     shared.add(new SharedArray(name, 16, (int) bytes));
-    return new SharedTile(this, element, rows, columns, pitch, Swizzle.NONE, address(name));
+    return new SharedTile(emitter, element, rows, columns, pitch, Swizzle.NONE, address(name));
   }
 
-  /**
-   * The one array whose size the launch says, as bytes from which {@link SharedTile#at} cuts tiles.
-   */
+  /** Declares the dynamic shared memory, as bytes from which {@link SharedTile#at} cuts tiles. */
   public SharedTile dynamicShared() {
     var name = "dynamic";
     var first = declared.get(name);
     if (first != null && first.what.equals(DYNAMIC)) {
       throw new IllegalStateException(
           "%s: the dynamic shared memory was already declared at %s; cut tiles from it with at()"
-              .formatted(here(), first.source));
+              .formatted(BodyEmitter.here(), first.source));
     }
     declare(name, DYNAMIC);
     shared.add(new SharedArray(name, 16, SharedArray.DYNAMIC));
-    return new SharedTile(this, Type.B8, 1, 1, 1, Swizzle.NONE, address(name));
+    return new SharedTile(emitter, Type.B8, 1, 1, 1, Swizzle.NONE, address(name));
   }
 
   private Int address(String array) {
-    return new Int(this, pure(Type.U32, "mov.u32", new Operand.Symbol(array)), 0);
+    return new Int(emitter, emitter.pure(Type.U32, "mov.u32", new Operand.Symbol(array)), 0);
   }
 
-  /** Waits for all threads of the block; what they wrote to memory before is seen after. */
+  /** Waits for all threads of the block; their earlier writes to memory are visible afterwards. */
   public void barrier() {
-    emit("bar.sync", Immediate.of(0));
+    emitter.emit("bar.sync", Immediate.of(0));
   }
 
-  /** Waits for all lanes of the warp; what they wrote to memory before is seen after. */
+  /** Waits for all lanes of the warp; their earlier writes to memory are visible afterwards. */
   public void warpBarrier() {
-    emit("bar.warp.sync", Immediate.of(-1));
+    emitter.emit("bar.warp.sync", Immediate.of(-1));
   }
 
-  /** Makes a group of the asynchronous copies that this thread has issued since the last group. */
+  /** Commits the asynchronous copies that this thread issued since the last group as a group. */
   public void commitCopies() {
-    emit("cp.async.commit_group");
+    emitter.emit("cp.async.commit_group");
   }
 
-  /** Waits until at most {@code newest} of the thread's newest groups of copies are unfinished. */
+  /** Waits until at most the {@code newest} most recent groups of the thread are pending. */
   public void awaitCopies(int newest) {
-    emit("cp.async.wait_group", Immediate.of(newest));
+    emitter.emit("cp.async.wait_group", Immediate.of(newest));
   }
 
-  // control
+  // control flow
 
   /**
    * Runs {@code body} on the device for {@code i = from, from + step, … < to}. The end and the step
-   * are read once, before the loop; the counter is known within it only.
+   * are read once, before the loop; the counter is available only inside it.
    *
    * @param step positive
    */
@@ -319,48 +298,48 @@ public final class KernelBuilder extends BodyWriter {
 
   /**
    * Runs {@code body} on the device for {@code i = from, from + step, … < to}. The end and the step
-   * are read once, before the loop; the counter is known within it only.
+   * are read once, before the loop; the counter is available only inside it.
    *
    * @param step positive
    */
   public void loop(Int from, Int to, Int step, Consumer<Int> body) {
-    var outer = scope();
+    var outer = emitter.scope();
     var inner = new Scope(outer, true);
-    var i = register(Type.S32);
-    moveTo(inner, i);
-    var top = new Statement.Label("$loop" + labels, here());
-    var end = new Statement.Label("$end" + labels++, here());
+    var i = emitter.register(Type.S32);
+    emitter.moveTo(inner, i);
+    var top = new Statement.Label("$loop" + labels, BodyEmitter.here());
+    var end = new Statement.Label("$end" + labels++, BodyEmitter.here());
     var first = from.operand();
-    var held = held(to.operand());
-    var heldStep = held(step.operand());
-    within(inner, () -> body.accept(new Int(this, i, 0)));
+    var capturedEnd = emitter.capture(to.operand());
+    var capturedStep = emitter.capture(step.operand());
+    emitter.within(inner, () -> body.accept(new Int(emitter, i, 0)));
 
-    var bound = held.get();
-    var by = heldStep.get();
-    within(inner, () -> emit(outer, null, "mov.s32", List.of(i, first)));
+    var bound = capturedEnd.get();
+    var by = capturedStep.get();
+    emitter.within(inner, () -> emitter.emit(outer, null, "mov.s32", List.of(i, first)));
     if (!isLess(first, bound)) {
-      var over = register(Type.PRED);
-      within(inner, () -> emit(outer, null, "setp.ge.s32", List.of(over, i, bound)));
-      branch(new Guard(over, false), end);
+      var over = emitter.register(Type.PRED);
+      emitter.within(inner, () -> emitter.emit(outer, null, "setp.ge.s32", List.of(over, i, bound)));
+      emitter.branch(new Guard(over, false), end);
     }
-    // compared with the end less a step, so that the counter may come near the greatest number
+    // compares with the end minus a step, so that the counter does not overflow
     boolean wraps = mayWrap(bound, by);
-    var last = wraps ? pure(Type.S32, "sub.sat.s32", bound, by) : bound;
-    var again = register(Type.PRED);
-    within(
+    var last = wraps ? emitter.pure(Type.S32, "sub.sat.s32", bound, by) : bound;
+    var again = emitter.register(Type.PRED);
+    emitter.within(
         inner,
         () -> {
           if (wraps) {
-            emit("setp.lt.s32", again, i, last);
-            emit("add.s32", i, i, by);
+            emitter.emit("setp.lt.s32", again, i, last);
+            emitter.emit("add.s32", i, i, by);
           } else {
-            emit("add.s32", i, i, by);
-            emit("setp.lt.s32", again, i, last);
+            emitter.emit("add.s32", i, i, by);
+            emitter.emit("setp.lt.s32", again, i, last);
           }
         });
     outer.statements.add(top);
     outer.statements.addAll(inner.statements);
-    branch(new Guard(again, false), top);
+    emitter.branch(new Guard(again, false), top);
     outer.statements.add(end);
   }
 
@@ -368,7 +347,7 @@ public final class KernelBuilder extends BodyWriter {
     return a instanceof Immediate x && b instanceof Immediate y && x.bits() < y.bits();
   }
 
-  /** Whether a counter below {@code bound} may become greater than an s32 by a step. */
+  /** Returns whether a counter below {@code bound} may overflow an s32 by a step. */
   private static boolean mayWrap(Operand bound, Operand step) {
     if (!(step instanceof Immediate by)) {
       return true;
@@ -377,64 +356,59 @@ public final class KernelBuilder extends BodyWriter {
     return greatest - 1 + by.bits() > Integer.MAX_VALUE;
   }
 
-  /** Runs {@code then} on the device in the threads where the condition holds. */
+  /** Runs {@code then} on the device in threads where the condition holds. */
   public void when(Predicate condition, Runnable then) {
-    var inner = new Scope(scope(), false);
-    within(inner, then);
-    var end = new Statement.Label("$skip" + labels++, here());
-    branch(new Guard(condition.register, true), end);
-    scope().statements.addAll(inner.statements);
-    scope().statements.add(end);
+    var inner = new Scope(emitter.scope(), false);
+    emitter.within(inner, then);
+    var end = new Statement.Label("$skip" + labels++, BodyEmitter.here());
+    emitter.branch(new Guard(condition.register(), true), end);
+    emitter.scope().statements.addAll(inner.statements);
+    emitter.scope().statements.add(end);
   }
 
-  /**
-   * Runs {@code then} in the threads where the condition holds and {@code otherwise} in the others.
-   */
+  /** Runs {@code then} in threads where the condition holds, and {@code otherwise} in the rest. */
   public void when(Predicate condition, Runnable then, Runnable otherwise) {
-    var holds = new Scope(scope(), false);
-    var fails = new Scope(scope(), false);
-    within(holds, then);
-    within(fails, otherwise);
-    var other = new Statement.Label("$else" + labels, here());
-    var end = new Statement.Label("$skip" + labels++, here());
-    branch(new Guard(condition.register, true), other);
-    scope().statements.addAll(holds.statements);
-    branch(null, end);
-    scope().statements.add(other);
-    scope().statements.addAll(fails.statements);
-    scope().statements.add(end);
+    var holds = new Scope(emitter.scope(), false);
+    var fails = new Scope(emitter.scope(), false);
+    emitter.within(holds, then);
+    emitter.within(fails, otherwise);
+    var other = new Statement.Label("$else" + labels, BodyEmitter.here());
+    var end = new Statement.Label("$skip" + labels++, BodyEmitter.here());
+    emitter.branch(new Guard(condition.register(), true), other);
+    emitter.scope().statements.addAll(holds.statements);
+    emitter.branch(null, end);
+    emitter.scope().statements.add(other);
+    emitter.scope().statements.addAll(fails.statements);
+    emitter.scope().statements.add(end);
   }
 
   // values
 
-  /** A variable that starts as a value. */
+  /** Declares a variable with an initial value. */
   public Real.Variable variable(Real initial) {
-    var register = variable(initial.type());
-    emit("mov." + initial.type().word(), register, initial.operand());
-    return new Real.Variable(this, initial.type(), register);
+    var register = emitter.variable(initial.type());
+    emitter.emit("mov." + initial.type().word(), register, initial.operand());
+    return new Real.Variable(emitter, initial.type(), register);
   }
 
-  /** An integer variable that starts as a value. */
+  /** Declares an integer variable with an initial value. */
   public Int.Variable variable(Int initial) {
-    var register = variable(Type.S32);
-    emit("mov.s32", register, initial.operand());
-    return new Int.Variable(this, register);
+    var register = emitter.variable(Type.S32);
+    emitter.emit("mov.s32", register, initial.operand());
+    return new Int.Variable(emitter, register);
   }
 
-  /** Two 16-bit values in one register, the first in the low half. */
+  /** Packs two 16-bit values into one register, the first in the low half. */
   public Value pack(Value low, Value high) {
-    return new Value(
-        this,
-        Type.B32,
-        result(Type.B32, "mov.b32", Operand.Vector.of(List.of(low.operand(), high.operand()))));
+    return Value.pack(low, high);
   }
 
   /**
-   * Adds the product of two fragments to {@code sum}. Every lane of the warp takes part.
+   * Adds the product of two fragments to {@code sum}. All lanes of the warp must participate.
    *
-   * @param a registers as {@link Mma} says
-   * @param b registers as {@link Mma} says
-   * @param sum variables, f32 or s32 or f64 as {@link Mma} says
+   * @param a registers of {@link Mma}'s first fragment
+   * @param b registers of {@link Mma}'s second fragment
+   * @param sum variables of {@link Mma}'s accumulator type
    */
   public void mma(
       Mma shape, List<? extends Value> a, List<? extends Value> b, List<? extends Value> sum) {
@@ -442,9 +416,9 @@ public final class KernelBuilder extends BodyWriter {
       if (!(each instanceof Real.Variable || each instanceof Value.Accumulator)
           || each.type() != shape.sum()) {
         throw new IllegalArgumentException(
-            "%s: mma adds to variables of .%s, got a %s of .%s; make the sums with accumulator()"
+            "%s: mma accumulates into variables of .%s, got a %s of .%s; create them with accumulator()"
                 .formatted(
-                    here(),
+                    BodyEmitter.here(),
                     shape.sum().word(),
                     each instanceof Real.Variable || each instanceof Value.Accumulator
                         ? "variable"
@@ -452,26 +426,26 @@ public final class KernelBuilder extends BodyWriter {
                     each.type().word()));
       }
     }
-    var c = vector(sum);
+    var c = Value.vector(sum);
     requireFragment(a, shape.a());
     requireFragment(b, shape.b());
-    emit(shape.instruction(), c, vector(a), vector(b), c);
+    emitter.emit(shape.instruction(), c, Value.vector(a), Value.vector(b), c);
   }
 
-  /** A fragment's registers hold elements of its type, or bits that are packed elements. */
+  /** A fragment's registers hold elements of its type, or packed elements as bits. */
   private static void requireFragment(List<? extends Value> fragment, Type element) {
     for (var each : fragment) {
       var type = each.type();
       if (type != element && isFloat(type)) {
         throw new IllegalArgumentException(
-            "%s: mma multiplies elements of .%s, got a value of .%s; convert it with to(), or say with as() that its bits are meant"
-                .formatted(here(), element.word(), type.word()));
+            "%s: mma multiplies elements of .%s, got a value of .%s; convert it with to(), or reinterpret its bits with as()"
+                .formatted(BodyEmitter.here(), element.word(), type.word()));
       }
     }
   }
 
   /**
-   * A variable that starts as 0 and to which {@link #mma} adds.
+   * Declares a variable, initially 0, that {@link #mma} accumulates into.
    *
    * @param type f32, f64 or s32
    */
@@ -479,59 +453,60 @@ public final class KernelBuilder extends BodyWriter {
     if (type != Type.S32) {
       return variable(real(type, 0));
     }
-    var register = variable(type);
-    emit("mov.s32", register, Immediate.of(0));
-    return new Value.Accumulator(this, register);
+    var register = emitter.variable(type);
+    emitter.emit("mov.s32", register, Immediate.of(0));
+    return new Value.Accumulator(emitter, register);
   }
 
   /**
-   * Adds the product of two fragments to {@code sum} outside the tensor cores: they add it to zero,
-   * and additions of f32, rounded to nearest, do the rest. Every lane of the warp takes part.
+   * Adds the product of two fragments to {@code sum} outside the tensor cores: they multiply with a
+   * zero accumulator, and f32 additions, rounded to nearest, update the sums. All lanes of the warp
+   * must participate.
    *
    * @param sum variables of f32
    */
   public void mmaThenAdd(
       Mma shape, List<? extends Value> a, List<? extends Value> b, List<? extends Value> sum) {
-    var zero = pure(shape.sum(), "mov." + shape.sum().word(), Immediate.of(0f));
-    var product = Stream.generate(() -> register(shape.sum())).limit(sum.size()).toList();
-    emit(
+    var zero = emitter.pure(shape.sum(), "mov." + shape.sum().word(), Immediate.of(0f));
+    var product = Stream.generate(() -> emitter.register(shape.sum())).limit(sum.size()).toList();
+    emitter.emit(
         shape.instruction(),
         Operand.Vector.of(product),
-        vector(a),
-        vector(b),
+        Value.vector(a),
+        Value.vector(b),
         Operand.Vector.of(Collections.nCopies(sum.size(), zero)));
     for (int i = 0; i < sum.size(); i++) {
       var total = sum.get(i).operand();
-      emit("add.rn.f32", total, total, product.get(i));
+      emitter.emit("add.rn.f32", total, total, product.get(i));
     }
   }
 
   /**
-   * The result of any instruction of the table whose result depends on its operands alone, such as
-   * {@code dp4a} or {@code prmt}; it is written where it stands.
+   * Emits any pure instruction of the table, such as {@code dp4a} or {@code prmt}, and returns its
+   * result.
    *
-   * @param type of the result
-   * @param instruction its full name, {@code prmt.b32}
-   * @throws IllegalArgumentException when the table has no such instruction, or it takes floating
-   *     point where an integer is given
+   * @param type type of the result
+   * @param instruction the full opcode, such as {@code prmt.b32}
+   * @throws IllegalArgumentException if the table has no such instruction, or an operand mixes
+   *     floating point and integers
    */
   public Value compute(Type type, String instruction, Value... sources) {
-    var d = register(type);
+    var d = emitter.register(type);
     var operands = Stream.concat(Stream.of(d), Stream.of(sources).map(Value::operand)).toList();
-    var written = emit(scope(), null, instruction, operands);
-    requireNumber(written, 0, type, "the result was asked for as");
+    var written = emitter.emit(emitter.scope(), null, instruction, operands);
+    requireNumber(written, 0, type, "the requested result is");
     for (int i = 0; i < sources.length; i++) {
       requireNumber(written, i + 1, sources[i].type(), "got a value of");
     }
     return type == Type.F32 || type == Type.F64
-        ? new Real(this, type, d)
-        : new Value(this, type, d);
+        ? new Real(emitter, type, d)
+        : new Value(emitter, type, d);
   }
 
   /**
-   * PTX itself takes the bits of any value of the width for a number.
+   * PTX would reinterpret the bits of any value of the same width.
    *
-   * @param role of the operand, for the message
+   * @param role the operand's role, for the message
    */
   private static void requireNumber(
       Statement.Instruction written, int operand, Type given, String role) {
@@ -541,7 +516,7 @@ public final class KernelBuilder extends BodyWriter {
         slot.kind() == OperandSlot.Kind.RESULT || slot.kind() == OperandSlot.Kind.SOURCE;
     if (isValue && given != taken && (isFloat(taken) || isFloat(given)) && !isBits(taken, given)) {
       throw new IllegalArgumentException(
-          "%s: operand %s of %s is .%s, %s .%s; convert it, or say with as() that its bits are meant"
+          "%s: operand %s of %s is .%s, %s .%s; convert it, or reinterpret its bits with as()"
               .formatted(
                   written.source(),
                   slot.name(),
@@ -561,16 +536,16 @@ public final class KernelBuilder extends BodyWriter {
   }
 
   /**
-   * Combines a value of all lanes of each group of {@code width} in a warp; all receive it.
+   * Reduces a value over each group of {@code width} lanes of a warp; all lanes get the result.
    *
    * @param width a power of two up to 32
    */
   public Real reduceLanes(Real value, int width, BinaryOperator<Real> combine) {
     if (Integer.bitCount(width) != 1 || width > WARP) {
       throw new IllegalArgumentException(
-          "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32, got %d".formatted(width));
+          "lanes are reduced in groups of 1, 2, 4, 8, 16 or 32 lanes, got %d".formatted(width));
     }
-    requireWholeWarps("values are combined");
+    emitter.requireFullWarps("values are reduced");
     var all = value;
     for (int distance = width / 2; distance > 0; distance /= 2) {
       all = combine.apply(all, all.fromLaneXor(distance));
@@ -579,32 +554,24 @@ public final class KernelBuilder extends BodyWriter {
   }
 
   /**
-   * Combines values of all threads of a block, each by itself; all threads receive the results. The
-   * order of combination is always the same. All threads must come here.
+   * Reduces values over all threads of a block, each separately; all threads get the results. The
+   * order of the reduction is deterministic. All threads must participate.
    *
-   * @param threads of the block; whole warps are combined by exchange, others thread by thread
-   * @param neutral what combines with a value to that value
+   * @param threads number of threads of the block; full warps are reduced by shuffles, partial warps
+   *     through shared memory
+   * @param neutral the neutral element of {@code combine}
    */
   public List<Real> reduceBlock(
       List<Real> values, int threads, double neutral, BinaryOperator<Real> combine) {
-    if (threads < 1 || threads > width * height || (height > 1 && threads != width * height)) {
+    var block = emitter.block();
+    boolean oneDimensional = block.isOneDimensional();
+    if (threads < 1
+        || threads > block.threads()
+        || (!oneDimensional && threads != block.threads())) {
       throw new IllegalArgumentException(
-          "a block of %d threads is reduced, but the kernel's blocks have %s%s"
-              .formatted(threads, height == 1 ? "1 to " : "", shape(width, height)));
+          "cannot reduce over %d threads: the kernel's blocks have %s%s threads"
+              .formatted(threads, oneDimensional ? "1 to " : "", block));
     }
     return new BlockReduction(this, threads, neutral, combine).of(values);
-  }
-
-  /** Refuses an exchange between lanes where the last warp of a block is not full. */
-  void requireWholeWarps(String what) {
-    if (width * height % WARP != 0) {
-      throw new IllegalStateException(
-          "%s: %s among the %d lanes of whole warps, but blocks have %s threads; make them a multiple of %d, or use reduceBlock"
-              .formatted(here(), what, WARP, shape(width, height), WARP));
-    }
-  }
-
-  static Operand.Vector vector(List<? extends Value> values) {
-    return Operand.Vector.of(values.stream().map(Value::operand).toList());
   }
 }

@@ -1,17 +1,18 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * A form of {@code mma.sync} (PTX ISA 9.7.15): what a warp multiplies at once. The registers of a
- * lane hold what {@link dev.athanor.engine.layout.Fragments} says.
+ * A shape of {@code mma.sync} (PTX ISA 9.7.15). {@link dev.athanor.engine.layout.Fragments}
+ * describes how the matrices are distributed over the registers of the lanes.
  *
- * @param m rows of a and of the sum
- * @param n columns of b and of the sum
+ * @param m rows of a and of the accumulator
+ * @param n columns of b and of the accumulator
  * @param k columns of a and rows of b
- * @param a type of the elements of a
- * @param b type of the elements of b
- * @param sum type of the sums
+ * @param a element type of a
+ * @param b element type of b
+ * @param sum element type of the accumulator
  */
 public record Mma(int m, int n, int k, Type a, Type b, Type sum) {
 
@@ -21,36 +22,36 @@ public record Mma(int m, int n, int k, Type a, Type b, Type sum) {
   public static final Mma S8 = new Mma(16, 8, 32, Type.S8, Type.S8, Type.S32);
   public static final Mma F64 = new Mma(8, 8, 4, Type.F64, Type.F64, Type.F64);
 
-  /** Of eight-bit floating-point numbers, e4m3 or e5m2 each; sm_89 and later. */
+  /** Returns the shape for fp8, e4m3 or e5m2 each; sm_89 and later. */
   public static Mma fp8(Type a, Type b) {
     return new Mma(16, 8, 32, a, b, Type.F32);
   }
 
   /**
-   * Returns whether tensor cores keep too few bits for long sums: Ada keeps 13 bits of a sum of
-   * fp8, and truncates. Such sums are to leave the tensor cores every few instructions.
+   * Returns whether tensor cores accumulate with reduced precision: Ada keeps 13 bits of an fp8 sum
+   * and truncates. Such sums must be promoted to f32 registers every few instructions.
    */
-  public boolean keepsFewBits() {
+  public boolean hasReducedAccumulatorPrecision() {
     return a == Type.E4M3 || a == Type.E5M2;
   }
 
-  /** The registers of a lane that hold a. */
+  /** Returns the number of registers per lane for a. */
   public int registersA() {
     return registers(m * k, a);
   }
 
-  /** The registers of a lane that hold b. */
+  /** Returns the number of registers per lane for b. */
   public int registersB() {
     return registers(k * n, b);
   }
 
-  /** The registers of a lane that hold the sum. */
+  /** Returns the number of registers per lane for the accumulator. */
   public int registersSum() {
     return registers(m * n, sum);
   }
 
   private static int registers(int elements, Type type) {
-    return elements / KernelBuilder.WARP * type.bits() / Math.max(32, type.bits());
+    return elements / Fragment.LANES * type.bits() / Math.max(32, type.bits());
   }
 
   String instruction() {

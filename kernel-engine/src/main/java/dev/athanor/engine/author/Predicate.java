@@ -3,25 +3,29 @@ package dev.athanor.engine.author;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 
-/** A condition that holds or does not in each thread. */
+/** A condition, evaluated per thread. */
 public final class Predicate {
-  final KernelBuilder k;
-  final Register register;
+  private final BodyEmitter emitter;
+  private final Register register;
 
-  Predicate(KernelBuilder k, Register register) {
-    this.k = k;
+  Predicate(BodyEmitter emitter, Register register) {
+    this.emitter = emitter;
     this.register = register;
   }
 
   public Predicate and(Predicate b) {
-    return new Predicate(k, k.pure(Type.PRED, "and.pred", register, b.register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "and.pred", register, b.register));
   }
 
   public Predicate or(Predicate b) {
-    return new Predicate(k, k.pure(Type.PRED, "or.pred", register, b.register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "or.pred", register, b.register));
   }
 
   public Predicate not() {
-    return new Predicate(k, k.pure(Type.PRED, "not.pred", register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "not.pred", register));
+  }
+
+  Register register() {
+    return register;
   }
 }

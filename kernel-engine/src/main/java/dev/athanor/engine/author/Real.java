@@ -1,20 +1,36 @@
 package dev.athanor.engine.author;
 
 import dev.athanor.engine.ptx.Operand;
+import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 import java.util.function.Supplier;
 
-/** A number of type f32 or f64. Every operation rounds to nearest even. */
+/** A number of type f32 or f64. Operations round to nearest even. */
 public class Real extends Value {
 
-  /** The value that an operand has here. */
-  Real(KernelBuilder k, Type type, Operand operand) {
-    super(k, type, operand);
+  /** Captures the value that an operand has here. */
+  Real(BodyEmitter emitter, Type type, Operand operand) {
+    super(emitter, type, operand);
   }
 
-  private Real(KernelBuilder k, Type type, Supplier<Register> register) {
-    super(k, type, register);
+  private Real(BodyEmitter emitter, Type type, Supplier<Register> register) {
+    super(emitter, type, register);
+  }
+
+  /** A constant of f32 or f64. */
+  static Real of(BodyEmitter emitter, Type type, double value) {
+    requireReal(type);
+    return new Real(
+        emitter, type, type == Type.F32 ? Immediate.of((float) value) : Immediate.of(value));
+  }
+
+  static void requireReal(Type type) {
+    if (type != Type.F32 && type != Type.F64) {
+      throw new IllegalArgumentException(
+          "a real number must be .f32 or .f64, got .%s; load smaller types and widen them"
+              .formatted(type.word()));
+    }
   }
 
   public Real plus(Real b) {
@@ -45,7 +61,7 @@ public class Real extends Value {
     return binary("div.rn", b);
   }
 
-  /** This times {@code b} plus {@code c}, rounded once. */
+  /** Returns this times {@code b} plus {@code c}, rounded once. */
   public Real fma(Real b, Real c) {
     return result("fma.rn", operand(), b.operand(), c.operand());
   }
@@ -58,52 +74,52 @@ public class Real extends Value {
     return result("abs", operand());
   }
 
-  /** The greater number; a NaN loses to a number. */
+  /** Returns the maximum; a number wins over a NaN. */
   public Real max(Real b) {
     return binary("max", b);
   }
 
-  /** The smaller number; a NaN loses to a number. */
+  /** Returns the minimum; a number wins over a NaN. */
   public Real min(Real b) {
     return binary("min", b);
   }
 
-  /** The square root, rounded to nearest even. */
+  /** Returns the square root, rounded to nearest even. */
   public Real sqrt() {
     return result("sqrt.rn", operand());
   }
 
-  /** 1 over the square root of this f32, to 2 units in the last place. */
+  /** Returns the reciprocal square root of this f32, accurate to 2 ulp. */
   public Real rsqrt() {
     return result("rsqrt.approx", operand());
   }
 
-  /** 1 over this, rounded to nearest even. */
+  /** Returns the reciprocal, rounded to nearest even. */
   public Real reciprocal() {
     return result("rcp.rn", operand());
   }
 
-  /** 1 over this f32, to 1 unit in the last place. */
+  /** Returns the reciprocal of this f32, accurate to 1 ulp. */
   public Real reciprocalApproximate() {
     return result("rcp.approx", operand());
   }
 
-  /** The logarithm of this f32 to base 2, to an absolute 2^-22 near 1. */
+  /** Returns the base-2 logarithm of this f32, with an absolute error of 2^-22 near 1. */
   public Real log2() {
     return result("lg2.approx", operand());
   }
 
-  /** The natural logarithm of this f32. */
+  /** Returns the natural logarithm of this f32. */
   public Real log() {
     return log2().times(Math.log(2));
   }
 
-  /** 2 to the power of this f32, to 2 units in the last place. */
+  /** Returns 2 to the power of this f32, accurate to 2 ulp. */
   public Real exp2() {
     return result("ex2.approx", operand());
   }
 
-  /** e to the power of this f32. */
+  /** Returns e to the power of this f32. */
   public Real exp() {
     return times(1 / Math.log(2)).exp2();
   }
@@ -140,14 +156,14 @@ public class Real extends Value {
     return eq(constant(b));
   }
 
-  /** Whether this is no number. */
+  /** Returns whether this is a NaN. */
   public Predicate isNan() {
     return compare("nan", this);
   }
 
-  /** This rounded to an integer, to nearest even; s32 at its ends where it is beyond, NaN is 0. */
+  /** Returns this rounded to nearest even, saturated to s32; a NaN becomes 0. */
   public Int round() {
-    return new Int(k, k.result(Type.S32, "cvt.rni.s32." + type().word(), operand()), 0);
+    return new Int(emitter, emitter.result(Type.S32, "cvt.rni.s32." + type().word(), operand()), 0);
   }
 
   @Override
@@ -165,20 +181,20 @@ public class Real extends Value {
     return (Real) super.fromLaneBelow(by);
   }
 
-  /** This where the condition holds, else {@code other}. */
+  /** Returns this where the condition holds, else {@code other}. */
   public Real where(Predicate condition, Real other) {
-    return result("selp", operand(), other.operand(), condition.register);
+    return result("selp", operand(), other.operand(), condition.register());
   }
 
   /**
-   * This number rounded to nearest even, or itself where it has the type. To tf32 ties go away from
-   * zero, as that conversion has it.
+   * Converts this number, rounding to nearest even; tf32 rounds ties away from zero, the only mode of
+   * that conversion.
    *
    * @param type f16, bf16, tf32, f32 or f64
    */
   public Value to(Type type) {
     if (type == type()) {
-      return new Real(k, type, operand());
+      return new Real(emitter, type, operand());
     }
     var rounding =
         switch (type) {
@@ -187,15 +203,15 @@ public class Real extends Value {
           default -> "rn.";
         };
     var converted =
-        k.result(type, "cvt.%s%s.%s".formatted(rounding, type.word(), type().word()), operand());
+        emitter.result(type, "cvt.%s%s.%s".formatted(rounding, type.word(), type().word()), operand());
     return type == Type.F32 || type == Type.F64
-        ? new Real(k, type, converted)
-        : new Value(k, type, converted);
+        ? new Real(emitter, type, converted)
+        : new Value(emitter, type, converted);
   }
 
-  /** A constant of this number's type. */
+  /** Returns a constant of this number's type. */
   public Real constant(double value) {
-    return k.real(type(), value);
+    return of(emitter, type(), value);
   }
 
   private Real binary(String opcode, Real b) {
@@ -203,37 +219,37 @@ public class Real extends Value {
   }
 
   private Real result(String opcode, Operand... sources) {
-    return new Real(k, type(), k.result(type(), opcode + "." + type().word(), sources));
+    return new Real(emitter, type(), emitter.result(type(), opcode + "." + type().word(), sources));
   }
 
   private Predicate compare(String comparison, Real b) {
     return new Predicate(
-        k,
-        k.result(
+        emitter,
+        emitter.result(
             Type.PRED, "setp.%s.%s".formatted(comparison, type().word()), operand(), b.operand()));
   }
 
   /**
-   * A number that changes: an accumulator. Every operation reads what it holds where the operation
-   * is written, so a value made of it stays as it is when the variable changes.
+   * A mutable number, such as an accumulator. An operation reads the value that the variable has
+   * where the operation is written; its result does not change when the variable does.
    */
   public static final class Variable extends Real {
 
-    Variable(KernelBuilder k, Type type, Register register) {
-      super(k, type, () -> register);
+    Variable(BodyEmitter emitter, Type type, Register register) {
+      super(emitter, type, () -> register);
     }
 
     public void set(Real value) {
-      k.emit("mov." + type().word(), operand(), value.operand());
+      emitter.emit("mov." + type().word(), operand(), value.operand());
     }
 
     public void add(Real value) {
-      k.emit("add.rn." + type().word(), operand(), operand(), value.operand());
+      emitter.emit("add.rn." + type().word(), operand(), operand(), value.operand());
     }
 
     /** Adds a product, rounded once. */
     public void addProduct(Real a, Real b) {
-      k.emit("fma.rn." + type().word(), operand(), a.operand(), b.operand(), operand());
+      emitter.emit("fma.rn." + type().word(), operand(), a.operand(), b.operand(), operand());
     }
   }
 }

@@ -8,42 +8,39 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * A block of the kernel: the statements that were written in it so far, and the values that it
- * knows.
- */
+/** A block of the kernel: the statements emitted so far, and the results available in it. */
 final class Scope {
   final @Nullable Scope parent;
-  private final boolean repeats;
+  private final boolean isLoop;
   final List<Statement> statements = new ArrayList<>();
 
-  /** Results of pure instructions by opcode and operands, so that none is computed twice. */
-  final Map<List<Object>, Operand.Register> known = new HashMap<>();
+  /** Results of pure instructions by opcode and operands, for common subexpressions. */
+  final Map<List<Object>, Operand.Register> results = new HashMap<>();
 
   /**
    * An empty scope.
    *
-   * @param repeats whether it is the body of a loop
+   * @param isLoop whether the scope is the body of a loop
    */
-  Scope(@Nullable Scope parent, boolean repeats) {
+  Scope(@Nullable Scope parent, boolean isLoop) {
     this.parent = parent;
-    this.repeats = repeats;
+    this.isLoop = isLoop;
   }
 
-  /** Whether this scope lies in {@code other}, with no loop between that starts it again. */
+  /** Returns whether this scope lies in {@code other} without a loop in between. */
   boolean isInSameIterationOf(Scope other) {
     for (var s = this; s != null; s = s.parent) {
       if (s == other) {
         return true;
       }
-      if (s.repeats) {
+      if (s.isLoop) {
         return false;
       }
     }
     return false;
   }
 
-  /** Whether this scope is {@code other} or lies in it. */
+  /** Returns whether this scope is {@code other} or lies in it. */
   boolean isIn(Scope other) {
     for (var s = this; s != null; s = s.parent) {
       if (s == other) {

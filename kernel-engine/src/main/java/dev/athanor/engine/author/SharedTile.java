@@ -6,9 +6,9 @@ import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A row-major matrix in shared memory. */
+/** A row-major matrix in shared memory, optionally swizzled. */
 public final class SharedTile {
-  private final KernelBuilder k;
+  private final BodyEmitter emitter;
   private final Type element;
   private final int rows;
   private final int columns;
@@ -17,14 +17,14 @@ public final class SharedTile {
   private final Int address;
 
   SharedTile(
-      KernelBuilder k,
+      BodyEmitter emitter,
       Type element,
       int rows,
       int columns,
       int pitch,
       Swizzle swizzle,
       Int address) {
-    this.k = k;
+    this.emitter = emitter;
     this.element = element;
     this.rows = rows;
     this.columns = columns;
@@ -41,55 +41,55 @@ public final class SharedTile {
     return columns;
   }
 
-  /** The bytes from the first to behind the last row. */
+  /** Returns the size in bytes, padding included. */
   public int bytes() {
     return rows * pitch * element.bytes();
   }
 
-  /** The element at a place. */
+  /** Loads an element. */
   public Value load(Int row, Int column) {
     return load(1, row, column).getFirst();
   }
 
   /**
-   * {@code count} elements of a row from a column on; the first must be aligned to them all, at
-   * most 16 bytes. Elements of a byte come as 32-bit integers when there are several.
+   * Loads {@code count} consecutive elements of a row, at most 16 bytes, aligned to their total size.
+   * Several single-byte elements are returned as 32-bit integers.
    */
   public List<Value> load(int count, Int row, Int column) {
-    return new VectorAccess(element, count).load(k, null, "ld.shared", at(row, column).address());
+    return new VectorAccess(element, count).load(emitter, null, "ld.shared", at(row, column).address());
   }
 
-  /** Like {@link #load(int, Int, Int)} where the condition holds, else zeros. */
+  /** Loads like {@link #load(int, Int, Int)} where the condition holds; other threads get zeros. */
   public List<Value> loadWhere(Predicate condition, int count, Int row, Int column) {
     return new VectorAccess(element, count)
-        .load(k, condition, "ld.shared", at(row, column).address());
+        .load(emitter, condition.register(), "ld.shared", at(row, column).address());
   }
 
+  /** Stores an element. */
   public void store(Int row, Int column, Value value) {
     store(row, column, List.of(value));
   }
 
-  /** Writes consecutive elements of a row, of which the first must be aligned to them all. */
+  /** Stores consecutive elements of a row, aligned to their total size. */
   public void store(Int row, Int column, List<? extends Value> values) {
     new VectorAccess(element, values.size())
-        .store(k, null, "st.shared", at(row, column).address(), values);
+        .store(emitter, null, "st.shared", at(row, column).address(), values);
   }
 
-  /** Writes an element where the condition holds. */
+  /** Stores an element in threads where the condition holds. */
   public void storeWhere(Predicate condition, Int row, Int column, Value value) {
     storeWhere(condition, row, column, List.of(value));
   }
 
-  /** Writes consecutive elements of a row where the condition holds. */
+  /** Stores consecutive elements of a row in threads where the condition holds. */
   public void storeWhere(Predicate condition, Int row, Int column, List<? extends Value> values) {
     new VectorAccess(element, values.size())
-        .store(k, condition, "st.shared", at(row, column).address(), values);
+        .store(emitter, condition.register(), "st.shared", at(row, column).address(), values);
   }
 
   /**
-   * Copies elements from global memory to a place here, later than this is issued: see {@link
-   * KernelBuilder#commitCopies}. What lies behind the first {@code valid} bytes becomes zero and is
-   * not read.
+   * Copies elements from global memory asynchronously: see {@link KernelBuilder#commitCopies}. Only
+   * the first {@code valid} bytes are read; the rest is filled with zeros.
    *
    * @param bytes 4, 8 or 16; both addresses must be multiples of it
    * @param valid from 0 to {@code bytes}
@@ -98,10 +98,10 @@ public final class SharedTile {
       Int row, Int column, int bytes, GlobalPointer source, Int index, Int valid) {
     if (source.element() != element) {
       throw new IllegalArgumentException(
-          "%s: cannot copy elements of .%s to a tile of .%s, since a copy converts nothing; say with as() that the bits are meant"
-              .formatted(BodyWriter.here(), source.element().word(), element.word()));
+          "%s: cannot copy elements of .%s to a tile of .%s, since a copy does not convert; reinterpret the bits with as()"
+              .formatted(BodyEmitter.here(), source.element().word(), element.word()));
     }
-    k.emit(
+    emitter.emit(
         "cp.async.%s.shared.global".formatted(bytes == 16 ? "cg" : "ca"),
         at(row, column).address(),
         source.at(index),
@@ -110,42 +110,38 @@ public final class SharedTile {
   }
 
   /**
-   * {@code ldmatrix}: four 8x8 matrices of 16-bit elements, whose rows lie where the lanes say:
-   * lane {@code 8m + r} gives row {@code r} of matrix {@code m}. Each lane receives two elements of
-   * each matrix, as {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}
-   * says.
+   * Loads four 8x8 matrices of 16-bit elements with {@code ldmatrix}. Lane {@code 8m + r} gives the
+   * address of row {@code r} of matrix {@code m}. Each lane receives two elements of each matrix, in
+   * the layout {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}.
    */
   public List<Value> loadMatrices(Int row, Int column, boolean transposed) {
     var values = new ArrayList<Value>();
     for (int i = 0; i < 4; i++) {
-      values.add(new Value(k, Type.B32, k.register(Type.B32)));
+      values.add(new Value(emitter, Type.B32, emitter.register(Type.B32)));
     }
-    k.emit(
+    emitter.emit(
         "ldmatrix.sync.aligned.m8n8.x4%s.shared.b16".formatted(transposed ? ".trans" : ""),
-        KernelBuilder.vector(values),
+        Value.vector(values),
         chunkAt(row, column).address());
     return values;
   }
 
-  /** A matrix from byte {@code offset} of this one on, rows {@code otherPitch} elements apart. */
+  /** Returns a matrix at byte {@code offset} of this one, with rows {@code otherPitch} apart. */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns, int otherPitch) {
     return new SharedTile(
-        k, type, otherRows, otherColumns, otherPitch, Swizzle.NONE, address.plus(offset));
+        emitter, type, otherRows, otherColumns, otherPitch, Swizzle.NONE, address.plus(offset));
   }
 
-  /**
-   * A swizzled matrix from byte {@code offset} of this one on; a row's length must suit {@link
-   * Swizzle#of}.
-   */
+  /** Returns a matrix at byte {@code offset}, swizzled by {@link Swizzle#of} its row length. */
   public SharedTile at(Int offset, Type type, int otherRows, int otherColumns) {
     return at(offset, type, otherRows, otherColumns, Swizzle.of(otherColumns * type.bytes()));
   }
 
-  /** A matrix from byte {@code offset} of this one on, swizzled as is said. */
+  /** Returns a matrix at byte {@code offset} of this one with a given swizzle. */
   public SharedTile at(
       Int offset, Type type, int otherRows, int otherColumns, Swizzle otherSwizzle) {
     return new SharedTile(
-        k, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
+        emitter, type, otherRows, otherColumns, otherColumns, otherSwizzle, address.plus(offset));
   }
 
   private Int at(Int row, Int column) {
@@ -158,17 +154,17 @@ public final class SharedTile {
     return chunk(start, row, column).plus(inChunk.times(element.bytes()));
   }
 
-  /** The address of the chunk that begins at a column. */
+  /** Returns the address of the chunk that starts at a column. */
   private Int chunkAt(Int row, Int column) {
     return chunk(address.plus(row.times(pitch * element.bytes())), row, column);
   }
 
   private Int chunk(Int start, Int row, Int column) {
     int elements = Swizzle.CHUNK / element.bytes();
-    // what is a multiple of the period, or of a chunk, needs no computing on the device
-    var inPeriod = new Int(k, row.base(), row.constant % swizzle.period());
+    // multiples of the period, or of a chunk, are computed at build time
+    var inPeriod = new Int(emitter, row.base(), row.constant % swizzle.period());
     int whole = column.constant / elements;
-    // the exchange stays within so many chunks, so what is beyond is only added
+    // the swizzle permutes chunks within this range; the rest is a plain offset
     int near = whole % ((swizzle.mask() + 1) * swizzle.run());
     var chunk = column.plus(-whole * elements).div(elements).plus(near);
     var step = inPeriod.div(swizzle.rowsPerStep()).rem(swizzle.mask() + 1);

@@ -7,12 +7,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The value of a variable at one point of the kernel. Until the variable may change, its own
- * register serves; later uses read a copy, which is then inserted at that point. So a value costs
- * an instruction only where it outlives a change.
+ * The value of a variable at one point of the kernel. Uses before the next write read the variable's
+ * own register; a later use reads a copy, which is then inserted at that point. A value therefore
+ * costs an instruction only if it outlives a write.
  */
 final class Snapshot implements Supplier<Register> {
-  private final BodyWriter writer;
+  private final BodyEmitter emitter;
   private final Register variable;
   private final int version;
   private final Scope scope;
@@ -21,30 +21,30 @@ final class Snapshot implements Supplier<Register> {
   private @Nullable Register copy;
 
   /**
-   * The value here.
+   * Captures the value here.
    *
-   * @param version how often the variable has been written so far
+   * @param version number of writes of the variable so far
    */
-  public Snapshot(BodyWriter writer, Register variable, int version) {
-    this.writer = writer;
+  public Snapshot(BodyEmitter emitter, Register variable, int version) {
+    this.emitter = emitter;
     this.variable = variable;
     this.version = version;
-    this.scope = writer.scope();
+    this.scope = emitter.scope();
     this.before = scope.statements.isEmpty() ? null : scope.statements.getLast();
-    this.source = BodyWriter.here();
+    this.source = BodyEmitter.here();
   }
 
-  /** Returns the register that has the value at the current point of the kernel. */
+  /** Returns the register that holds the value at the current point of the kernel. */
   @Override
   public Register get() {
-    // a later statement of a loop's body may change the variable before this use runs again
+    // a later statement of a loop's body may write the variable before this use runs again
     boolean unchanged =
-        writer.version(variable) == version && writer.scope().isInSameIterationOf(scope);
+        emitter.version(variable) == version && emitter.scope().isInSameIterationOf(scope);
     if (unchanged) {
       return variable;
     }
     if (copy == null) {
-      copy = writer.copy(variable, scope, before, source);
+      copy = emitter.copy(variable, scope, before, source);
     }
     return copy;
   }

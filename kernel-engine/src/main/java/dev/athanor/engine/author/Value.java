@@ -8,22 +8,22 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * A value that a thread holds: a number, or the bits of one. It never changes; only a variable
- * does, of which each operation reads what it holds where the operation is written.
+ * A value of a thread: a number, or raw bits. Values are immutable; only variables change. An
+ * operation reads the value that a variable has where the operation is written.
  */
 public class Value {
-  final KernelBuilder k;
+  final BodyEmitter emitter;
   private final Type type;
   private final Supplier<? extends Operand> operand;
 
-  /** The value that an operand has here. */
-  Value(KernelBuilder k, Type type, Operand operand) {
-    this(k, type, k.held(operand));
+  /** Captures the value that an operand has here. */
+  Value(BodyEmitter emitter, Type type, Operand operand) {
+    this(emitter, type, emitter.capture(operand));
   }
 
-  /** What the operand is that is given wherever this is used. */
-  Value(KernelBuilder k, Type type, Supplier<? extends Operand> operand) {
-    this.k = k;
+  /** A value whose operand is supplied at each use. */
+  Value(BodyEmitter emitter, Type type, Supplier<? extends Operand> operand) {
+    this.emitter = emitter;
     this.type = type;
     this.operand = operand;
   }
@@ -36,116 +36,128 @@ public class Value {
     return operand.get();
   }
 
-  /** This number as f32, or as f64 where it is that. Integers beyond 2^24 are rounded. */
+  /** Returns this number as f32, or unchanged if it is f64. Integers beyond 2^24 are rounded. */
   public Real widen() {
     return switch (type) {
-      case F32, F64 -> new Real(k, type, operand());
-      case F16 -> new Real(k, Type.F32, k.result(Type.F32, "cvt.f32.f16", operand()));
+      case F32, F64 -> new Real(emitter, type, operand());
+      case F16 -> new Real(emitter, Type.F32, emitter.result(Type.F32, "cvt.f32.f16", operand()));
       case BF16 -> {
-        // a bf16 is the upper half of an f32; the conversion itself is newer than the oldest target
-        var zero = k.pure(Type.B16, "mov.b16", Operand.Immediate.of(0));
-        var bits = k.result(Type.B32, "mov.b32", Operand.Vector.of(List.of(zero, operand())));
-        yield new Real(k, Type.F32, k.result(Type.F32, "mov.b32", bits));
+        // a bf16 is the upper half of an f32; the oldest target lacks the conversion
+        var zero = emitter.pure(Type.B16, "mov.b16", Operand.Immediate.of(0));
+        var bits = emitter.result(Type.B32, "mov.b32", Operand.Vector.of(List.of(zero, operand())));
+        yield new Real(emitter, Type.F32, emitter.result(Type.F32, "mov.b32", bits));
       }
       case S8, U8, S16, U16, S32, U32 ->
-          new Real(k, Type.F32, k.result(Type.F32, "cvt.rn.f32." + type.word(), operand()));
-      default -> throw new IllegalStateException("." + type.word() + " is no number");
+          new Real(emitter, Type.F32, emitter.result(Type.F32, "cvt.rn.f32." + type.word(), operand()));
+      default -> throw new IllegalStateException("." + type.word() + " is not a number");
     };
   }
 
-  /** This integer of at most 32 bits, extended by its sign or by zeros as its type says. */
+  /** Returns this integer of at most 32 bits, sign- or zero-extended according to its type. */
   public Int integer() {
     return switch (type) {
-      case S32, U32, B32 -> new Int(k, k.register(operand()), 0);
-      case S8, S16 -> new Int(k, k.result(Type.S32, "cvt.s32." + type.word(), operand()), 0);
-      case U8, U16 -> new Int(k, k.result(Type.U32, "cvt.u32." + type.word(), operand()), 0);
-      default -> throw new IllegalStateException("." + type.word() + " is no 32-bit integer");
+      case S32, U32, B32 -> new Int(emitter, emitter.register(operand()), 0);
+      case S8, S16 -> new Int(emitter, emitter.result(Type.S32, "cvt.s32." + type.word(), operand()), 0);
+      case U8, U16 -> new Int(emitter, emitter.result(Type.U32, "cvt.u32." + type.word(), operand()), 0);
+      default -> throw new IllegalStateException("." + type.word() + " is not an integer of at most 32 bits");
     };
   }
 
-  /** This integer, extended to 64 bits by its sign or by zeros as its type says. */
+  /** Returns this integer, sign- or zero-extended to 64 bits according to its type. */
   public Wide wide() {
     if (operand() instanceof Register register && type.registerClass() == RegisterClass.B64) {
-      return new Wide(k, register);
+      return new Wide(emitter, register);
     }
     var extended = type == Type.U32 || type == Type.U16 || type == Type.U8 ? "u64" : "s64";
-    return new Wide(k, k.result(Type.S64, "cvt.%s.%s".formatted(extended, type.word()), operand()));
+    return new Wide(emitter, emitter.result(Type.S64, "cvt.%s.%s".formatted(extended, type.word()), operand()));
   }
 
-  /** The bits of this value of at most 32 bits, zeros above them. */
+  /** Returns the bits of this value of at most 32 bits, zero-extended. */
   public Int bits() {
     return switch (type.registerClass()) {
-      case B32 -> new Int(k, k.register(operand()), 0);
-      case F32 -> new Int(k, k.result(Type.B32, "mov.b32", operand()), 0);
-      case B16 -> new Int(k, k.result(Type.U32, "cvt.u32.u16", operand()), 0);
+      case B32 -> new Int(emitter, emitter.register(operand()), 0);
+      case F32 -> new Int(emitter, emitter.result(Type.B32, "mov.b32", operand()), 0);
+      case B16 -> new Int(emitter, emitter.result(Type.U32, "cvt.u32.u16", operand()), 0);
       default ->
           throw new IllegalStateException("the bits of ." + type.word() + " do not fit 32 bits");
     };
   }
 
-  /** The same bits, as of another type of the same width. */
+  /** Reinterprets the bits as another type of the same width. */
   public Value as(Type other) {
     if (other.registerClass() == type.registerClass()) {
       return other == Type.F32 || other == Type.F64
-          ? new Real(k, other, operand())
-          : new Value(k, other, operand());
+          ? new Real(emitter, other, operand())
+          : new Value(emitter, other, operand());
     }
     if (other.registerClass().bits() != type.registerClass().bits()) {
       throw new IllegalStateException(
           ".%s is not as wide as .%s".formatted(other.word(), type.word()));
     }
-    var moved = k.result(other, "mov.b" + type.registerClass().bits(), operand());
+    var moved = emitter.result(other, "mov.b" + type.registerClass().bits(), operand());
     return other == Type.F32 || other == Type.F64
-        ? new Real(k, other, moved)
-        : new Value(k, other, moved);
+        ? new Real(emitter, other, moved)
+        : new Value(emitter, other, moved);
   }
 
-  /** The two 16-bit values that this 32-bit value is made of, the low half first. */
+  /** Splits this 32-bit value into two 16-bit values, the low half first. */
   public List<Value> halves(Type element) {
-    var low = k.register(element);
-    var high = k.register(element);
-    k.emit("mov.b32", Operand.Vector.of(List.of(low, high)), operand());
-    return List.of(new Value(k, element, low), new Value(k, element, high));
+    var low = emitter.register(element);
+    var high = emitter.register(element);
+    emitter.emit("mov.b32", Operand.Vector.of(List.of(low, high)), operand());
+    return List.of(new Value(emitter, element, low), new Value(emitter, element, high));
   }
 
-  /** This value in the lane whose number differs from the own one in the bits of {@code mask}. */
+  /** Returns the value of the lane whose index is this lane's index xor {@code mask}. */
   public Value fromLaneXor(int mask) {
     return shuffle("bfly", Operand.Immediate.of(mask), 31);
   }
 
-  /** This value in the given lane, the same for all or another for each. */
+  /** Returns the value of a lane, which may differ per lane. */
   public Value fromLane(Int lane) {
     return shuffle("idx", lane.operand(), 31);
   }
 
-  /** This value in the lane {@code by} below, and the own one in the first lanes. */
+  /** Returns the value of the lane {@code by} below; the first lanes keep their own. */
   public Value fromLaneBelow(int by) {
     return shuffle("up", Operand.Immediate.of(by), 0);
   }
 
+  /** Packs two 16-bit values into one register, the first in the low half. */
+  static Value pack(Value low, Value high) {
+    var emitter = low.emitter;
+    var halves = Operand.Vector.of(List.of(low.operand(), high.operand()));
+    return new Value(emitter, Type.B32, emitter.result(Type.B32, "mov.b32", halves));
+  }
+
+  /** Returns the operands of values as a vector operand. */
+  static Operand.Vector vector(List<? extends Value> values) {
+    return Operand.Vector.of(values.stream().map(Value::operand).toList());
+  }
+
   private Value shuffle(String mode, Operand lane, int clamp) {
-    k.requireWholeWarps("values are exchanged");
+    emitter.requireFullWarps("values are exchanged");
     if (type.registerClass() == RegisterClass.F64 || type.registerClass() == RegisterClass.B64) {
-      var low = k.register(Type.B32);
-      var high = k.register(Type.B32);
-      k.emit("mov.b64", Operand.Vector.of(List.of(low, high)), operand());
+      var low = emitter.register(Type.B32);
+      var high = emitter.register(Type.B32);
+      emitter.emit("mov.b64", Operand.Vector.of(List.of(low, high)), operand());
       var parts =
           List.<Operand>of(
               shuffled(Type.B32, low, mode, lane, clamp),
               shuffled(Type.B32, high, mode, lane, clamp));
-      var whole = k.result(type, "mov.b64", Operand.Vector.of(parts));
-      return type == Type.F64 ? new Real(k, type, whole) : new Value(k, type, whole);
+      var whole = emitter.result(type, "mov.b64", Operand.Vector.of(parts));
+      return type == Type.F64 ? new Real(emitter, type, whole) : new Value(emitter, type, whole);
     }
     if (type.registerClass() == RegisterClass.B16) {
       throw new IllegalStateException(
-          "lanes exchange 32 or 64 bits, got ." + type.word() + "; widen it or take its bits");
+          "lanes exchange 32 or 64 bits, got ." + type.word() + "; widen the value or take its bits");
     }
     var d = shuffled(type, operand(), mode, lane, clamp);
-    return type == Type.F32 ? new Real(k, type, d) : new Value(k, type, d);
+    return type == Type.F32 ? new Real(emitter, type, d) : new Value(emitter, type, d);
   }
 
   private Operand shuffled(Type of, Operand source, String mode, Operand lane, int clamp) {
-    return k.result(
+    return emitter.result(
         of,
         "shfl.sync." + mode + ".b32",
         source,
@@ -154,11 +166,11 @@ public class Value {
         Operand.Immediate.of(-1));
   }
 
-  /** An integer variable to which {@link KernelBuilder#mma} adds. */
+  /** An integer variable that {@link KernelBuilder#mma} accumulates into. */
   public static final class Accumulator extends Value {
 
-    Accumulator(KernelBuilder k, Register register) {
-      super(k, Type.S32, () -> register);
+    Accumulator(BodyEmitter emitter, Register register) {
+      super(emitter, Type.S32, () -> register);
     }
   }
 }

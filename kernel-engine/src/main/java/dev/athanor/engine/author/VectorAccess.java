@@ -2,53 +2,54 @@ package dev.athanor.engine.author;
 
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
+import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How consecutive elements are moved by one instruction: as a vector of themselves, or, where they
- * are smaller than a register, as a vector of 32-bit words that hold several.
+ * An access to consecutive elements by one load or store: a vector of the elements, or of 32-bit
+ * words that pack several smaller ones.
  */
 record VectorAccess(Type element, int count) {
 
   private static final int WORD = 4;
-  private static final int MOST_BYTES = 16;
+  private static final int MAX_BYTES = 16;
 
   VectorAccess {
     int bytes = element.bytes() * count;
-    if (Integer.bitCount(count) != 1 || bytes > MOST_BYTES) {
+    if (Integer.bitCount(count) != 1 || bytes > MAX_BYTES) {
       throw new IllegalArgumentException(
-          "one access moves 1, 2, 4, 8 or 16 elements and at most 16 bytes, got %d of .%s"
+          "one access transfers 1, 2, 4, 8 or 16 elements and at most 16 bytes, got %d of .%s"
               .formatted(count, element.word()));
     }
   }
 
-  /** Loads, zeros where there is a condition that does not hold. */
+  /** Loads the elements; yields zeros in threads where the condition does not hold. */
   List<Value> load(
-      KernelBuilder k, @Nullable Predicate condition, String opcode, Operand.Address address) {
+      BodyEmitter emitter, @Nullable Register condition, String opcode, Operand.Address address) {
     if (count == 1) {
-      return registers(k, condition, opcode, address, element, memoryType(element), 1);
+      return registers(emitter, condition, opcode, address, element, memoryType(element), 1);
     }
     int perWord = WORD / element.bytes();
     if (perWord <= 1) {
-      return registers(k, condition, opcode, address, element, memoryType(element), count);
+      return registers(emitter, condition, opcode, address, element, memoryType(element), count);
     }
     if (count < perWord) {
-      var both = registers(k, condition, opcode, address, Type.B16, "b16", 1).getFirst();
+      var both = registers(emitter, condition, opcode, address, Type.B16, "b16", 1).getFirst();
       return both.bits().bytes(element).subList(0, count);
     }
     var values = new ArrayList<Value>();
-    for (var word : registers(k, condition, opcode, address, Type.B32, "b32", count / perWord)) {
+    for (var word : registers(emitter, condition, opcode, address, Type.B32, "b32", count / perWord)) {
       values.addAll(perWord == 2 ? word.halves(element) : word.bits().bytes(element));
     }
     return values;
   }
 
   private static List<Value> registers(
-      KernelBuilder k,
-      @Nullable Predicate condition,
+      BodyEmitter emitter,
+      @Nullable Register condition,
       String opcode,
       Operand.Address address,
       Type type,
@@ -56,25 +57,21 @@ record VectorAccess(Type element, int count) {
       int count) {
     var values = new ArrayList<Value>();
     for (int i = 0; i < count; i++) {
-      var d = k.register(type);
+      var d = emitter.register(type);
       if (condition != null) {
-        k.emit("mov." + type.registerClass().word(), d, zero(type));
+        emitter.emit("mov." + type.registerClass().word(), d, zero(type));
       }
-      values.add(new Value(k, type, d));
+      values.add(new Value(emitter, type, d));
     }
     var name = opcode + (count == 1 ? "." : ".v" + count + ".") + memoryType;
-    var target = count == 1 ? values.getFirst().operand() : KernelBuilder.vector(values);
-    if (condition == null) {
-      k.emit(name, target, address);
-    } else {
-      k.emit(condition, name, target, address);
-    }
+    var target = count == 1 ? values.getFirst().operand() : Value.vector(values);
+    emitter.emitIf(condition, name, target, address);
     return values;
   }
 
   void store(
-      KernelBuilder k,
-      @Nullable Predicate condition,
+      BodyEmitter emitter,
+      @Nullable Register condition,
       String opcode,
       Operand.Address address,
       List<? extends Value> values) {
@@ -83,7 +80,7 @@ record VectorAccess(Type element, int count) {
     List<? extends Value> moved = values;
     var memoryType = memoryType(element);
     if (count > 1 && perWord == 2) {
-      moved = pairs(k, values);
+      moved = pairs(values);
       memoryType = "b32";
     } else if (count == 2 && perWord == 4) {
       moved = List.of(values.get(0).bits().and(255).or(values.get(1).bits().shl(8)).value());
@@ -93,15 +90,11 @@ record VectorAccess(Type element, int count) {
       memoryType = "b32";
     }
     var name = opcode + (moved.size() == 1 ? "." : ".v" + moved.size() + ".") + memoryType;
-    var source = moved.size() == 1 ? moved.getFirst().operand() : KernelBuilder.vector(moved);
-    if (condition == null) {
-      k.emit(name, address, source);
-    } else {
-      k.emit(condition, name, address, source);
-    }
+    var source = moved.size() == 1 ? moved.getFirst().operand() : Value.vector(moved);
+    emitter.emitIf(condition, name, address, source);
   }
 
-  /** PTX itself stores the bits of any value, and of one that is wider the lower ones. */
+  /** PTX would store the bits of any value, and the low bits of a wider one. */
   private void requireElement(Value given) {
     var type = given.type();
     boolean sameBits =
@@ -110,14 +103,14 @@ record VectorAccess(Type element, int count) {
     boolean narrowed = isInteger(type) && isInteger(element) && type.bits() >= element.bits();
     if (type != element && !sameBits && !narrowed) {
       throw new IllegalArgumentException(
-          "%s: cannot store a value of .%s in an element of .%s; convert it%s"
+          "%s: cannot store a value of .%s in an element of .%s; %s"
               .formatted(
-                  BodyWriter.here(),
+                  BodyEmitter.here(),
                   type.word(),
                   element.word(),
                   type.bits() == element.bits()
-                      ? ", or say with as() that its bits are meant"
-                      : " first"));
+                      ? "convert it, or reinterpret its bits with as()"
+                      : "convert it first"));
     }
   }
 
@@ -128,15 +121,15 @@ record VectorAccess(Type element, int count) {
     };
   }
 
-  private static List<Value> pairs(KernelBuilder k, List<? extends Value> values) {
+  private static List<Value> pairs(List<? extends Value> values) {
     var words = new ArrayList<Value>();
     for (int i = 0; i < values.size(); i += 2) {
-      words.add(k.pack(values.get(i), values.get(i + 1)));
+      words.add(Value.pack(values.get(i), values.get(i + 1)));
     }
     return words;
   }
 
-  /** Four integers a word, of each the lowest byte. */
+  /** Packs the lowest bytes of four integers into each word. */
   private static List<Value> words(List<? extends Value> values) {
     var words = new ArrayList<Value>();
     for (int i = 0; i < values.size(); i += 4) {
@@ -150,7 +143,7 @@ record VectorAccess(Type element, int count) {
     return words;
   }
 
-  /** How loads and stores name a type: those of f16 and bf16 know bits only. */
+  /** Returns the type's name in loads and stores, which have only bit types for some formats. */
   static String memoryType(Type type) {
     return switch (type) {
       case F16, BF16 -> "b16";

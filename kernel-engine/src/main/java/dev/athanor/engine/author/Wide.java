@@ -4,16 +4,13 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Type;
 
-/**
- * A 64-bit integer: how many elements a tensor has, or how many lie between two of its rows or
- * matrices.
- */
+/** A 64-bit integer, such as a tensor's number of elements or the stride of its matrices. */
 public final class Wide {
-  private final KernelBuilder k;
+  private final BodyEmitter emitter;
   private final Register register;
 
-  Wide(KernelBuilder k, Register register) {
-    this.k = k;
+  Wide(BodyEmitter emitter, Register register) {
+    this.emitter = emitter;
     this.register = register;
   }
 
@@ -34,17 +31,17 @@ public final class Wide {
   }
 
   public Wide times(int b) {
-    return new Wide(k, k.pure(Type.S64, "mul.lo.s64", register, Immediate.of(b)));
+    return new Wide(emitter, emitter.pure(Type.S64, "mul.lo.s64", register, Immediate.of(b)));
   }
 
-  /** This divided by {@code b}; neither may be negative. */
+  /** Returns the quotient; neither operand may be negative. */
   public Wide div(Wide b) {
-    return new Wide(k, k.pure(Type.U64, "div.u64", register, b.register));
+    return new Wide(emitter, emitter.pure(Type.U64, "div.u64", register, b.register));
   }
 
-  /** What is left over by the division by {@code b}; neither may be negative. */
+  /** Returns the remainder; neither operand may be negative. */
   public Wide rem(Wide b) {
-    return new Wide(k, k.pure(Type.U64, "rem.u64", register, b.register));
+    return new Wide(emitter, emitter.pure(Type.U64, "rem.u64", register, b.register));
   }
 
   public Wide min(Wide b) {
@@ -56,25 +53,25 @@ public final class Wide {
   }
 
   public Predicate lt(Wide b) {
-    return new Predicate(k, k.pure(Type.PRED, "setp.lt.s64", register, b.register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "setp.lt.s64", register, b.register));
   }
 
   public Predicate ne(Wide b) {
-    return new Predicate(k, k.pure(Type.PRED, "setp.ne.s64", register, b.register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "setp.ne.s64", register, b.register));
   }
 
   public Predicate ge(Wide b) {
-    return new Predicate(k, k.pure(Type.PRED, "setp.ge.s64", register, b.register));
+    return new Predicate(emitter, emitter.pure(Type.PRED, "setp.ge.s64", register, b.register));
   }
 
-  /** This as a value that can be stored: s64. */
+  /** Returns this as a value of s64, which can be stored. */
   public Value value() {
-    return new Value(k, Type.S64, register);
+    return new Value(emitter, Type.S64, register);
   }
 
-  /** The lower 32 bits: this number where it fits them. */
+  /** Returns the low 32 bits: the number itself if it fits. */
   public Int narrow() {
-    return new Int(k, k.pure(Type.U32, "cvt.u32.u64", register), 0);
+    return new Int(emitter, emitter.pure(Type.U32, "cvt.u32.u64", register), 0);
   }
 
   Register register() {
@@ -82,6 +79,6 @@ public final class Wide {
   }
 
   private Wide pure(String opcode, Wide b) {
-    return new Wide(k, k.pure(Type.S64, opcode, register, b.register));
+    return new Wide(emitter, emitter.pure(Type.S64, opcode, register, b.register));
   }
 }

@@ -215,7 +215,7 @@ public record TensorMatmul(
   }
 
   private void add(List<Value> rows, List<Value> columns, List<Value> sum) {
-    if (mma.keepsFewBits()) {
+    if (mma.hasReducedAccumulatorPrecision()) {
       k.mmaThenAdd(mma, rows, columns, sum);
     } else {
       k.mma(mma, rows, columns, sum);

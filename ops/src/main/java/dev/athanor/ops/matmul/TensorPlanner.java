@@ -105,7 +105,7 @@ final class TensorPlanner {
       return Optional.of("smaller tiles leave less of a block idle");
     }
     var mma = Operand.mma(variant.a(), variant.b());
-    if (mma.keepsFewBits()
+    if (mma.hasReducedAccumulatorPrecision()
         && tile.warpM() * tile.warpN() / 32 * (tile.k() / mma.k()) > PROMOTED_REGISTERS) {
       return Optional.of(
           "its registers would not suffice for sums of fp8 that leave the tensor cores every %d of K"

@@ -1,5 +1,6 @@
 package dev.athanor.engine.author;
 
+import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.RegisterClass;
@@ -18,28 +19,53 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the instructions of a kernel's body, each where it belongs: knows the scopes, and in which
- * of them a register has its value.
+ * Emits the instructions of a kernel's body. It tracks the scopes, and for each register the scope
+ * in which its value is available.
  */
-abstract sealed class BodyWriter permits KernelBuilder {
+final class BodyEmitter {
 
   private static final StackWalker WALKER = StackWalker.getInstance();
-  private static final String OWN_PACKAGE = KernelBuilder.class.getPackageName() + ".";
+  private static final String OWN_PACKAGE = BodyEmitter.class.getPackageName() + ".";
 
+  private final BlockShape block;
   private final Map<RegisterClass, Integer> counts = new EnumMap<>(RegisterClass.class);
+
+  /** For each register, the outermost scope in which its value is available. */
   private final Map<Register, Scope> homes = new HashMap<>();
 
-  /** How often each variable has been written so far; other registers are written once. */
+  /** For each variable, the number of writes so far; other registers are written once. */
   private final Map<Register, Integer> versions = new HashMap<>();
 
   private Scope scope = new Scope(null, false);
 
-  /** What is being written. */
+  BodyEmitter(BlockShape block) {
+    this.block = block;
+  }
+
+  /** Returns the threads of a block. */
+  BlockShape block() {
+    return block;
+  }
+
+  /**
+   * Rejects an exchange between lanes if the last warp of a block is not full.
+   *
+   * @param exchange the exchange, as a clause for the message
+   */
+  void requireFullWarps(String exchange) {
+    if (!block.hasOnlyFullWarps()) {
+      throw new IllegalStateException(
+          "%s: %s among the %d lanes of full warps, but blocks have %s threads; use a multiple of %d threads, or reduceBlock"
+              .formatted(here(), exchange, Fragment.LANES, block, Fragment.LANES));
+    }
+  }
+
+  /** Returns the scope into which instructions are emitted. */
   Scope scope() {
     return scope;
   }
 
-  /** Has an author write into a scope of this one. */
+  /** Runs an author that emits into an inner scope. */
   void within(Scope inner, Runnable author) {
     var outer = scope;
     scope = inner;
@@ -50,51 +76,51 @@ abstract sealed class BodyWriter permits KernelBuilder {
     }
   }
 
-  /** A branch, where the guard allows it, or always where there is none. */
+  /** Emits a branch, unconditional if there is no guard. */
   void branch(@Nullable Guard guard, Statement.Label target) {
     scope.statements.add(
         InstructionTable.instruction(
             "bra", List.of(new Operand.Symbol(target.name())), guard, here()));
   }
 
-  /** Says in which scope a register has its value. */
+  /** Sets the scope in which a register's value is available. */
   void moveTo(Scope home, Register register) {
     homes.put(register, home);
   }
 
-  /** A new register of this scope that may change. */
+  /** Returns a new register of this scope that may be written more than once. */
   Register variable(Type type) {
     var register = register(type);
     versions.put(register, 0);
     return register;
   }
 
-  /** Whether a register may change. */
+  /** Returns whether an operand is a variable. */
   boolean isVariable(Operand operand) {
     return operand instanceof Register register && versions.containsKey(register);
   }
 
-  /** How often a variable has been written so far. */
+  /** Returns the number of writes of a variable so far. */
   int version(Register variable) {
     return versions.getOrDefault(variable, 0);
   }
 
-  /** Returns what has the value that an operand has here, whatever is written later. */
-  Supplier<? extends Operand> held(Operand operand) {
-    return operand instanceof Register register ? held(register) : () -> operand;
+  /** Captures the value that an operand has here, regardless of later writes. */
+  Supplier<? extends Operand> capture(Operand operand) {
+    return operand instanceof Register register ? capture(register) : () -> operand;
   }
 
-  /** Returns what has the value that a register has here, whatever is written later. */
-  Supplier<Register> held(Register register) {
+  /** Captures the value that a register has here, regardless of later writes. */
+  Supplier<Register> capture(Register register) {
     return isVariable(register) ? new Snapshot(this, register, version(register)) : () -> register;
   }
 
   /**
    * Inserts a copy of a variable into a scope.
    *
-   * @param before the statement after which it stands, null for the first place
+   * @param before the statement after which the copy is inserted; null for the start of the scope
    */
-  @SuppressWarnings("ReferenceEquality") // other statements may be written alike
+  @SuppressWarnings("ReferenceEquality") // an equal statement may precede it
   Register copy(Register variable, Scope home, @Nullable Statement before, Source source) {
     var copy = register(variable.registerClass());
     homes.put(copy, home);
@@ -108,12 +134,12 @@ abstract sealed class BodyWriter permits KernelBuilder {
     return copy;
   }
 
-  /** The register that an operand is, or a new one that holds the constant. */
+  /** Returns an operand that is a register, or a new register with the constant. */
   Register register(Operand operand) {
     return operand instanceof Register r ? r : result(Type.B32, "mov.b32", operand);
   }
 
-  /** A new register of this scope. */
+  /** Returns a new register of this scope. */
   Register register(Type type) {
     return register(type.registerClass());
   }
@@ -125,7 +151,7 @@ abstract sealed class BodyWriter permits KernelBuilder {
     return register;
   }
 
-  /** A new register that an instruction writes here. */
+  /** Emits an instruction and returns its new result register. */
   Register result(Type type, String opcode, Operand... sources) {
     var d = register(type);
     emit(opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toArray(Operand[]::new));
@@ -133,34 +159,34 @@ abstract sealed class BodyWriter permits KernelBuilder {
   }
 
   /**
-   * A register with the result of an integer instruction, which is written in the outermost scope
-   * that knows its operands, unless it is known there already.
+   * Returns a register with the result of a pure integer instruction. The instruction is emitted in
+   * the outermost scope in which its operands are available, unless its result is already there.
    */
   Register pure(Type type, String opcode, Operand... sources) {
     var home = scope;
     if (Stream.of(sources).flatMap(Operand::registers).noneMatch(this::isVariable)) {
-      // a thread has seven predicates at most, so they are not kept over a loop
-      while (type != Type.PRED && home.parent != null && knows(home.parent, sources)) {
+      // a thread has only seven predicate registers, so predicates are not hoisted
+      while (type != Type.PRED && home.parent != null && areAvailable(home.parent, sources)) {
         home = home.parent;
       }
       var key = new ArrayList<Object>(List.of(opcode));
       key.addAll(List.of(sources));
       for (var s = scope; s != null; s = s.parent) {
-        var register = s.known.get(key);
+        var register = s.results.get(key);
         if (register != null) {
           return register;
         }
       }
       var d = register(type);
       homes.put(d, home);
-      home.known.put(key, d);
+      home.results.put(key, d);
       emit(home, null, opcode, Stream.concat(Stream.of(d), Stream.of(sources)).toList());
       return d;
     }
     return result(type, opcode, sources);
   }
 
-  private boolean knows(Scope home, Operand[] operands) {
+  private boolean areAvailable(Scope home, Operand[] operands) {
     return Stream.of(operands)
         .flatMap(Operand::registers)
         .allMatch(r -> home.isIn(homes.getOrDefault(r, home)));
@@ -170,8 +196,10 @@ abstract sealed class BodyWriter permits KernelBuilder {
     emit(scope, null, opcode, List.of(operands));
   }
 
-  void emit(Predicate guard, String opcode, Operand... operands) {
-    emit(scope, new Guard(guard.register, false), opcode, List.of(operands));
+  /** Emits an instruction, with a guard if there is one. */
+  void emitIf(@Nullable Register condition, String opcode, Operand... operands) {
+    var guard = condition == null ? null : new Guard(condition, false);
+    emit(scope, guard, opcode, List.of(operands));
   }
 
   Statement.Instruction emit(
@@ -183,16 +211,16 @@ abstract sealed class BodyWriter permits KernelBuilder {
           .findFirst()
           .ifPresent(r -> {
             throw new IllegalStateException(
-                "%s: %s was made in a loop or condition that has ended; keep it in a variable"
+                "%s: %s was computed in a loop or condition that has ended; keep it in a variable"
                     .formatted(here(), r));
           });
     }
-    var written = instruction(opcode, operands, guard);
-    home.statements.add(written);
+    var emitted = instruction(opcode, operands, guard);
+    home.statements.add(emitted);
     if (!versions.isEmpty()) {
-      written.writes().forEach(r -> versions.computeIfPresent(r, (_, version) -> version + 1));
+      emitted.writes().forEach(r -> versions.computeIfPresent(r, (_, version) -> version + 1));
     }
-    return written;
+    return emitted;
   }
 
   private static Statement.Instruction instruction(
@@ -205,7 +233,7 @@ abstract sealed class BodyWriter permits KernelBuilder {
     }
   }
 
-  /** The line of Java that is being executed outside of this package. */
+  /** Returns the line of Java outside this package that is being executed. */
   static Source here() {
     return WALKER.walk(frames ->
         frames
