@@ -213,14 +213,14 @@ class AuthoringTest {
     build(k -> k.shared(Type.F32, 64, 192, 192));
     refuses(
         k -> k.shared(Type.F32, 64, 192, 193),
-        ".*: kernel test has 49408 bytes of static shared memory, 49152 are the most; make an array dynamic");
+        ".*: kernel test has 49408 bytes of static shared memory, the maximum is 49152; make an array dynamic");
     // the product overflows an int, which must not bypass the limit
     refuses(
         k -> {
           k.shared(Type.F32, 16384, 32767, 32767);
           k.shared(Type.F32, 16384, 32767, 32767);
         },
-        ".*: kernel test has 2147483647 bytes of static shared memory, 49152 are the most; make an array dynamic");
+        ".*: kernel test has 2147483647 bytes of static shared memory, the maximum is 49152; make an array dynamic");
   }
 
   @Test
@@ -288,7 +288,7 @@ class AuthoringTest {
     assertThatThrownBy(() -> Verifier.verify(module))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageMatching(
-            "AuthoringTest.java:\\d+: the module has a kernel test, a name that is already taken by the code at AuthoringTest.java:\\d+");
+            "AuthoringTest.java:\\d+: the module declares kernel test, but the name is already taken by the code at AuthoringTest.java:\\d+");
   }
 
   private static void storeIsRefused(Type element, Function<KernelBuilder, Value> value) {

@@ -37,7 +37,7 @@ public final class Liveness {
 
   /** Returns the registers that are live before a statement. */
   public List<Register> before(int statement) {
-    return live.before(statement);
+    return live.before(statement).toList();
   }
 
   /**
@@ -45,13 +45,13 @@ public final class Liveness {
    * and do not count.
    */
   public int words(int statement) {
-    return before(statement).stream().mapToInt(r -> words(r.registerClass())).sum();
+    return live.before(statement).mapToInt(r -> words(r.registerClass())).sum();
   }
 
   /** Returns the number of predicates that are live before a statement. */
   public int predicates(int statement) {
     return (int)
-        before(statement).stream().filter(r -> r.registerClass() == RegisterClass.PRED).count();
+        live.before(statement).filter(r -> r.registerClass() == RegisterClass.PRED).count();
   }
 
   /** Returns the register pressure: the most 32-bit registers that are live at once. */

@@ -32,13 +32,14 @@ class SamplesTest {
   /** Samples that only list spellings, and read registers that nothing writes. */
   private static final Map<String, String> UNWRITTEN =
       Map.of(
-          "hopper/forms_sm_75.ptx", "reads %r8, which is written on no way here",
-          "hopper/forms_sm_89.ptx", "reads %r4, which is written on no way here");
+          "hopper/forms_sm_75.ptx", "reads %r8, which is not written on any path to here",
+          "hopper/forms_sm_89.ptx", "reads %r4, which is not written on any path to here");
 
   /** A sample that reads a predicate, for want of a tile to work on, where it has none. */
   private static final Map<String, String> DOUBTFUL =
       Map.of(
-          "hopper/gemm_ws_128x256x64_c2.ptx", "reads %p6, which is not written on every way here");
+          "hopper/gemm_ws_128x256x64_c2.ptx",
+          "reads %p6, which is not written on all paths to here");
 
   static List<String> names() {
     return Samples.names();

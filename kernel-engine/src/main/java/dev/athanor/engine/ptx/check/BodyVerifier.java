@@ -24,15 +24,15 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** Checks one kernel or function; {@link Verifier} has the rules. */
+/** Checks one kernel or function against the rules of {@link Verifier}. */
 final class BodyVerifier {
 
-  /** The static shared memory that any kernel may have (CUDA programming guide 16.2). */
+  /** The maximum static shared memory of a kernel, in bytes (CUDA programming guide 16.2). */
   private static final int STATIC_SHARED_BYTES = 48 * 1024;
 
   private static final int MOST_THREADS = 1024;
 
-  /** The blocks of a cluster; more than 8 are not on every device (CUDA programming guide 4.4). */
+  /** The maximum blocks of a cluster; some devices have at most 8 (CUDA programming guide 4.4). */
   private static final int MOST_BLOCKS = 16;
 
   private final Module module;
@@ -41,7 +41,7 @@ final class BodyVerifier {
   private final NameTable names;
   private final Set<String> labels = new TreeSet<>();
   private final List<Violation> faults = new ArrayList<>();
-  private final List<Violation> doubts = new ArrayList<>();
+  private final List<Violation> warnings = new ArrayList<>();
 
   BodyVerifier(Module module, NameTable.OfModule shared, Kernel kernel) {
     this(module, shared, kernel, "kernel", List.of());
@@ -61,13 +61,13 @@ final class BodyVerifier {
             shared,
             code,
             results,
-            (kind, name) -> fault("has a " + kind + " " + name + ", a name that is already taken"));
+            (kind, name) -> fault("declares " + kind + " " + name + ", but the name is already taken"));
   }
 
   List<Violation> check() {
     for (var statement : code.body()) {
       if (statement instanceof Label label && !labels.add(label.name())) {
-        fault(label, "is a label that is already there");
+        fault(label, "repeats a label; give it a unique name");
       }
     }
     checkLimits();
@@ -81,32 +81,32 @@ final class BodyVerifier {
     return faults;
   }
 
-  /** What may be wrong, depending on where variables are placed. */
-  List<Violation> doubts() {
+  /** Returns accesses that are misaligned unless the variable happens to be better aligned. */
+  List<Violation> warnings() {
     check();
-    return doubts;
+    return warnings;
   }
 
   private void checkLimits() {
     if (code.staticSharedBytes() > STATIC_SHARED_BYTES) {
       fault(
-          "has %d bytes of static shared memory, %d are the most; make an array dynamic"
+          "has %d bytes of static shared memory, the maximum is %d; make an array dynamic"
               .formatted(code.staticSharedBytes(), STATIC_SHARED_BYTES));
     }
     long threads = code.limits().threads().stream().mapToLong(n -> n).reduce(1, Limits::times);
     if (threads > MOST_THREADS) {
-      fault("asks for blocks of %d threads, %d are the most".formatted(threads, MOST_THREADS));
+      fault("declares blocks of %d threads, the maximum is %d".formatted(threads, MOST_THREADS));
     }
     long blocks = code.limits().cluster().stream().mapToLong(n -> n).reduce(1, Limits::times);
     if (blocks > MOST_BLOCKS) {
-      fault("asks for clusters of %d blocks, %d are the most".formatted(blocks, MOST_BLOCKS));
+      fault("declares clusters of %d blocks, the maximum is %d".formatted(blocks, MOST_BLOCKS));
     }
     boolean clusters =
         !code.limits().cluster().isEmpty()
             || code.limits().explicitCluster()
             || code.limits().maxClusterRank() > 0;
     if (clusters && !module.target().runs(Target.SM_90)) {
-      fault("speaks of clusters, which need .target sm_90; the module says " + module.target());
+      fault("declares clusters, which need .target sm_90; the module has .target " + module.target());
     }
   }
 
@@ -115,32 +115,32 @@ final class BodyVerifier {
       if (targets.functions() && names.function(name).isEmpty()) {
         fault(
             targets,
-            "lists %s, which is no function; the functions are %s"
+            "lists %s, which is not a function; the functions are %s"
                 .formatted(name, names.functions()));
       } else if (!targets.functions() && !labels.contains(name)) {
-        fault(targets, "lists %s, which is no label; the labels are %s".formatted(name, labels));
+        fault(targets, "lists %s, which is not a label; the labels are %s".formatted(name, labels));
       }
     }
   }
 
   private void check(Instruction instruction) {
     var since = instruction.since();
-    boolean there =
+    boolean introduced =
         instruction.form().isIntroduced(module.version(), module.target(), instruction.modifiers());
-    if (!there && since.version().compareTo(module.version()) > 0) {
+    if (!introduced && since.version().compareTo(module.version()) > 0) {
       fault(
           instruction,
-          "needs .version %s, the module says %s".formatted(since.version(), module.version()));
+          "needs .version %s, the module has .version %s".formatted(since.version(), module.version()));
     }
-    if (!there && !module.target().runs(since.target())) {
+    if (!introduced && !module.target().runs(since.target())) {
       fault(
           instruction,
-          "needs .target %s, the module says %s".formatted(since.target(), module.target()));
+          "needs .target %s, the module has .target %s".formatted(since.target(), module.target()));
     }
     if (instruction.form().isRemoved(module.version(), module.target())) {
       fault(
           instruction,
-          "is not in .version %s of %s any more; write %s.sync and a member mask"
+          "was removed: .version %s does not have it for %s; write %s.sync with a member mask"
               .formatted(module.version(), module.target(), instruction.form().mnemonic()));
     }
     var slots = instruction.form().operands();
@@ -195,45 +195,45 @@ final class BodyVerifier {
     boolean hasAddress =
         slot.kind() == OperandSlot.Kind.SYMBOL || slot.kind() == OperandSlot.Kind.ARGUMENTS;
     if (symbol.offset() != 0 && !hasAddress) {
-      fault(instruction, "adds an offset to %s, which is no variable".formatted(name));
+      fault(instruction, "adds an offset to %s, which is not a variable".formatted(name));
     }
     switch (slot.kind()) {
       case LABEL -> {
         if (!labels.contains(name)) {
           fault(
               instruction,
-              "goes to %s, which is no label; the labels are %s".formatted(name, labels));
+              "jumps to %s, which is not a label; the labels are %s".formatted(name, labels));
         }
       }
       case FUNCTION -> {
         if (names.function(name).isEmpty()) {
           fault(
               instruction,
-              "calls %s, which is no function; the functions are %s"
+              "calls %s, which is not a function; the functions are %s"
                   .formatted(name, names.functions()));
         }
       }
       case TARGETS -> {
         boolean call = instruction.form().semantics() instanceof Semantics.Call;
-        boolean there =
+        boolean declared =
             code.body().stream()
                 .anyMatch(s ->
                     (call && s instanceof Statement.Prototype p && p.name().equals(name))
                         || (s instanceof Statement.Targets t
                             && t.functions() == call
                             && t.name().equals(name)));
-        if (!there) {
+        if (!declared) {
           fault(
               instruction,
-              "names %s, which is no %s"
+              "names %s, which is not a %s"
                   .formatted(name, call ? ".callprototype or .calltargets" : ".branchtargets"));
         }
       }
       default -> {
-        if (names.place(name).isEmpty() && names.function(name).isEmpty()) {
+        if (names.variable(name).isEmpty() && names.function(name).isEmpty()) {
           fault(
               instruction,
-              "names %s, which is no variable or function; there are %s"
+              "names %s, which is not a variable or function; declared are %s"
                   .formatted(name, names.all()));
         }
       }
@@ -251,14 +251,14 @@ final class BodyVerifier {
     } else if (!literal && !(slot.isResult() && element instanceof Operand.Sink)) {
       fault(
           instruction,
-          "operand %s must be %s, got %s in it"
+          "operand %s must be %s, got the element %s"
               .formatted(slot.name(), slot.describe(instruction.modifiers()), element));
     }
   }
 
   /**
-   * Loads, stores and conversions take registers wider than their type (PTX ISA 9.4.1): bit types
-   * any register, other types those of bits.
+   * Whether a register suits a type. Loads, stores and conversions take registers wider than their
+   * type (PTX ISA 9.4.1): untyped registers, and for untyped accesses any registers.
    */
   private static boolean fits(
       Instruction instruction, OperandSlot slot, Type type, Register register) {
@@ -275,7 +275,7 @@ final class BodyVerifier {
         && registerClass.bits() > type.bits();
   }
 
-  /** The state space of an address; null = generic. */
+  /** Returns the state space of an address; null = generic. */
   private static @Nullable Space space(Instruction instruction, OperandSlot slot) {
     var space = slot.space(instruction.modifiers());
     return space != null && space.isShared() ? Space.SHARED : space;
@@ -285,12 +285,12 @@ final class BodyVerifier {
     if (!(tile.map() instanceof Register r) || r.registerClass() != RegisterClass.B64) {
       fault(
           instruction,
-          "a tensor map is named by a .b64 register with its generic address, got " + tile.map());
+          "the tensor map must be a .b64 register that holds its generic address, got " + tile.map());
     }
     for (var coordinate : tile.coordinates()) {
       if (!(coordinate instanceof Operand.Immediate)
           && !(coordinate instanceof Register c && c.registerClass() == RegisterClass.B32)) {
-        fault(instruction, "a coordinate is a .b32 register or a literal, got " + coordinate);
+        fault(instruction, "a coordinate must be a .b32 register or a literal, got " + coordinate);
       }
     }
   }
@@ -304,7 +304,7 @@ final class BodyVerifier {
             && !(narrow && r.registerClass() == RegisterClass.B32)) {
           fault(
               instruction,
-              "%s is a %s register, got %s, a .%s register"
+              "%s must be a %s register, got %s, a .%s register"
                   .formatted(
                       space == null
                           ? "a generic address"
@@ -315,27 +315,25 @@ final class BodyVerifier {
         }
       }
       case Operand.Symbol s -> {
-        var place = names.place(s.name());
+        var variable = names.variable(s.name());
         var in = space == null ? Space.GLOBAL : space;
-        if (place.isEmpty() || place.get().space() != in) {
+        if (variable.isEmpty() || variable.get().space() != in) {
           fault(
               instruction,
-              "names %s, which is no variable in %s memory; there are %s"
+              "names %s, which is not a variable in %s memory; those are %s"
                   .formatted(s, in.word(), names.in(in)));
         } else {
-          checkRange(instruction, address, place.get());
+          checkRange(instruction, address, variable.get());
         }
       }
       default ->
           fault(
               instruction,
-              "has an address whose base is "
-                  + address.base()
-                  + "; it must be a register or a name");
+              "the base of an address must be a register or a variable, got " + address.base());
     }
   }
 
-  private void checkRange(Instruction instruction, Operand.Address address, NameTable.Place place) {
+  private void checkRange(Instruction instruction, Operand.Address address, NameTable.Storage variable) {
     int size =
         switch (instruction.form().semantics()) {
           case Semantics.Load _, Semantics.Store _, Semantics.Atomic _ ->
@@ -349,22 +347,22 @@ final class BodyVerifier {
       return;
     }
     long last = address.offset() + size - 1;
-    if (place.bytes() != NameTable.OPEN && (address.offset() < 0 || last >= place.bytes())) {
+    if (variable.bytes() != NameTable.OPEN && (address.offset() < 0 || last >= variable.bytes())) {
       fault(
           instruction,
-          "touches bytes %d..%d of %s, which has %d"
-              .formatted(address.offset(), last, address.base(), place.bytes()));
-    } else if (place.alignment() % size != 0) {
-      doubts.add(
+          "accesses bytes %d..%d of %s, which has %d bytes"
+              .formatted(address.offset(), last, address.base(), variable.bytes()));
+    } else if (variable.alignment() % size != 0) {
+      warnings.add(
           new Violation(
               instruction.source(),
               instruction.toString(),
-              "touches %d bytes at once of %s, which is aligned to %d; align it to %d"
-                  .formatted(size, address.base(), place.alignment(), size)));
+              "accesses %d bytes of %s at once, which is aligned to %d; align it to %d"
+                  .formatted(size, address.base(), variable.alignment(), size)));
     } else if (address.offset() % size != 0) {
       fault(
           instruction,
-          "touches %s at offset %d, which is no multiple of %d"
+          "accesses %s at offset %d, which is not a multiple of %d"
               .formatted(address.base(), address.offset(), size));
     }
   }

@@ -12,7 +12,7 @@ import dev.athanor.engine.ptx.Variable;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** Whether a call hands over and takes what its function says (PTX ISA 9.7.12.5). */
+/** Checks calls against the signatures of functions and prototypes (PTX ISA 9.7.12.5). */
 record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
 
   void check(Instruction call) {
@@ -48,7 +48,8 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
 
   private void check(List<Operand> given, List<Parameter> formal, String callee, String what) {
     if (given.size() != formal.size()) {
-      faults.accept("has %d %ss, %s has %d".formatted(given.size(), what, callee, formal.size()));
+      faults.accept(
+          "has %d %ss, but %s has %d".formatted(given.size(), what, callee, formal.size()));
       return;
     }
     for (int i = 0; i < given.size(); i++) {
@@ -59,22 +60,22 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
   private void check(Operand given, Parameter formal, String what) {
     switch (given) {
       case Operand.Symbol s -> {
-        var place = names.place(s.name()).filter(p -> p.space() == Space.PARAM);
-        if (place.isEmpty()) {
+        var variable = names.variable(s.name()).filter(p -> p.space() == Space.PARAM);
+        if (variable.isEmpty()) {
           faults.accept(
-              "names %s as %s, which is no variable in param memory; there are %s"
+              "names %s as %s, which is not a variable in param memory; those are %s"
                   .formatted(s, what, names.in(Space.PARAM)));
-        } else if (formal.count() != Variable.OPEN && place.get().bytes() != formal.bytes()) {
+        } else if (formal.count() != Variable.OPEN && variable.get().bytes() != formal.bytes()) {
           faults.accept(
-              "has %s of %d bytes as %s, which has %d"
-                  .formatted(s, place.get().bytes(), what, formal.bytes()));
+              "uses %s, which has %d bytes, as %s, which has %d bytes"
+                  .formatted(s, variable.get().bytes(), what, formal.bytes()));
         }
       }
       case Register r -> {
         boolean scalar = formal.count() == Variable.SCALAR;
         if (!scalar || !formal.type().fits(r.registerClass())) {
           faults.accept(
-              "has %s, a .%s register, as %s, which is .%s%s"
+              "uses %s, a .%s register, as %s, which has the type .%s%s"
                   .formatted(
                       r,
                       r.registerClass().word(),
@@ -87,11 +88,11 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
         try {
           Literals.as(formal.type(), literal);
         } catch (IllegalArgumentException e) {
-          faults.accept("has %s as %s: %s".formatted(literal, what, e.getMessage()));
+          faults.accept("uses %s as %s: %s".formatted(literal, what, e.getMessage()));
         }
       }
       case Operand.Sink _ -> {}
-      default -> faults.accept("has %s as %s".formatted(given, what));
+      default -> faults.accept("cannot use %s as %s".formatted(given, what));
     }
   }
 }

@@ -15,24 +15,25 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Which functions of a kernel are cloned at each call, and which are shared: their code is there
- * once, and calls jump to it. Cloning is faster, but its code can grow exponentially with the depth
- * of the calls; with this plan it stays linear in the number of calls.
+ * Decides which functions of a kernel are inlined at each call, and which have one shared body, to
+ * which calls jump. Inlined code is faster, but can grow exponentially with the depth of calls; with
+ * this plan it grows linearly with the number of calls.
  */
 final class CallPlan {
 
   /**
-   * The statements, clones in it included, beyond which a function with several calls is shared.
+   * The maximum size of a function with several calls that is inlined, in statements after
+   * inlining.
    */
-  private static final int MOST_CLONED = 512;
+  private static final int MOST_INLINED = 512;
 
-  /** How deep clones may be nested. */
+  /** The maximum depth of nested inlined calls. */
   private static final int DEEPEST = 32;
 
-  /** A call and a function that it may mean. */
+  /** A call and a function that it may reach. */
   private record Edge(Instruction call, String callee) {}
 
-  /** A function, or the kernel, whose calls are being followed. */
+  /** A function, or the kernel, and its calls that have not been visited. */
   private record Visit(String name, Iterator<Edge> calls) {}
 
   private final CallTargets targets;
@@ -43,7 +44,7 @@ final class CallPlan {
   /**
    * Plans the calls of a kernel.
    *
-   * @throws IllegalArgumentException when functions call themselves, with their names
+   * @throws IllegalArgumentException when a function is recursive, with the cycle of calls
    */
   CallPlan(CallTargets targets, Kernel kernel) {
     this.targets = targets;
@@ -63,7 +64,7 @@ final class CallPlan {
       }
       sizes.put(name, size);
       depths.put(name, depth);
-      if (depth > DEEPEST || (size > MOST_CLONED && sites.getOrDefault(name, 0) > 1)) {
+      if (depth > DEEPEST || (size > MOST_INLINED && sites.getOrDefault(name, 0) > 1)) {
         shared.add(name);
       }
     }
@@ -73,12 +74,12 @@ final class CallPlan {
     return shared.contains(function);
   }
 
-  /** The shared functions, each before those that it calls. */
+  /** Returns the shared functions, callers before callees. */
   List<String> shared() {
     return calleesFirst.reversed().stream().filter(shared::contains).toList();
   }
 
-  /** Finds all functions that can be reached; without recursion, since calls may be nested deep. */
+  /** Visits all reachable functions, callees first; iterative, since calls may nest deeply. */
   private void follow(Kernel kernel) {
     Deque<Visit> open = new ArrayDeque<>();
     var begun = new HashSet<String>();
@@ -95,7 +96,7 @@ final class CallPlan {
       var edge = visit.calls.next();
       var callee = targets.function(edge.callee).filter(Function::isDefined);
       if (callee.isEmpty()) {
-        continue; // the expansion complains of it
+        continue; // the expansion reports it
       }
       if (begun.add(edge.callee)) {
         var calls = edges(callee.get().code());
@@ -110,7 +111,7 @@ final class CallPlan {
                     .toList());
         cycle.add(edge.callee);
         throw CallTargets.refused(
-            edge.call, "recurs, which is not supported: " + String.join(" calls ", cycle));
+            edge.call, "is recursive, which is not supported: " + String.join(" calls ", cycle));
       }
     }
   }

@@ -44,7 +44,7 @@ record CallSite(Instruction call, List<Operand> results, List<Operand> arguments
     if (arguments.size() != parameters || results.size() != function.results().size()) {
       throw CallTargets.refused(
           call,
-          "hands over %d arguments and takes %d results, but %s has %d parameters and %d results"
+          "has %d arguments and %d results, but %s has %d parameters and %d results"
               .formatted(
                   arguments.size(),
                   results.size(),

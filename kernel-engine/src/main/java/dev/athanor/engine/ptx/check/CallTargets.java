@@ -93,7 +93,7 @@ final class CallTargets {
         .orElseThrow(() ->
             refused(
                 given,
-                "names %s, which is no %s"
+                "names %s, which is not a %s"
                     .formatted(
                         name, functions ? ".calltargets or .callprototype" : ".branchtargets")))
         .names();

@@ -57,16 +57,17 @@ final class Definitions {
     reads(
         (at, register) -> !contains(onSomePath.get(at), register),
         (i, register) ->
-            faults.accept(i, "reads " + register + ", which is written on no way here"));
+            faults.accept(i, "reads " + register + ", which is not written on any path to here"));
   }
 
   /** Reports registers that are read, but written on some paths only. */
-  void doubtful(BiConsumer<Statement, String> warnings) {
+  void maybeUndefined(BiConsumer<Statement, String> warnings) {
     reads(
         (at, register) ->
             contains(onSomePath.get(at), register) && !contains(onAllPaths.get(at), register),
         (i, register) ->
-            warnings.accept(i, "reads " + register + ", which is not written on every way here"));
+            warnings.accept(
+                i, "reads " + register + ", which is not written on all paths to here"));
   }
 
   private boolean contains(@Nullable BitSet set, Register register) {

@@ -116,7 +116,7 @@ final class ExpandedKernel {
   void add(Statement statement) {
     if (++statements > MOST_STATEMENTS) {
       throw new IllegalArgumentException(
-          "kernel %s has more than %d statements with its functions in it"
+          "kernel %s has more than %d statements after its functions are inlined"
               .formatted(kernel.name(), MOST_STATEMENTS));
     }
     body.add(statement);

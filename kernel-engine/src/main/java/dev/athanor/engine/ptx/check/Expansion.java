@@ -190,7 +190,7 @@ final class Expansion {
             .orElseThrow(() ->
                 CallTargets.refused(
                     site.call(),
-                    "calls %s, which has no body in the module; besides the module's own functions there are %s"
+                    "calls %s, which has no body in the module; define it, or call a function of the device runtime: %s"
                         .formatted(name, RuntimeFunction.symbols())));
     site.checkCounts(function);
     if (plan.isShared(name)) {
@@ -236,7 +236,8 @@ final class Expansion {
 
   private void addRuntimeCall(RuntimeFunction callee, Function declared, CallSite site) {
     if (!callee.fits(bytes(declared.results()), bytes(declared.code().parameters()))) {
-      throw CallTargets.refused(site.call(), "declares it wrongly: " + callee.signature());
+      throw CallTargets.refused(
+          site.call(), "does not fit the device runtime: " + callee.signature());
     }
     site.checkCounts(declared);
     var copy = BodyCopy.ofFunction(out, declared.code(), ++copies);

@@ -13,10 +13,10 @@ import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Code that is allowed, but hardly what its author meant. */
+/** Finds code that is legal but suspicious. */
 record Lints(Kernel code) {
 
-  /** Tells of each statement that is odd, and what it is. */
+  /** Reports suspicious statements. */
   void check(BiConsumer<Statement, String> warnings) {
     var body = code.body();
     for (int at = 0; at < body.size(); at++) {
@@ -29,7 +29,7 @@ record Lints(Kernel code) {
     }
   }
 
-  /** Shared memory has 32-bit addresses; what is wider is truncated (PTX ISA 6.4.1). */
+  /** Addresses of shared memory have 32 bits; wider ones are truncated (PTX ISA 6.4.1). */
   private static void checkAddresses(Instruction i, BiConsumer<Statement, String> warnings) {
     for (int n = 0; n < i.operands().size(); n++) {
       var space = i.form().operands().get(n).space(i.modifiers());
@@ -40,7 +40,7 @@ record Lints(Kernel code) {
           && base.registerClass() == RegisterClass.B64) {
         warnings.accept(
             i,
-            "has an address in shared memory of 64 bits, of which the upper half is cut off; 32 are enough");
+            "has a 64-bit address of shared memory, which is truncated to 32 bits; use a .b32 register");
       }
     }
   }
@@ -51,12 +51,12 @@ record Lints(Kernel code) {
     if (label > at
         && code.body().subList(at + 1, label).stream().allMatch(Label.class::isInstance)) {
       warnings.accept(
-          branch, "goes to %s, which comes next anyway; what repeats goes back".formatted(target));
+          branch, "jumps to %s, which is the next statement; to repeat code, jump to a label before it".formatted(target));
     }
-    if (label >= 0 && label < at && isIdle(label, at)) {
+    if (label >= 0 && label < at && hasNoEffect(label, at)) {
       warnings.accept(
           branch,
-          "closes a loop that does nothing: it touches no memory, and what it computes is read nowhere else");
+          "closes a loop without effect: it accesses no memory, and no code outside reads its results");
     }
   }
 
@@ -68,8 +68,8 @@ record Lints(Kernel code) {
         .orElse(-1);
   }
 
-  /** Whether nobody can tell that a loop from one statement to another runs, but by its time. */
-  private boolean isIdle(int first, int last) {
+  /** Whether the loop from one statement to another has no observable effect. */
+  private boolean hasNoEffect(int first, int last) {
     var inside = instructions(IntStream.rangeClosed(first, last)).toList();
     var outside =
         IntStream.concat(IntStream.range(0, first), IntStream.range(last + 1, code.body().size()));
@@ -85,7 +85,7 @@ record Lints(Kernel code) {
         .map(Instruction.class::cast);
   }
 
-  /** A loop that looks at a clock waits. */
+  /** Whether an instruction has no observable effect; a loop that reads a clock waits. */
   private static boolean hasNoEffect(Instruction i) {
     return switch (i.form().semantics()) {
       case Semantics.Branch _ -> true;

@@ -12,37 +12,39 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.BiConsumer;
+import java.util.stream.Stream;
 
-/** What the names in a kernel or function stand for, registers aside. */
+/** The symbols of a kernel or function: variables, parameters, functions and labels. */
 final class NameTable {
 
-  /** The size of a variable that is known only later. */
+  /** The size of a variable whose definition or launch determines it. */
   static final long OPEN = -1;
 
   /**
-   * A variable or parameter.
+   * The memory of a variable or parameter.
    *
    * @param bytes its size, or {@link #OPEN}
+   * @param alignment in bytes
    */
-  record Place(Space space, long bytes, int alignment) {}
+  record Storage(Space space, long bytes, int alignment) {}
 
   /** The names of a module, which all its kernels and functions share. */
   static final class OfModule {
-    private final Map<String, Place> places = new LinkedHashMap<>();
+    private final Map<String, Storage> variables = new LinkedHashMap<>();
     private final Map<String, Function> functions = new LinkedHashMap<>();
 
     OfModule(Module module) {
-      module.variables().forEach(v -> places.put(v.name(), NameTable.place(v)));
+      module.variables().forEach(v -> variables.put(v.name(), NameTable.storage(v)));
       module.functions().forEach(f -> functions.put(f.name(), f));
     }
   }
 
   private final OfModule module;
-  private final Map<String, Place> places = new LinkedHashMap<>();
+  private final Map<String, Storage> variables = new LinkedHashMap<>();
   private final Map<String, String> kinds = new LinkedHashMap<>();
 
   /**
-   * @param repeated hears of names of the body that are there already, with what they name again
+   * @param repeated takes the kind and the name of each declaration whose name is already taken
    */
   NameTable(
       OfModule module, Kernel code, List<Parameter> results, BiConsumer<String, String> repeated) {
@@ -56,40 +58,40 @@ final class NameTable {
             case Statement.Instruction _ -> null;
           };
       if (name != null) {
-        kinds.putIfAbsent(name, "label"); // a label twice is a fault of its statement
+        kinds.putIfAbsent(name, "label"); // repeated labels are reported at their statements
       }
     }
-    code.parameters().forEach(p -> declare(p.name(), "parameter", place(p), repeated));
-    results.forEach(p -> declare(p.name(), "result", place(p), repeated));
+    code.parameters().forEach(p -> declare(p.name(), "parameter", storage(p), repeated));
+    results.forEach(p -> declare(p.name(), "result", storage(p), repeated));
     for (var array : code.shared()) {
       long bytes = array.isDynamic() ? OPEN : array.bytes();
       declare(
           array.name(),
           "shared array",
-          new Place(Space.SHARED, bytes, array.alignment()),
+          new Storage(Space.SHARED, bytes, array.alignment()),
           repeated);
     }
-    code.locals().forEach(v -> declare(v.name(), "variable", place(v), repeated));
+    code.locals().forEach(v -> declare(v.name(), "variable", storage(v), repeated));
   }
 
-  private void declare(String name, String kind, Place place, BiConsumer<String, String> repeated) {
+  private void declare(String name, String kind, Storage storage, BiConsumer<String, String> repeated) {
     if (kinds.putIfAbsent(name, kind) != null) {
       repeated.accept(kind, name);
     }
-    places.put(name, place);
+    variables.put(name, storage);
   }
 
-  private static Place place(Parameter p) {
-    return new Place(Space.PARAM, p.bytes(), p.alignment());
+  private static Storage storage(Parameter p) {
+    return new Storage(Space.PARAM, p.bytes(), p.alignment());
   }
 
-  private static Place place(Variable v) {
-    return new Place(v.space(), v.count() == Variable.OPEN ? OPEN : v.bytes(), v.alignment());
+  private static Storage storage(Variable v) {
+    return new Storage(v.space(), v.count() == Variable.OPEN ? OPEN : v.bytes(), v.alignment());
   }
 
-  Optional<Place> place(String name) {
-    var own = places.get(name);
-    return Optional.ofNullable(own == null ? module.places.get(name) : own);
+  Optional<Storage> variable(String name) {
+    var own = variables.get(name);
+    return Optional.ofNullable(own == null ? module.variables.get(name) : own);
   }
 
   Optional<Function> function(String name) {
@@ -100,18 +102,18 @@ final class NameTable {
     return List.copyOf(module.functions.keySet());
   }
 
-  /** The names in a state space. */
+  /** Returns the names of the variables in a state space. */
   List<String> in(Space space) {
-    return java.util.stream.Stream.of(module.places, places)
+    return Stream.of(module.variables, variables)
         .flatMap(map -> map.entrySet().stream())
         .filter(e -> e.getValue().space() == space)
         .map(Map.Entry::getKey)
         .toList();
   }
 
-  /** All names that stand for an address. */
+  /** Returns all names that stand for an address. */
   List<String> all() {
-    return java.util.stream.Stream.of(module.places, places, module.functions)
+    return Stream.of(module.variables, variables, module.functions)
         .flatMap(map -> map.keySet().stream())
         .toList();
   }

@@ -25,23 +25,25 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which registers may differ between the lanes of a warp, and which instructions some lanes of a
- * warp may execute without the others. A value differs when it is made from one that does, or where
- * lanes have parted; where the lanes of a warp part at a branch, they meet again at its
- * post-dominator. The manual promises neither, so that this is what a compiler would assume of a
- * kernel that is right.
+ * Uniformity analysis: the registers that may vary between the lanes of a warp, and the
+ * instructions that a warp may execute while it is diverged. A value varies when it depends on a
+ * varying value or is written while the warp is diverged. The lanes that a branch separates
+ * reconverge at its post-dominator. The manual guarantees none of this; a compiler would assume it
+ * of a correct kernel.
  */
 final class Uniformity {
 
   private static final int WARP = WarpSize.LANES;
 
   /**
-   * What may be in the registers before a statement: in {@code threads}, the number of the thread
-   * in x; in {@code varying}, something else that differs between lanes.
+   * What registers may hold before a statement.
+   *
+   * @param varying the registers that may vary between lanes
+   * @param threads the registers that may hold {@code tid.x}
    */
   private record State(BitSet varying, BitSet threads) {
 
-    /** Keeps what may be in the registers on any path. */
+    /** Keeps what the registers may hold on any path. */
     static final Meet<State> UNION =
         new Meet<>() {
           @Override
@@ -66,7 +68,7 @@ final class Uniformity {
   private final List<Statement> body;
   private final ControlFlow flow;
   private final RegisterIndex registers;
-  private final BitSet parted = new BitSet();
+  private final BitSet diverged = new BitSet();
   private final Map<Integer, BitSet> controlled = new HashMap<>();
   private List<@Nullable State> states = List.of();
 
@@ -85,35 +87,35 @@ final class Uniformity {
     return uniformity;
   }
 
-  /** The instructions that whole warps have to execute, but only some lanes may. */
-  List<Violation> partedBarriers() {
+  /** Returns the instructions that need a converged warp, but may follow a divergent branch. */
+  List<Violation> divergentBarriers() {
     var found = new ArrayList<Violation>();
     for (int at = 0; at < body.size(); at++) {
-      if (body.get(at) instanceof Instruction i && parted.get(at) && i.isAligned()) {
+      if (body.get(at) instanceof Instruction i && diverged.get(at) && i.isAligned()) {
         found.add(
             new Violation(
                 i.source(),
                 i.toString(),
-                "is executed by whole warps, but "
+                "needs a converged warp, but "
                     + body.get(controller(at))
                     + " at "
                     + body.get(controller(at)).source()
-                    + " may part the lanes of one"));
+                    + " may diverge"));
       }
     }
     return found;
   }
 
-  /** The first varying branch that decides whether a statement is executed. */
+  /** Returns the first varying branch on which a statement is control-dependent. */
   private int controller(int statement) {
     return controlled.entrySet().stream()
-        .filter(e -> e.getValue().get(statement) && parts(e.getKey()))
+        .filter(e -> e.getValue().get(statement) && diverges(e.getKey()))
         .mapToInt(Map.Entry::getKey)
         .min()
         .orElseThrow();
   }
 
-  /** For each statement with several successors, those that it decides on. */
+  /** Finds the statements that are control-dependent on each branch. */
   private void findControl() {
     int exit = body.size();
     var dominators = PostDominators.of(flow);
@@ -124,19 +126,19 @@ final class Uniformity {
       if (!conditional || join < 0) {
         continue;
       }
-      var decided = new BitSet();
-      boolean leaves = false;
+      var dependent = new BitSet();
+      boolean exits = false;
       for (int successor : successors) {
-        leaves |= onlyLeaves(successor);
+        exits |= onlyExits(successor);
         for (int s = successor; s != join && s != exit && s >= 0; s = dominators.immediate(s)) {
-          decided.set(s);
+          dependent.set(s);
         }
       }
-      // lanes that are gone do not part from those that stay
-      leaves |=
+      // lanes that have exited do not diverge from the others
+      exits |=
           body.get(at) instanceof Instruction i && i.form().semantics() instanceof Semantics.Exit;
-      if (!leaves) {
-        controlled.put(at, decided);
+      if (!exits) {
+        controlled.put(at, dependent);
       }
     }
   }
@@ -159,12 +161,12 @@ final class Uniformity {
     };
   }
 
-  /** Whether the thread ends from here on without doing anything. */
-  private boolean onlyLeaves(int statement) {
+  /** Whether a thread exits from here on without any effect. */
+  private boolean onlyExits(int statement) {
     for (int at = statement, steps = 0; steps < body.size(); steps++) {
       if (body.get(at) instanceof Instruction i) {
-        boolean goesOn = i.form().semantics() instanceof Semantics.Branch && i.guard() == null;
-        if (!goesOn) {
+        boolean jumps = i.form().semantics() instanceof Semantics.Branch && i.guard() == null;
+        if (!jumps) {
           return i.form().semantics() instanceof Semantics.Exit && i.guard() == null;
         }
       }
@@ -191,15 +193,15 @@ final class Uniformity {
             State.UNION,
             (at, state) -> {
               if (body.get(at) instanceof Instruction i) {
-                write(i, State.UNION.copy(state), state, parted.get(at));
+                write(i, State.UNION.copy(state), state, diverged.get(at));
               }
             });
-    for (int before = -1; before != parted.cardinality(); ) {
-      before = parted.cardinality();
+    for (int before = -1; before != diverged.cardinality(); ) {
+      before = diverged.cardinality();
       states = problem.solve(entry, new State(new BitSet(), new BitSet()));
-      controlled.forEach((branch, decided) -> {
-        if (parts(branch)) {
-          parted.or(decided);
+      controlled.forEach((branch, dependent) -> {
+        if (diverges(branch)) {
+          diverged.or(dependent);
         }
       });
     }
@@ -239,8 +241,8 @@ final class Uniformity {
     return state.varying.get(number(register)) || state.threads.get(number(register));
   }
 
-  /** Whether the lanes may go different ways at a branch. */
-  private boolean parts(int at) {
+  /** Whether a warp may diverge at a branch. */
+  private boolean diverges(int at) {
     var state = states.get(at);
     return state != null
         && controlled.containsKey(at)

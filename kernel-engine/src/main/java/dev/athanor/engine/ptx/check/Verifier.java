@@ -13,28 +13,28 @@ import java.util.function.BiConsumer;
 import java.util.stream.Collectors;
 
 /**
- * Checks a module against the table and reports every fault at once. The rules, for kernels and
- * functions alike:
+ * Checks a module against the instruction table and reports all violations at once. The rules for
+ * kernels and functions:
  *
  * <ul>
- *   <li>every operand is what its slot takes, and a register has the class that its type asks for;
+ *   <li>every operand fits its slot, and every register has the class of its type;
  *   <li>a name that stands for an address is that of a variable in the state space of the
- *       instruction, a branch goes to a label, and no name is given twice;
- *   <li>a call hands over and takes what its function or prototype says;
- *   <li>an offset from a named variable stays inside it, and is a multiple of what is accessed;
+ *       instruction, a branch jumps to a label, and names are unique;
+ *   <li>the arguments and results of a call fit the function or prototype;
+ *   <li>an access to a named variable stays within its bounds and is aligned;
  *   <li>the module's version and target have every instruction;
  *   <li>static shared memory is at most 48 KiB, a block at most 1024 threads, a cluster at most 16
  *       blocks.
  * </ul>
  *
- * <p>{@link #warnings} tells what can be right but seldom is. Not checked here but by the emulator,
- * as it runs: addresses, and barriers that not all threads reach.
+ * <p>{@link #warnings} reports code that is legal but suspicious. The emulator checks addresses and
+ * divergent barriers at run time.
  */
 public final class Verifier {
 
   private Verifier() {}
 
-  /** The faults of a module, in the order of its text; none when it is right. */
+  /** Returns the violations of a module in the order of its text; empty when it is valid. */
   public static List<Violation> faults(Module module) {
     var faults = new ArrayList<Violation>();
     checkNames(module, faults);
@@ -47,24 +47,23 @@ public final class Verifier {
   }
 
   /**
-   * What of a module may hang or be undefined, depending on its launch: instructions that a whole
-   * warp has to execute together, where a branch before parts its lanes; registers that are read
-   * where they are not written on every way, as after a loop that may not be entered, or on none;
-   * and variables that are aligned to less than what is accessed at once. And what is allowed but
-   * odd: 64-bit addresses of shared memory, branches to where they stand, and loops that do
-   * nothing.
+   * Returns warnings about code that may hang or be undefined, depending on the launch:
+   * instructions that need a converged warp, but may follow a divergent branch; registers that are
+   * read before they are written, on some path or on all; and accesses wider than the alignment of
+   * their variable. Also about suspicious code: 64-bit addresses of shared memory, branches to the
+   * next statement, and loops without effect.
    */
   public static List<Violation> warnings(Module module) {
     var all = new ArrayList<Violation>();
     var shared = new NameTable.OfModule(module);
     for (var f : module.functions()) {
       if (f.isDefined()) {
-        all.addAll(new BodyVerifier(module, shared, f).doubts());
+        all.addAll(new BodyVerifier(module, shared, f).warnings());
         warn(module, f.code(), all);
       }
     }
     for (var k : module.kernels()) {
-      all.addAll(new BodyVerifier(module, shared, k).doubts());
+      all.addAll(new BodyVerifier(module, shared, k).warnings());
       warn(module, k, all);
     }
     return all;
@@ -76,15 +75,15 @@ public final class Verifier {
         (statement, problem) ->
             all.add(new Violation(statement.source(), statement.toString(), problem));
     definitions.undefined(add);
-    definitions.doubtful(add);
+    definitions.maybeUndefined(add);
     new Lints(code).check(add);
-    all.addAll(Uniformity.of(code).partedBarriers());
+    all.addAll(Uniformity.of(code).divergentBarriers());
   }
 
   /**
-   * Refuses a module that breaks a rule.
+   * Checks a module.
    *
-   * @throws IllegalArgumentException with all faults
+   * @throws IllegalArgumentException with all violations
    */
   public static void verify(Module module) {
     var faults = faults(module);
@@ -94,7 +93,7 @@ public final class Verifier {
     }
   }
 
-  /** The names of the module itself, and those in the first values of its variables. */
+  /** Checks the names of the module itself and those in the initializers of its variables. */
   private static void checkNames(Module module, List<Violation> faults) {
     var names = new HashMap<String, Source>();
     module.functions().forEach(f -> unique(names, f.name(), "function", source(f.code()), faults));
@@ -114,7 +113,7 @@ public final class Verifier {
     }
   }
 
-  /** Where the first statement of a kernel or function was written. */
+  /** Returns the source of the first statement of a kernel or function. */
   private static Source source(Kernel code) {
     return code.body().isEmpty() ? Source.UNKNOWN : code.body().getFirst().source();
   }
@@ -127,7 +126,7 @@ public final class Verifier {
           new Violation(
               source,
               "",
-              "the module has a %s %s, a name that is already taken%s"
+              "the module declares %s %s, but the name is already taken%s"
                   .formatted(
                       what, name, first.equals(Source.UNKNOWN) ? "" : " by the code at " + first)));
     }

@@ -1,4 +1,4 @@
-/** Rules and analyses of kernels: verifier, lints, control flow, uniformity, and the inliner. */
+/** Checks of modules (verifier, lints, uniformity), and the inliner. */
 @NullMarked
 package dev.athanor.engine.ptx.check;
 

@@ -8,6 +8,7 @@ import java.util.BitSet;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /** The live registers before each statement: those whose values may still be read. */
 public final class LiveRegisters {
@@ -64,7 +65,7 @@ public final class LiveRegisters {
   }
 
   /** Returns the registers that are live before a statement, by ascending number. */
-  public List<Register> before(int statement) {
+  public Stream<Register> before(int statement) {
     return index.registers(before.get(statement));
   }
 

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 
 /** Numbers the registers of a kernel, so that a set of registers is a bit set. */
 public final class RegisterIndex {
@@ -39,7 +40,7 @@ public final class RegisterIndex {
   }
 
   /** Returns the registers of a set, by ascending number. */
-  List<Register> registers(BitSet set) {
-    return set.stream().mapToObj(registers::get).toList();
+  Stream<Register> registers(BitSet set) {
+    return set.stream().mapToObj(registers::get);
   }
 }

@@ -349,8 +349,8 @@ class RuntimeFunctionsTest {
       assertThatThrownBy(() -> machine.launch("k", 1, 1))
           .isInstanceOf(DeviceException.LoadFailed.class)
           .hasMessageContaining(
-              "calls cudaFree, which has no body in the module; besides the module's own functions"
-                  + " there are vprintf, __assertfail, malloc, free");
+              "calls cudaFree, which has no body in the module; define it, or call a"
+                  + " function of the device runtime: vprintf, __assertfail, malloc, free");
     }
   }
 
@@ -373,7 +373,7 @@ class RuntimeFunctionsTest {
       assertThatThrownBy(() -> machine.launch("k", 1, 1))
           .isInstanceOf(DeviceException.LoadFailed.class)
           .hasMessageContaining(
-              "declares it wrongly: malloc takes arguments of 8 bytes and returns 8 bytes");
+              "does not fit the device runtime: malloc takes arguments of 8 bytes and returns 8 bytes");
     }
   }
 

@@ -292,7 +292,7 @@ class InlinerTest {
             .visible .entry k() { call f; }
             """);
     assertThatThrownBy(() -> kernel(recursive))
-        .hasMessage("module.ptx:6:13: call f; recurs, which is not supported: f calls g calls f");
+        .hasMessage("module.ptx:6:13: call f; is recursive, which is not supported: f calls g calls f");
     var foreign =
         parse(
             """
@@ -301,8 +301,8 @@ class InlinerTest {
             """);
     assertThatThrownBy(() -> kernel(foreign))
         .hasMessage(
-            "module.ptx:5:23: call foreign; calls foreign, which has no body in the module; besides"
-                + " the module's own functions there are vprintf, __assertfail, malloc, free");
+            "module.ptx:5:23: call foreign; calls foreign, which has no body in the module; define it,"
+                + " or call a function of the device runtime: vprintf, __assertfail, malloc, free");
     var pointed =
         parse(
             """
@@ -328,7 +328,7 @@ class InlinerTest {
             """);
     assertThatThrownBy(() -> kernel(module))
         .hasMessageEndingWith(
-            "hands over 0 arguments and takes 0 results, but f has 1 parameters and 0 results");
+            "has 0 arguments and 0 results, but f has 1 parameters and 0 results");
     assertThatThrownBy(() -> new Inliner(module).kernel("q"))
         .hasMessage("the module has no kernel q");
   }
