@@ -1,7 +1,7 @@
 package dev.athanor.engine.profile;
 
 /**
- * The banks of shared memory, and what a request of a warp costs there. Shared memory has 32 banks,
+ * The banks of shared memory and the cost of a warp's request. Shared memory has 32 banks,
  * word {@code w} of 4 bytes lies in bank {@code w % 32}, and a bank gives one word a cycle, to as
  * many lanes as want it (CUDA programming guide, "Shared Memory" of compute capability 5 and
  * later).
@@ -27,7 +27,7 @@ public final class Banks {
   private final int[] words = new int[LANES];
 
   /**
-   * What a request costs.
+   * The cost of a request.
    *
    * @param actual wavefronts, which are cycles of shared memory
    * @param ideal wavefronts without bank conflicts: the phases that have an active lane
