@@ -204,7 +204,24 @@ public final class Compiler {
       case Semantics.NoEffect _ -> true;
       // of a branch that claims to be uniform the interpreter sees whether it is
       case Semantics.Branch _ -> i.guard() == null || !i.modifiers().has("uni");
-      default -> false;
+      case Semantics.Warp _,
+          Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Atomic _,
+          Semantics.LoadMatrix _,
+          Semantics.StoreMatrix _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.IndexedBranch _,
+          Semantics.Call _,
+          Semantics.RuntimeCall _,
+          Semantics.Exit _,
+          Semantics.Trap _ ->
+          false;
     };
   }
 
@@ -254,6 +271,7 @@ public final class Compiler {
     return 2 * arithmetic > segment.to - segment.from;
   }
 
+  /** Whether the JIT makes vector instructions of the interpreter's loop over lanes. */
   private static boolean isVectorized(Instruction instruction) {
     return instruction.form().semantics() instanceof Semantics.Pure pure
         && pure.operation().isVectorizable();

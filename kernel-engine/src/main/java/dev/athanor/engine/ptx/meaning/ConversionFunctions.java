@@ -4,8 +4,8 @@ import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Lane functions of {@code cvt} (PTX ISA 9.7.9.21); see {@link LaneFunctions}. f16, bf16
- * and the formats of 8 bits are read and rounded by {@link SmallFloat}.
+ * Lane functions of {@code cvt} (PTX ISA 9.7.9.21); see {@link LaneFunctions}. f16, bf16 and the
+ * formats of 8 bits are read and rounded by {@link SmallFloat}.
  */
 final class ConversionFunctions {
 
