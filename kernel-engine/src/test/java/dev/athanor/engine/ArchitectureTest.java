@@ -165,7 +165,9 @@ class ArchitectureTest {
   @MethodSource("packages")
   void seesOnlyWhatItsRowSays(String name) {
     DescribedPredicate<JavaClass> allowed =
-        BASE_ONLY.contains(family(name)) ? inJavaBase() : resideInAnyPackage("java..", "jdk.incubator..");
+        BASE_ONLY.contains(family(name))
+            ? inJavaBase()
+            : resideInAnyPackage("java..", "jdk.incubator..");
     allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", room(name)));
     for (String other : SEES.getOrDefault(name, Set.of())) {
       var inside = family(name).equals(family(other));

@@ -6,7 +6,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What became of one probe.
+ * The outcome of one probe.
  *
  * @param probe the instruction
  * @param values how many answers were compared
@@ -49,7 +49,7 @@ public record Finding(
    * A wrong answer.
    *
    * @param thread whose it is
-   * @param sources the bits of what it read
+   * @param sources the bits of its sources
    * @param result which of the results
    * @param emulator the bits that the emulator answers
    * @param device the bits that the device answers

@@ -25,8 +25,8 @@ import java.util.List;
  * in, .param .u64 out)}, where each thread reads a word of 8 bytes for each source, executes the
  * instruction, and writes a word for each result; the words of a thread follow one another.
  *
- * @param sources what it reads, the carry flag too
- * @param results what it writes, the carry flag too
+ * @param sources its sources, including the carry flag
+ * @param results its results, including the carry flag
  */
 public record Probe(Instruction instruction, List<Value> sources, List<Value> results) {
 
@@ -36,7 +36,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
   /** The threads of each block. */
   static final int BLOCK = 128;
 
-  /** The products of four warps have this tile, whose factors are as large as each other. */
+  /** The tile of warpgroup products to probe; its factors have the same size. */
   private static final String WARPGROUP_TILE = ".m64n64k";
 
   /** Of a literal with more choices than these, so many are tried. */
@@ -111,7 +111,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     var sources = new ArrayList<Value>();
     for (var factor : List.of(Name.A, Name.B)) {
       for (int i = 0; i < 2; i++) {
-        sources.add(new Value(factor, Type.B64, new Register(RegisterClass.B64, "%" + factor.word() + i)));
+        sources.add(
+            new Value(factor, Type.B64, new Register(RegisterClass.B64, "%" + factor.word() + i)));
       }
     }
     sources.addAll(sums);
@@ -201,7 +202,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return chosen;
   }
 
-  /** The instruction as it is written in the kernel, which tells it from all others. */
+  /** The text of the instruction, which is unique among probes. */
   public String name() {
     return instruction.toString().strip();
   }
@@ -224,8 +225,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
 
   /** Whether the carry flag that it reads or writes is a borrow. */
   boolean borrows() {
-    return instruction.form().semantics() instanceof Semantics.Pure pure
-        && pure.carry().isBorrow();
+    return instruction.form().semantics() instanceof Semantics.Pure pure && pure.carry().isBorrow();
   }
 
   boolean isOfWarpgroup() {

@@ -56,7 +56,11 @@ final class ProbeKernel {
     }
     if (probe.results().stream().anyMatch(value -> value.register().equals(Probe.CARRY_WORD))) {
       // a borrow is read by what borrows, as the manual does not mix the two
-      add(probe.borrows() ? "subc.u32" : "addc.u32", Probe.CARRY_WORD, Immediate.of(0), Immediate.of(0));
+      add(
+          probe.borrows() ? "subc.u32" : "addc.u32",
+          Probe.CARRY_WORD,
+          Immediate.of(0),
+          Immediate.of(0));
     }
     for (int i = 0; i < probe.results().size(); i++) {
       store(probe.results().get(i), i * Probe.WORD);

@@ -10,9 +10,9 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * What the threads of a probe read. Half of the threads take the values at which instructions go
- * wrong, each with each as far as they go; the others take random ones. Where there is one source
- * of at most 16 bits, every value is taken.
+ * The inputs of the threads of a probe. Half of the threads take the values at which instructions
+ * go wrong, each with each as far as they go; the others take random ones. Where there is one
+ * source of at most 16 bits, every value is taken.
  */
 final class Values {
 
@@ -92,7 +92,7 @@ final class Values {
     };
   }
 
-  /** The type of what a register of a matrix holds; else its own. */
+  /** The element type of a matrix register; of others their own type. */
   private Type element(Probe.Value value) {
     if (!probe.isMatrixProduct()) {
       return value.type().element();

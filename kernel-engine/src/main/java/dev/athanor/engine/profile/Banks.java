@@ -1,10 +1,9 @@
 package dev.athanor.engine.profile;
 
 /**
- * The banks of shared memory, and what a request of a warp costs there. Shared memory has 32 banks,
- * word {@code w} of 4 bytes lies in bank {@code w % 32}, and a bank gives one word a cycle, to as
- * many lanes as want it (CUDA programming guide, "Shared Memory" of compute capability 5 and
- * later).
+ * The banks of shared memory and the cost of a warp's request. Shared memory has 32 banks, word
+ * {@code w} of 4 bytes lies in bank {@code w % 32}, and a bank gives one word a cycle, to as many
+ * lanes as want it (CUDA programming guide, "Shared Memory" of compute capability 5 and later).
  *
  * <p>A request is served in phases of 128 bytes: 32 lanes of up to 4 bytes, 16 lanes of 8 bytes, 8
  * lanes of 16 bytes. {@code ldmatrix}, {@code stmatrix} and {@code cp.async} with rows or copies of
@@ -27,7 +26,7 @@ public final class Banks {
   private final int[] words = new int[LANES];
 
   /**
-   * What a request costs.
+   * The cost of a request.
    *
    * @param actual wavefronts, which are cycles of shared memory
    * @param ideal wavefronts without bank conflicts: the phases that have an active lane

@@ -10,16 +10,16 @@ import dev.athanor.engine.ptx.Type;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an instruction asks of a multiprocessor.
+ * The cost of an instruction on a multiprocessor.
  *
- * @param results that each lane makes: 2 of a packed type
+ * @param results of each lane: 2 of a packed type
  * @param flops floating-point operations (of integer tensor instructions integer ones), a
  *     multiply-add counting two: of {@link Unit#TENSOR} those of the warp, else of a lane
- * @param tensor what a tensor core multiplies
+ * @param tensor types of a product on tensor cores; null = no such product
  */
 record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
 
-  /** What executes instructions. */
+  /** An execution unit. */
   enum Unit {
     F32,
     F16,

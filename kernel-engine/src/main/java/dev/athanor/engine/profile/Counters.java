@@ -64,7 +64,7 @@ final class Counters implements Observer {
     }
   }
 
-  /** What a request in global memory touches, with the numbers of its sectors. */
+  /** A request to global memory, with the numbers of its sectors. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
   private record Request(Touched touched, long[] numbers) {}
 
@@ -170,7 +170,7 @@ final class Counters implements Observer {
     }
   }
 
-  /** Adds what another worker saw of the same launch. */
+  /** Adds the counts of another worker of the same launch. */
   void add(Counters other) {
     add(executed, other.executed);
     add(active, other.active);

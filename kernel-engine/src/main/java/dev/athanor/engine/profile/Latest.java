@@ -16,7 +16,7 @@ final class Latest<T> {
   private int mask;
   private @Nullable T cost;
 
-  /** What a request costs if it is like the latest; null if it is not. */
+  /** Returns the cost of a request that is like the latest; null if it is not. */
   @Nullable T cost(long[] now, int lanes) {
     if (lanes != mask) {
       return null;

@@ -19,7 +19,7 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
 /**
- * What one launch of a kernel did. All counts are of the blocks that were run.
+ * The profile of one launch. All counts are of the blocks that were run.
  *
  * @param sharedBytes shared memory of a block, static and dynamic
  * @param blocksRun how many blocks of the grid were run and counted
@@ -43,7 +43,7 @@ public record Profile(
   }
 
   /**
-   * What one instruction did.
+   * The counts of one instruction.
    *
    * @param executed by how many warps, each time anew; those with no active lane count
    * @param active lanes for which its guard held, over all of these
@@ -76,7 +76,7 @@ public record Profile(
   }
 
   /**
-   * What an instruction touched in shared memory.
+   * The accesses of an instruction to shared memory.
    *
    * @param bytes that lanes read or wrote
    * @param wavefronts that its requests take
@@ -94,7 +94,7 @@ public record Profile(
   }
 
   /**
-   * What an instruction touched in global memory.
+   * The accesses of an instruction to global memory.
    *
    * @param bytes that lanes read or wrote
    * @param unique bytes, those that several lanes of a request touched counted once
@@ -105,7 +105,7 @@ public record Profile(
   public record Global(
       long requests, long bytes, long unique, long sectors, long ideal, long lines) {
 
-    /** Bytes that were moved and not asked for. */
+    /** Bytes that were transferred but not requested. */
     public long wasted() {
       return sectors * Sectors.SECTOR - unique;
     }
@@ -197,7 +197,7 @@ public record Profile(
     return flops;
   }
 
-  /** What lanes read and wrote of a state space, in bytes; an atomic does both. */
+  /** The bytes that lanes read and wrote in a state space; an atomic does both. */
   public record Traffic(long read, long written) {}
 
   /** The bytes of each state space that was touched. */
@@ -242,7 +242,7 @@ public record Profile(
     return sum(row -> isConditionalBranch(row) ? row.executed : 0);
   }
 
-  /** Those of {@link #branches} where lanes of a warp went different ways. */
+  /** Those of {@link #branches} at which the lanes of a warp diverged. */
   public long divergentBranches() {
     return sum(row -> isConditionalBranch(row) ? row.split : 0);
   }
@@ -267,7 +267,7 @@ public record Profile(
                 row -> line(row.instruction.source()), LinkedHashMap::new, Collectors.toList()));
   }
 
-  /** What a compiler says it was made from, or else where it was written; without the column. */
+  /** The source line from {@code .loc}, or else the line of PTX; without the column. */
   private static String line(Source source) {
     var origin = source.origin();
     var place = origin == null ? source : origin;

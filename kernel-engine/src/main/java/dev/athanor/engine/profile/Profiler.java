@@ -28,7 +28,7 @@ public final class Profiler implements Observer.Factory {
     return counters;
   }
 
-  /** What the launches did, in their order. None may be running now. */
+  /** The profiles of the launches, in order. No launch may be running. */
   public List<Profile> profiles() {
     synchronized (launches) {
       return launches.values().stream().map(Profiler::profile).toList();

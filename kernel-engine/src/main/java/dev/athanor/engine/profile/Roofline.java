@@ -44,7 +44,7 @@ public record Roofline(
   private static final int WARP = 32;
   private static final int COSTLIEST = 5;
 
-  /** What a launch can keep busy. */
+  /** A resource that a launch uses. */
   public enum Resource {
     /** Memory of the device. */
     DRAM("bytes"),
@@ -68,7 +68,7 @@ public record Roofline(
       this.unit = unit;
     }
 
-    /** What it is counted in. */
+    /** The unit of its counts. */
     public String unit() {
       return unit;
     }
@@ -86,12 +86,12 @@ public record Roofline(
       Resource resource, double amount, double rate, double seconds, boolean estimate) {}
 
   /**
-   * What a line of the source costs.
+   * The cost of a line of the source.
    *
    * @param resource that it keeps busy longest; never {@link Resource#DRAM}, since whoever touches
    *     a sector first pays for all
    * @param seconds that it keeps it busy
-   * @param share of what the whole launch does with that resource
+   * @param share of the whole launch's use of that resource
    */
   public record LineCost(
       String line, Resource resource, double seconds, double share, long executed) {}
@@ -106,7 +106,7 @@ public record Roofline(
     return bounds.getFirst();
   }
 
-  /** Of what is known for certain the bound that takes longest, if there is any. */
+  /** The longest bound that is no estimate, if there is any. */
   public Optional<Bound> certain() {
     return bounds.stream().filter(bound -> !bound.estimate()).findFirst();
   }

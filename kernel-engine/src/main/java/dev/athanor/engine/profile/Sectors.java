@@ -23,7 +23,7 @@ public final class Sectors {
   private final long[] numbers = new long[LANES * (LARGEST / SECTOR + 1)];
 
   /**
-   * What a request touches.
+   * The sectors of a request.
    *
    * @param sectors of 32 bytes
    * @param lines of 128 bytes
@@ -39,7 +39,7 @@ public final class Sectors {
   }
 
   /**
-   * What one request touches.
+   * The sectors of one request.
    *
    * @param addresses the byte where each of the 32 lanes begins
    * @param bytes of each lane, at most {@value #LARGEST}

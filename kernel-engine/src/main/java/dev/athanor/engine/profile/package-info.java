@@ -1,4 +1,4 @@
-/** What a kernel did, counted while the emulator ran it, and what that costs a GPU at least. */
+/** Profiles of kernels on the emulator, and lower bounds of their time on a GPU. */
 @NullMarked
 package dev.athanor.engine.profile;
 

@@ -7,7 +7,7 @@ import java.util.List;
  * A device function.
  *
  * @param linkage {@code extern}, {@code visible}, {@code weak}, or empty
- * @param results what it hands back
+ * @param results its return values
  * @param code its name, parameters and body; the body of one that is only declared is empty
  * @param isDefined whether it has a body
  * @param returns whether it comes back, which one that is {@code .noreturn} does not

@@ -13,7 +13,7 @@ import java.util.stream.Stream;
  *
  * @param shared the arrays of shared memory, in the order in which they are laid out
  * @param locals what each thread has for itself: local memory, and what it hands over in calls
- * @param limits what it says of its launches
+ * @param limits its launch bounds
  * @param body the statements; falling off the end returns
  */
 public record Kernel(

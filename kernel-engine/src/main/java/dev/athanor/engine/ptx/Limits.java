@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx;
 import java.util.List;
 
 /**
- * What a kernel says of its launches (PTX ISA 11.4). An empty list and 0 mean that it does not say.
+ * The launch bounds of a kernel (PTX ISA 11.4). An empty list and 0 mean that it states none.
  *
  * @param mostThreads the greatest block ({@code .maxntid}), three numbers
  * @param threads the only block ({@code .reqntid}), three numbers

@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx;
 import java.util.List;
 import java.util.Optional;
 
-/** What a driver loads at once: a version, a target, variables, device functions and kernels. */
+/** A PTX module: a version, a target, variables, device functions and kernels. */
 public record Module(
     Version version,
     Target target,

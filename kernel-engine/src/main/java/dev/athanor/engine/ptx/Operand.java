@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What an instruction reads or writes (PTX ISA 6). */
+/** An operand of an instruction (PTX ISA 6). */
 public sealed interface Operand
     permits Operand.Register,
         Operand.Immediate,
@@ -129,7 +129,7 @@ public sealed interface Operand
     }
   }
 
-  /** {@code _}: a result that nobody wants. */
+  /** {@code _}: a result that is discarded. */
   record Sink() implements Operand {
     @Override
     public String toString() {
@@ -159,7 +159,7 @@ public sealed interface Operand
     }
   }
 
-  /** {@code (a, b)}: what a call hands over. */
+  /** {@code (a, b)}: the arguments or results of a call. */
   record Arguments(List<Operand> list) implements Operand {
     public Arguments {
       list = List.copyOf(list);

@@ -3,7 +3,6 @@ package dev.athanor.engine.ptx;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * A place for an operand in a row of the table.
  *
  * @param name its name in the PTX manual
- * @param kind what may stand there
+ * @param kind the kind of operand
  * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
  *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
  *     type} for the operation type, {@code predreg} for a predicate that must be a register, {@code
@@ -116,6 +115,11 @@ public record OperandSlot(
       return word;
     }
 
+    @Override
+    public String toString() {
+      return word;
+    }
+
     /** Whether the instruction writes it. */
     public boolean isResult() {
       return this == D || this == P || this == Q;
@@ -134,7 +138,7 @@ public record OperandSlot(
     }
   }
 
-  /** What may stand in a slot. */
+  /** A kind of operand. */
   public enum Kind {
     /** A register that is written. */
     RESULT,
@@ -153,7 +157,7 @@ public record OperandSlot(
     SYMBOL,
     /** The name of a function that is called. */
     FUNCTION,
-    /** {@code (a, b)}: what a call hands over, or gets back. */
+    /** {@code (a, b)}: the arguments or results of a call. */
     ARGUMENTS,
     /** The name of a prototype or of a list of targets. */
     TARGETS
@@ -246,7 +250,7 @@ public record OperandSlot(
         .orElseThrow(() -> new IllegalStateException("no type among " + modifiers));
   }
 
-  /** What may stand here, in words for an error. */
+  /** Describes the operands that fit, for an error message. */
   public String describe(Modifiers modifiers) {
     var type = "." + type(modifiers).word();
     return switch (kind) {

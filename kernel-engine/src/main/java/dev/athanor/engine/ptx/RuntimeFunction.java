@@ -7,8 +7,8 @@ import java.util.stream.Collectors;
 
 /**
  * A function of CUDA's device runtime, which modules declare {@code .extern} and a driver links to
- * them. What they do is in the CUDA programming guide, under formatted output, assertion, and
- * dynamic global memory allocation.
+ * them. The CUDA programming guide defines them under formatted output, assertion, and dynamic
+ * global memory allocation.
  */
 @SuppressWarnings("ImmutableEnumChecker") // a list that cannot be changed, and a record of such
 public enum RuntimeFunction {

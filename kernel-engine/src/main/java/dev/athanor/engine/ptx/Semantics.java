@@ -40,8 +40,7 @@ public sealed interface Semantics {
    *
    * @param operation the class of computation, with what it implies for consumers
    */
-  record Pure(LaneOperation operation, List<String> functions, Carry carry)
-      implements Computation {
+  record Pure(LaneOperation operation, List<String> functions, Carry carry) implements Computation {
     public Pure {
       functions = List.copyOf(functions);
     }
@@ -163,7 +162,7 @@ public sealed interface Semantics {
   /** Computes for all 32 lanes at once, which it makes wait for one another. */
   record Warp(WarpKind kind, WarpFunction function) implements Computation {}
 
-  /** What the lanes of a {@link Warp} instruction do. */
+  /** A kind of {@link Warp} instruction. */
   enum WarpKind {
     /** Multiplies matrices. */
     MATRIX_PRODUCT,
@@ -218,7 +217,7 @@ public sealed interface Semantics {
   /** {@code wmma.store}: the same the other way. */
   record StoreTile() implements Access {}
 
-  /** Copies from global to shared memory without registers, later than it is issued. */
+  /** Copies from global to shared memory asynchronously. */
   record AsyncCopy() implements Asynchronous {}
 
   /** Makes one group of the copies that the thread issued since the last group. */
@@ -238,7 +237,7 @@ public sealed interface Semantics {
    */
   record Atomic(AtomicFunction function, boolean returnsOld) implements Access {}
 
-  /** What an {@link Atomic} instruction writes. */
+  /** The new value that an {@link Atomic} instruction writes. */
   @FunctionalInterface
   interface AtomicFunction {
 
@@ -246,7 +245,7 @@ public sealed interface Semantics {
      * The new value. Values are the bits of the operation type, zero-extended; of the answer the
      * low bits count.
      *
-     * @param old what is there
+     * @param old the value in memory
      * @param c 0 where the instruction has no such operand
      * @param global whether the address is in global memory
      */
@@ -256,7 +255,7 @@ public sealed interface Semantics {
   /** Orders the thread's accesses before it and those after it. */
   record Fence(FenceKind kind) implements Synchronization {}
 
-  /** What a {@link Fence} orders. */
+  /** A kind of {@link Fence}. */
   enum FenceKind {
     /** Accesses of the thread and those of others ({@code fence}, {@code membar}). */
     MEMORY,
@@ -270,7 +269,7 @@ public sealed interface Semantics {
     MBARRIER_INIT
   }
 
-  /** A hint to the hardware, which changes no value. */
+  /** Gives the hardware a hint, which changes no value. */
   record NoEffect() implements Semantics {}
 
   /** Stops the kernel. */
@@ -283,26 +282,26 @@ public sealed interface Semantics {
    */
   record Barrier(BarrierKind kind, boolean aligned) implements Synchronization {}
 
-  /** Which block of the cluster has the shared memory that an address is in. */
+  /** Returns the rank of the block whose shared memory an address is in. */
   record ClusterRank() implements Computation {}
 
-  /** A thread says that it has come to the barrier of its cluster. */
+  /** Arrives at the barrier of the cluster. */
   record ClusterArrive() implements Synchronization {}
 
-  /** Waits until all threads of the cluster have said so. */
+  /** Waits until all threads of the cluster have arrived. */
   record ClusterWait() implements Synchronization {}
 
-  /** What a thread does at a {@link Barrier}. */
+  /** An operation on a {@link Barrier}. */
   enum BarrierKind {
     /** Waits for the others. */
     SYNC,
-    /** Lets the others know, and goes on. */
+    /** Arrives without waiting. */
     ARRIVE,
-    /** Waits, and learns for how many a predicate holds. */
+    /** Waits; the result is the number of threads whose predicate holds. */
     COUNT,
-    /** Waits, and learns whether a predicate holds for all. */
+    /** Waits; the result is whether the predicate holds for all threads. */
     ALL,
-    /** Waits, and learns whether a predicate holds for any. */
+    /** Waits; the result is whether the predicate holds for any thread. */
     ANY;
 
     /** Whether the threads combine a predicate. */
@@ -311,33 +310,33 @@ public sealed interface Semantics {
     }
   }
 
-  /** Something done to a barrier that counts arrivals and bytes (PTX ISA 9.7.13.15). */
+  /** An operation on an mbarrier, which counts arrivals and bytes (PTX ISA 9.7.13.15). */
   record Mbarrier(MbarrierKind kind) implements Completion {}
 
-  /** What is done to an {@link Mbarrier}. */
+  /** An operation on an {@link Mbarrier}. */
   enum MbarrierKind {
     INIT,
     INVAL,
     /** Announces bytes. */
     EXPECT,
-    /** Says that bytes have come. */
+    /** Reports bytes as transferred. */
     COMPLETE,
     ARRIVE,
     /** Arrives, and is not expected in later phases. */
     DROP,
-    /** Asks whether a phase is complete. */
+    /** Tests whether a phase is complete. */
     TEST_WAIT,
-    /** Asks, and may wait a while for it. */
+    /** Tests whether a phase is complete, and may wait for it. */
     TRY_WAIT
   }
 
   /** Arrives at an {@link Mbarrier} when all copies that the thread issued are done. */
   record CopyArrive() implements Completion {}
 
-  /** Copies or combines a row of bytes, later than it is issued. */
+  /** Copies or reduces contiguous bytes asynchronously. */
   record BulkCopy() implements Asynchronous {}
 
-  /** Copies or combines a tile of a tensor, later than it is issued. */
+  /** Copies or reduces a tile of a tensor asynchronously. */
   record TensorCopy() implements Asynchronous {}
 
   /** Makes one group of the bulk copies that the thread issued since the last group. */
@@ -362,7 +361,7 @@ public sealed interface Semantics {
   /** Copies a tensor map from shared to global memory. */
   record CopyTensorMap() implements TensorMapUpdate {}
 
-  /** A product of matrices by four warps, done later than it is issued (PTX ISA 9.7.15.5). */
+  /** Multiplies matrices by four warps, asynchronously (PTX ISA 9.7.15.5). */
   record Wgmma() implements Asynchronous {}
 
   /** Makes one group of the products issued since the last group. */
@@ -371,10 +370,10 @@ public sealed interface Semantics {
   /** Waits until at most as many of the newest groups are unfinished as its operand says. */
   record WgmmaWait() implements Completion {}
 
-  /** Goes on at its label. */
+  /** Jumps to its label. */
   record Branch() implements Control {}
 
-  /** Goes on at the label whose number in its list of targets the operand is. */
+  /** Jumps to the label that the operand selects from a list of targets. */
   record IndexedBranch() implements Control {}
 
   /** Executes a function and returns; the inliner replaces it by the function's body. */

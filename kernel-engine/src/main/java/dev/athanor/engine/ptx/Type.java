@@ -40,7 +40,7 @@ public enum Type implements Modifier {
   F32(RegisterClass.F32, Kind.FLOAT, 32),
   F64(RegisterClass.F64, Kind.FLOAT, 64);
 
-  /** What the bits of a type mean. */
+  /** The interpretation of a type's bits. */
   public enum Kind {
     PREDICATE,
     BITS,
@@ -85,7 +85,7 @@ public enum Type implements Modifier {
     return bits / 8;
   }
 
-  /** The type of the same kind and twice the width, which is what {@code mul.wide} makes. */
+  /** The type of the same kind and twice the width, which {@code mul.wide} returns. */
   public Type wide() {
     return switch (this) {
       case U16 -> U32;

@@ -38,7 +38,7 @@ public record Variable(
    *
    * @param symbol whose address it is; empty = a number
    * @param generic whether a generic address is meant
-   * @param number the value, or what is added to the address
+   * @param number the value, or the offset from the address
    * @param mask the bits of the address that are meant, which are moved to the lowest; {@link
    *     #WHOLE} = all
    */

@@ -50,7 +50,7 @@ public final class Samples {
     } catch (IllegalArgumentException missing) {
       var slots = new ArrayList<String>();
       for (int i = 0; i < operands.size(); i++) {
-        slots.add(Character.toString('a' + i) + ":b32");
+        slots.add("a:b32");
       }
       var words = opcode.split("\\.");
       var row =

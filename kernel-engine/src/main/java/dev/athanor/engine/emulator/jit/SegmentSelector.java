@@ -68,7 +68,24 @@ final class SegmentSelector {
       case Semantics.NoEffect _ -> true;
       // the interpreter checks whether a branch with .uni is uniform
       case Semantics.Branch _ -> i.guard() == null || !i.modifiers().has("uni");
-      default -> false;
+      case Semantics.Warp _,
+          Semantics.Converged _,
+          Semantics.ClusterRank _,
+          Semantics.Atomic _,
+          Semantics.LoadMatrix _,
+          Semantics.StoreMatrix _,
+          Semantics.LoadTile _,
+          Semantics.StoreTile _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.IndexedBranch _,
+          Semantics.Call _,
+          Semantics.RuntimeCall _,
+          Semantics.Exit _,
+          Semantics.Trap _ ->
+          false;
     };
   }
 

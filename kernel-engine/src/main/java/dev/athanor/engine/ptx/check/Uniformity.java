@@ -333,15 +333,7 @@ final class Uniformity {
                         default -> false;
                       })
                   .orElseThrow();
-      case MOVE,
-          ADDRESS,
-          CONVERSION,
-          ARITHMETIC,
-          MULTIPLY_ADD,
-          SPECIAL,
-          EXTREMUM,
-          BITWISE,
-          OTHER ->
+      case MOVE, ADDRESS, CONVERSION, ARITHMETIC, MULTIPLY_ADD, SPECIAL, EXTREMUM, BITWISE, OTHER ->
           false;
     };
   }

@@ -71,7 +71,7 @@ final class AddressFunctions {
     return AddressWindow.space(a) == Modifier.Space.GLOBAL;
   }
 
-  /** A cache policy is opaque, and nobody but the cache reads it. */
+  /** A cache policy is opaque: only the cache reads it. */
   static long policy() {
     return 0;
   }

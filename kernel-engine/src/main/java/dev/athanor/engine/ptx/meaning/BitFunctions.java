@@ -140,7 +140,7 @@ final class BitFunctions {
     return count > 63 ? -1 : (1L << count) - 1;
   }
 
-  /** Ones from a position on; what does not fit is dropped. */
+  /** Ones from a position on; excess bits are dropped. */
   static int maskWrap(int position, int length) {
     return (int) (lowBits(length & 31) << (position & 31));
   }

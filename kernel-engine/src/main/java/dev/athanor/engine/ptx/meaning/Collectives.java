@@ -111,6 +111,22 @@ public final class Collectives {
     };
   }
 
+  /** {@code redux.sync} of f32; with {@code .abs} it takes the absolute values. */
+  public static WarpFunction reduceFloats(ReductionOperation operation) {
+    return (call, sources, results) -> {
+      var numbers = operation.onFloats(call.modifiers().has("NaN"));
+      int kept = call.modifiers().has("abs") ? 0x7FFF_FFFF : -1;
+      IntBinaryOperator bits =
+          (a, b) ->
+              Float.floatToRawIntBits(
+                  numbers.apply(Float.intBitsToFloat(a), Float.intBitsToFloat(b)));
+      // with itself, so that the NaN of a lone member becomes canonical
+      var values =
+          Arrays.stream(sources[0]).map(a -> bits.applyAsInt(a & kept, a & kept)).toArray();
+      reduce(bits).apply(call, new int[][] {values, sources[1]}, results);
+    };
+  }
+
   /** {@code elect.sync}: the lowest member is the leader. */
   public static void elect(WarpFunction.Call call, int[][] sources, int[][] results) {
     for (int lane = 0; lane < 32; lane++) {

@@ -4,8 +4,8 @@ import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * What {@code cvt} computes in one lane (PTX ISA 9.7.9.21); see {@link LaneFunctions}. f16, bf16
- * and the formats of 8 bits are read and rounded by {@link SmallFloat}.
+ * Lane functions of {@code cvt} (PTX ISA 9.7.9.21); see {@link LaneFunctions}. f16, bf16 and the
+ * formats of 8 bits are read and rounded by {@link SmallFloat}.
  */
 final class ConversionFunctions {
 
@@ -209,7 +209,7 @@ final class ConversionFunctions {
     return DirectedRounding.narrow(a, rounding);
   }
 
-  /** The upper 19 bits; a NaN keeps what of its payload is in them. */
+  /** The upper 19 bits, with those of the payload of a NaN. */
   static int toTf32(float a, Rounding rounding) {
     int bits = Float.floatToRawIntBits(a);
     int half =
@@ -227,6 +227,10 @@ final class ConversionFunctions {
     return isNaN(a)
         ? 0x7FFF_FFFF
         : (rounded & 0x7F80_0000) == 0x7F80_0000 ? (rounded & 0x8000_0000) | 0x7F7F_E000 : rounded;
+  }
+
+  static int toTf32FiniteRelu(float a, Rounding rounding) {
+    return isNaN(a) || a > 0 ? toTf32Finite(a, rounding) : 0;
   }
 
   static int toTf32Relu(float a, Rounding rounding) {

@@ -118,7 +118,7 @@ final class DirectedRounding {
     return lost == 0 || odd ? sum : lost > 0 ? Math.nextUp(sum) : Math.nextDown(sum);
   }
 
-  /** What a sum to nearest lost (Knuth's TwoSum). */
+  /** The rounding error of a sum to nearest (Knuth's TwoSum). */
   private static double remainder(double a, double b, double sum) {
     double virtual = sum - a;
     return (a - (sum - virtual)) + (b - virtual);

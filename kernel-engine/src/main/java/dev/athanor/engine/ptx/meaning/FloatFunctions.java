@@ -3,9 +3,9 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 
 /**
- * What instructions on floating-point numbers compute in one lane (PTX ISA 9.7.3 to 9.7.5); see
- * {@link LaneFunctions}. Those on f16 and bf16 are the ones on float: their values are exact there,
- * and a sum rounded to 24 digits and then to 11 is as if rounded once.
+ * Lane functions of floating-point numbers (PTX ISA 9.7.3 to 9.7.5); see {@link LaneFunctions}.
+ * Those on f16 and bf16 are the ones on float: their values are exact there, and a sum rounded to
+ * 24 digits and then to 11 is as if rounded once.
  *
  * <p>NaNs are canonical, but those that f32 sums and products to nearest make are the JVM's:
  * whoever executes them sees to that, since a test here would keep loops from being vectorised.
@@ -18,7 +18,7 @@ final class FloatFunctions {
   /** The bit that tells a quiet NaN from a signalling one. */
   private static final long QUIET = 0x0008_0000_0000_0000L;
 
-  /** What an invalid operation on f64 gives. */
+  /** The result of an invalid operation on f64. */
   private static final double INVALID = Double.longBitsToDouble(0xFFF8_0000_0000_0000L);
 
   private FloatFunctions() {}

@@ -1,6 +1,6 @@
 package dev.athanor.engine.ptx.meaning;
 
-/** What instructions on integers compute in one lane (PTX ISA 9.7.1); see {@link LaneFunctions}. */
+/** Lane functions of integers (PTX ISA 9.7.1); see {@link LaneFunctions}. */
 public final class IntegerFunctions {
 
   private IntegerFunctions() {}
@@ -134,7 +134,7 @@ public final class IntegerFunctions {
     return Math.max(a, b);
   }
 
-  /** 0 for what is negative. */
+  /** 0 for negative numbers. */
   static int positive(int a) {
     return Math.max(a, 0);
   }

@@ -367,7 +367,7 @@ public final class LaneFunctions {
     return a > 0 ? Math.min(a, 1) : 0;
   }
 
-  /** What is negative becomes +0, a NaN stays: {@code .relu}. */
+  /** {@code .relu}: negative numbers become +0, a NaN stays. */
   static float relu(float a) {
     return a <= 0 ? 0 : a;
   }

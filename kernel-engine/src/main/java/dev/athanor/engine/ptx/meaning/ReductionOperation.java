@@ -54,6 +54,26 @@ public enum ReductionOperation {
     };
   }
 
+  /**
+   * The operation on numbers of f32.
+   *
+   * @param keepsNans whether the result is NaN when an operand is
+   * @throws IllegalArgumentException when there is no such operation
+   */
+  FloatOperator onFloats(boolean keepsNans) {
+    return switch (this) {
+      case MIN -> keepsNans ? FloatFunctions::minOrNan : FloatFunctions::min;
+      case MAX -> keepsNans ? FloatFunctions::maxOrNan : FloatFunctions::max;
+      case ADD, AND, OR, XOR, INC, DEC -> throw none(Type.F32);
+    };
+  }
+
+  /** An operation on two numbers of f32. */
+  @FunctionalInterface
+  interface FloatOperator {
+    float apply(float a, float b);
+  }
+
   /** The operation on integers of 64 bits; of sums and logic the low bits are right for fewer. */
   private LongBinaryOperator onLongs(Type type) {
     boolean signed = type.kind() == Type.Kind.SIGNED;

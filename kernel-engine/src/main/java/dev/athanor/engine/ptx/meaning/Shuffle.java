@@ -2,7 +2,7 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Modifiers;
 
-/** Whose value a lane asks for with {@code shfl.sync} (PTX ISA 9.7.9.6). */
+/** The source lanes of {@code shfl.sync} (PTX ISA 9.7.9.6). */
 public enum Shuffle {
   UP,
   DOWN,

@@ -1,4 +1,4 @@
-/** What instructions compute: lane functions, number formats, and the sums of tensor cores. */
+/** Meanings of instructions: lane functions, number formats, and sums of tensor cores. */
 @NullMarked
 package dev.athanor.engine.ptx.meaning;
 

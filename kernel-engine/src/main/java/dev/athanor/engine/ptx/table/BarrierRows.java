@@ -40,10 +40,10 @@ final class BarrierRows {
     return all;
   }
 
-  private static void rows(
-      List<Row> all, String name, String version, int sm, String aligned) {
+  private static void rows(List<Row> all, String name, String version, int sm, String aligned) {
     var threads = "{1, b:u32}";
-    barrier(all, name + ".sync" + aligned + " a:u32(0..15)" + threads, version, sm, BarrierKind.SYNC);
+    barrier(
+        all, name + ".sync" + aligned + " a:u32(0..15)" + threads, version, sm, BarrierKind.SYNC);
     barrier(
         all, name + ".arrive" + aligned + " a:u32(0..15), b:u32", version, sm, BarrierKind.ARRIVE);
     var operands = " d, a:u32(0..15)" + threads + ", c:pred";

@@ -121,12 +121,7 @@ final class BulkRows {
   }
 
   private static void hinted(
-      List<Row> all,
-      String section,
-      String version,
-      int sm,
-      String head,
-      String operands) {
+      List<Row> all, String section, String version, int sm, String head, String operands) {
     hinted(all, section, version, sm, head, "", operands);
   }
 
@@ -209,8 +204,7 @@ final class BulkRows {
             new CopyTensorMap()));
   }
 
-  private static void replace(
-      List<Row> all, String field, String type, String operands) {
+  private static void replace(List<Row> all, String field, String type, String operands) {
     all.add(
         Row.hopper(
             "9.7.9.28",

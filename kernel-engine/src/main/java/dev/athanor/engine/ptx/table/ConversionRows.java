@@ -2,11 +2,9 @@ package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.CONVERSION;
 import static dev.athanor.engine.ptx.table.Row.pure;
-import static dev.athanor.engine.ptx.table.Row.row;
 
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Modifiers;
-import dev.athanor.engine.ptx.Semantics.Pure;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 
@@ -70,6 +68,8 @@ final class ConversionRows {
           pure(CONVERSION, "9.7.9.21", "8.1", 80, "cvt.rna.satfinite.tf32.f32 d:0, a:1", "toTf32Finite"),
           pure(CONVERSION, "9.7.9.21", "7.8", 90, "cvt.<rn|rz>.tf32.f32 d:0, a:1", "toTf32"),
           pure(CONVERSION, "9.7.9.21", "7.8", 90, "cvt.<rn|rz>.relu.tf32.f32 d:0, a:1", "toTf32Relu"),
+          pure(CONVERSION, "9.7.9.21", "8.6", 100, "cvt.<rn|rz>.satfinite.tf32.f32 d:0, a:1", "toTf32Finite"),
+          pure(CONVERSION, "9.7.9.21", "8.6", 100, "cvt.<rn|rz>.relu.satfinite.tf32.f32 d:0, a:1", "toTf32FiniteRelu"),
           pure(CONVERSION, "9.7.9.21", "7.0", 80, "cvt.<rn|rz>{.relu}.<f16x2|bf16x2>.f32 d:0, a:1, b:1", "pairOf"),
           pure(CONVERSION, "9.7.9.21", "8.1", 80, "cvt.<rn|rz>{.relu}.satfinite.<f16x2|bf16x2>.f32 d:0, a:1, b:1", "pairOf"),
           pure(CONVERSION, "9.7.9.21", "8.1", 89, "cvt.rn.satfinite{.relu}.<e4m3x2|e5m2x2>.f32 d:0, a:1, b:1", "pairOf").since("7.8", 90),

@@ -19,7 +19,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Calls, what they hand over, and branches by number (PTX ISA 9.7.9.11, 9.7.12). */
+/** Calls, stores of their parameters, and indexed branches (PTX ISA 9.7.9.11, 9.7.12). */
 public final class FunctionRows {
 
   // spotless:off

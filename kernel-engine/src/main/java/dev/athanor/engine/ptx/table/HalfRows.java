@@ -1,11 +1,11 @@
 package dev.athanor.engine.ptx.table;
 
+import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.absolute;
+import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.relative;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SPECIAL;
-import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.absolute;
-import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.relative;
 import static dev.athanor.engine.ptx.table.Row.pure;
 
 import dev.athanor.engine.ptx.InstructionForm;

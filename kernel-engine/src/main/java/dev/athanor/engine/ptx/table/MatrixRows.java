@@ -148,7 +148,8 @@ final class MatrixRows {
   }
 
   private static Row mma(String version, int sm, String syntax) {
-    return warp(WarpKind.MATRIX_PRODUCT, MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
+    return warp(
+        WarpKind.MATRIX_PRODUCT, MMA, version, sm, "mma.sync.aligned." + syntax, MatrixProduct.MMA);
   }
 
   private static Row wmma(String version, int sm, String syntax) {

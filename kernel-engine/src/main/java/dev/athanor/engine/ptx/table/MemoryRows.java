@@ -27,7 +27,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
 
-/** Loads, stores, atomics, fences and what belongs to addresses (PTX ISA 9.7.9, 9.7.13). */
+/** Loads, stores, atomics, fences and address conversions (PTX ISA 9.7.9, 9.7.13). */
 final class MemoryRows {
 
   /** The eviction priority of the lines that a policy picks, and that of the others. */
@@ -44,6 +44,7 @@ final class MemoryRows {
           row("9.7.9.8",  "1.0", 20, "ld{.weak}{.global}{.loadcache}{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], cache_policy:b64", MemoryRows::fits, new Load()),
           row("9.7.9.8",  "1.1", 20, "ld.volatile{.common}{.<v2|v4>}.mem d*vec, [a]",                                MemoryRows::fits, new Load()),
           row("9.7.9.8",  "5.1", 70, "ld.<relaxed|acquire>.scope{.common}{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]", MemoryRows::fits, new Load()),
+          row("9.7.9.8",  "8.2", 70, "ld.mmio.relaxed.sys{.global}.mem d, [a]",                                    new Load()),
           row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}{.prefetch}{.<v2|v4>}.mem d*vec, [a]",        MemoryRows::fits, new Load()),
           row("9.7.9.9",  "3.1", 32, "ld.global{.readcache}.nc{.evict}.L2::cache_hint{.prefetch}{.<v2|v4>}.mem d*vec, [a], cache_policy:b64", MemoryRows::fits, new Load()),
           row("9.7.9.10", "2.0", 20, "ldu{.global}{.<v2|v4>}.mem d*vec, [a]",                                       MemoryRows::fits, new Load()),
@@ -51,6 +52,7 @@ final class MemoryRows {
           row("9.7.9.11", "1.0", 20, "st{.weak}{.global}{.storecache}{.evict}.L2::cache_hint{.<v2|v4>}.mem [a], b*vec, cache_policy:b64", MemoryRows::fits, new Store()),
           row("9.7.9.11", "1.1", 20, "st.volatile{.common}{.<v2|v4>}.mem [a], b*vec",                                MemoryRows::fitsStore, new Store()),
           row("9.7.9.11", "5.1", 70, "st.<relaxed|release>.scope{.common}{.evict}{.<v2|v4>}.mem [a], b*vec",        MemoryRows::fits, new Store()),
+          row("9.7.9.11", "8.2", 70, "st.mmio.relaxed.sys{.global}.mem [a], b",                                    new Store()),
 
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v4.<b64|u64|s64|f64> d*vec, [a]", new Load()),
           row("9.7.9.8",  "8.8", 100, "ld{.weak}{.global}{.loadcache}{.evict}{.L2evict}{.prefetch}.v8.<b32|u32|s32|f32> d*vec, [a]", new Load()),
@@ -253,7 +255,7 @@ final class MemoryRows {
     return modifier.word().startsWith("L1::") || modifier.word().startsWith("L2::");
   }
 
-  /** Nor does anybody write constants. */
+  /** Constants cannot be written. */
   private static boolean fitsStore(Modifiers modifiers) {
     return fits(modifiers) && modifiers.find(Space.class).orElse(Space.GLOBAL) != Space.CONST;
   }

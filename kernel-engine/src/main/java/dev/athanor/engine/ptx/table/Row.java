@@ -89,14 +89,16 @@ public final class Row {
     return new Row(section, since, syntax, _ -> true, _ -> semantics);
   }
 
+  /** A row that a whole warp executes as one, and that only code for sm_100a may have. */
+  static Row blackwell(
+      WarpKind kind, String section, String version, String syntax, WarpFunction function) {
+    var since = new Since(Version.of(version), new Target(100, true));
+    return new Row(section, since, syntax, _ -> true, _ -> new Warp(kind, function));
+  }
+
   /** A row that a whole warp executes as one. */
   static Row warp(
-      WarpKind kind,
-      String section,
-      String version,
-      int sm,
-      String syntax,
-      WarpFunction function) {
+      WarpKind kind, String section, String version, int sm, String syntax, WarpFunction function) {
     return row(section, version, sm, syntax, new Warp(kind, function));
   }
 

@@ -34,8 +34,7 @@ record RowNotation(String text, Set<Integer> chosen) {
 
   private static final Pattern MODIFIER =
       Pattern.compile("(\\{?)\\.(?:<([^>]+)>|([A-Za-z0-9_:]+))}?");
-  private static final Pattern PART =
-      Pattern.compile("\\{(\\d)((?:[^{}]|\\{[^{}]*})*)}");
+  private static final Pattern PART = Pattern.compile("\\{(\\d)((?:[^{}]|\\{[^{}]*})*)}");
   private static final Pattern OPERAND =
       Pattern.compile(
           "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
@@ -66,11 +65,10 @@ record RowNotation(String text, Set<Integer> chosen) {
 
   private static String choose(String text, Set<Integer> chosen) {
     return PART.matcher(text)
-        .replaceAll(
-            part ->
-                chosen.contains(Integer.valueOf(part.group(1)))
-                    ? java.util.regex.Matcher.quoteReplacement(part.group(2))
-                    : "");
+        .replaceAll(part ->
+            chosen.contains(Integer.valueOf(part.group(1)))
+                ? java.util.regex.Matcher.quoteReplacement(part.group(2))
+                : "");
   }
 
   private String head() {
@@ -175,8 +173,7 @@ record RowNotation(String text, Set<Integer> chosen) {
       case "function" -> Kind.FUNCTION;
       case "arguments" -> Kind.ARGUMENTS;
       case "targets" -> Kind.TARGETS;
-      default ->
-          name == Name.SINK ? Kind.SINK : name.isResult() ? Kind.RESULT : Kind.SOURCE;
+      default -> name == Name.SINK ? Kind.SINK : name.isResult() ? Kind.RESULT : Kind.SOURCE;
     };
   }
 

@@ -76,8 +76,7 @@ public final class VideoRows {
         && !(modifiers.has("po") && (product || modifiers.has("c:negated")));
   }
 
-  private static void addScalar(
-      List<Row> rows, String section, String opcode, String function) {
+  private static void addScalar(List<Row> rows, String section, String opcode, String function) {
     var two = "{.asel}{.bsel} d:u32, a:u32, b:u32";
     rows.add(pure(section, "2.0", 20, opcode + two, function));
     rows.add(pure(section, "2.0", 20, opcode + ".<add|min|max>" + two + ", c:u32", function));

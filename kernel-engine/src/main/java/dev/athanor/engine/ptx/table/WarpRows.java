@@ -1,5 +1,6 @@
 package dev.athanor.engine.ptx.table;
 
+import static dev.athanor.engine.ptx.table.Row.blackwell;
 import static dev.athanor.engine.ptx.table.Row.row;
 import static dev.athanor.engine.ptx.table.Row.warp;
 
@@ -12,7 +13,7 @@ import dev.athanor.engine.ptx.meaning.Collectives;
 import dev.athanor.engine.ptx.meaning.ReductionOperation;
 import java.util.List;
 
-/** What the lanes of a warp do together (PTX ISA 9.7.9.6, 9.7.13). */
+/** Shuffles, votes and reductions of a warp (PTX ISA 9.7.9.6, 9.7.13). */
 final class WarpRows {
 
   // spotless:off
@@ -40,6 +41,8 @@ final class WarpRows {
           warp(WarpKind.REDUCTION, "9.7.13.12", "7.0", 80, "redux.sync.and.b32 d, a, membermask:u32", Collectives.reduce(ReductionOperation.AND.onInts(Type.B32))),
           warp(WarpKind.REDUCTION, "9.7.13.12", "7.0", 80, "redux.sync.or.b32 d, a, membermask:u32", Collectives.reduce(ReductionOperation.OR.onInts(Type.B32))),
           warp(WarpKind.REDUCTION, "9.7.13.12", "7.0", 80, "redux.sync.xor.b32 d, a, membermask:u32", Collectives.reduce(ReductionOperation.XOR.onInts(Type.B32))),
+          blackwell(WarpKind.REDUCTION, "9.7.13.12", "8.6", "redux.sync.min{.abs}{.NaN}.f32 d, a, membermask:u32", Collectives.reduceFloats(ReductionOperation.MIN)),
+          blackwell(WarpKind.REDUCTION, "9.7.13.12", "8.6", "redux.sync.max{.abs}{.NaN}.f32 d, a, membermask:u32", Collectives.reduceFloats(ReductionOperation.MAX)),
           warp(WarpKind.ELECTION, "9.7.13.14", "8.0", 90, "elect.sync d?:b32|p:pred, membermask:u32", Collectives::elect),
           row("9.7.13.2", "5.1", 30, "bar.warp.sync membermask:u32", new WarpBarrier()));
   // spotless:on

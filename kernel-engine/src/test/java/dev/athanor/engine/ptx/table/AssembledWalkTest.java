@@ -59,7 +59,7 @@ class AssembledWalkTest {
         Stream.of("sm_80", "sm_89", "sm_90", "sm_90a")
             .map(target -> Arguments.of("JNvPTXCompiler", target, JCudaAssembler.find()));
     var all =
-        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100")
+        Stream.of("sm_80", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a")
             .map(target -> Arguments.of("ptxas", target, Ptxas.find()));
     return Stream.concat(known, all);
   }

@@ -153,7 +153,7 @@ class InstructionTableTest {
                 List.of(address, address, Immediate.of(5)),
                 null,
                 Source.UNKNOWN))
-        .hasMessage("operand n must be one of the literals [4, 8, 16], got 5");
+        .hasMessage("operand size must be one of the literals [4, 8, 16], got 5");
   }
 
   private static Statement.Instruction move(String opcode, Register d, Immediate a) {

@@ -35,6 +35,7 @@ class MnemonicsTest {
           "ptx.text.BodyParser", Set.of("call"),
           "ptx.Statement", Set.of("call"),
           // modifiers of the same name
+          "ptx.meaning.Collectives", Set.of("abs"),
           "ptx.meaning.MatrixProduct", Set.of("and"),
           "ptx.meaning.ScalarVideoFunctions", Set.of("add", "min", "max"));
 
