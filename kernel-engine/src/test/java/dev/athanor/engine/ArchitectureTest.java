@@ -106,6 +106,9 @@ class ArchitectureTest {
   /** The packages that talk to the driver, to its compiler and to its sensors. */
   private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
 
+  /** Maximum number of top-level classes of a package. */
+  private static final int MOST_CLASSES = 25;
+
   /** Maximum number of top-level classes that depend on each other. */
   private static final int LARGEST_CYCLE = 5;
 
@@ -206,6 +209,18 @@ class ArchitectureTest {
   /** The classes that a row is about. */
   private static String room(String name) {
     return isDivided(name) ? ENGINE + "." + name : within(name);
+  }
+
+  @ParameterizedTest
+  @MethodSource("packages")
+  void packagesAreSmall(String name) {
+    var types = new TreeSet<String>();
+    for (JavaClass type : CLASSES.that(resideInAnyPackage(room(name)))) {
+      if (!type.getSimpleName().equals("package-info")) {
+        types.add(topLevel(type));
+      }
+    }
+    assertThat(types).as("classes of %s", name).hasSizeLessThanOrEqualTo(MOST_CLASSES);
   }
 
   static List<String> families() {
