@@ -14,7 +14,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/** Opens the devices that a person asks for. */
+/** Opens devices by name. */
 public final class Devices {
 
   private static final Pattern ONE = Pattern.compile("(cuda|emulator)(?::(\\d{1,3}))?");
@@ -22,9 +22,9 @@ public final class Devices {
   private Devices() {}
 
   /**
-   * A device, and in one sentence why it is this one.
+   * An opened device.
    *
-   * @param reason for instance {@code the driver 12.6 has 1 GPU}
+   * @param reason why this device was chosen, such as {@code the emulator was requested}
    */
   public record Opened(Device device, String reason) {}
 
@@ -32,9 +32,9 @@ public final class Devices {
    * Opens a device.
    *
    * @param wanted {@code emulator}, {@code emulator:N}, {@code cuda}, {@code cuda:N}, or {@code
-   *     auto}: the first GPU where a driver and a GPU answer, else the emulator
-   * @throws IllegalArgumentException for any other text
-   * @throws DeviceException.Unavailable when a GPU is asked for that is not there, saying why
+   *     auto}: the first GPU if there is one, else the emulator
+   * @throws IllegalArgumentException for any other name
+   * @throws DeviceException.Unavailable if the GPU cannot be opened
    */
   public static Opened open(String wanted) {
     if (wanted.equals("auto")) {
@@ -46,12 +46,12 @@ public final class Devices {
     var one = ONE.matcher(wanted);
     if (!one.matches()) {
       throw new IllegalArgumentException(
-          "there is no device \"%s\"; devices are auto, emulator, emulator:N, cuda and cuda:N"
+          "unknown device \"%s\"; use auto, emulator, emulator:N, cuda or cuda:N"
               .formatted(wanted));
     }
     return one.group(1).equals("cuda")
         ? cuda(number(one))
-        : emulator(number(one), "the emulator was asked for");
+        : emulator(number(one), "the emulator was requested");
   }
 
   private static int number(Matcher one) {
@@ -59,31 +59,30 @@ public final class Devices {
   }
 
   /**
-   * Opens an emulator of another GPU than the usual one.
+   * Opens an emulator of a given target.
    *
    * @param wanted {@code emulator} or {@code emulator:N}
-   * @param target whose instructions and tensor cores it has
+   * @param target the emulated target, with its instructions and tensor cores
    * @throws IllegalArgumentException for any other device
    */
   public static Opened openEmulator(String wanted, Target target) {
     var one = ONE.matcher(wanted);
     if (!one.matches() || !one.group(1).equals("emulator")) {
       throw new IllegalArgumentException(
-          "\"%s\" is no emulator, and only an emulator's target can be chosen; ask for \"emulator\""
+          "\"%s\" is not an emulator, and only an emulator's target can be chosen; use \"emulator\""
               .formatted(wanted));
     }
     return new Opened(
         new EmulatedDevice(number(one), EmulatorOptions.DEFAULT.withTarget(target)),
-        "the emulator was asked for");
+        "the emulator was requested");
   }
 
   /**
    * Opens several devices.
    *
    * @param wanted one or more of {@link #open}, separated by commas, or {@code all}: every GPU
-   * @throws IllegalArgumentException for any other text, and when a device is named twice
-   * @throws DeviceException.Unavailable when a GPU is asked for that is not there, saying why; none
-   *     is open then
+   * @throws IllegalArgumentException for any other name, and if a device is named twice
+   * @throws DeviceException.Unavailable if a GPU cannot be opened; no device is open then
    */
   public static List<Opened> openAll(String wanted) {
     if (wanted.equals("all")) {

@@ -1,4 +1,4 @@
-/** The kernel engine: its packages hold PTX, ways to author it, and devices that run it. */
+/** The kernel engine: PTX, kernel authoring, and the devices that run kernels. */
 @NullMarked
 package dev.athanor.engine;
 

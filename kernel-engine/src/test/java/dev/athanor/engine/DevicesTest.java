@@ -10,16 +10,16 @@ import org.junit.jupiter.api.Test;
 class DevicesTest {
 
   @Test
-  void theEmulatorIsAlwaysThere() {
+  void opensTheEmulator() {
     var opened = Devices.open("emulator");
     try (var device = opened.device()) {
       assertThat(device.capability().id()).isEqualTo("emulator:0");
-      assertThat(opened.reason()).isEqualTo("the emulator was asked for");
+      assertThat(opened.reason()).isEqualTo("the emulator was requested");
     }
   }
 
   @Test
-  void autoFallsBackToTheEmulatorAndSaysWhy() {
+  void autoFallsBackToTheEmulatorWithTheReason() {
     var opened = Devices.open("auto");
     try (var device = opened.device()) {
       switch (CudaDriver.probe()) {
@@ -36,7 +36,7 @@ class DevicesTest {
   }
 
   @Test
-  void aGpuThatIsNotThereIsRefusedWithTheReason() {
+  void rejectsAMissingGpuWithTheReason() {
     switch (CudaDriver.probe()) {
       case CudaDriver.Present _ ->
           assertThatThrownBy(() -> Devices.open("cuda:99"))
@@ -49,14 +49,14 @@ class DevicesTest {
   }
 
   @Test
-  void otherNamesAreRefused() {
+  void rejectsUnknownNames() {
     assertThatThrownBy(() -> Devices.open("gpu"))
         .hasMessage(
-            "there is no device \"gpu\"; devices are auto, emulator, emulator:N, cuda and cuda:N");
+            "unknown device \"gpu\"; use auto, emulator, emulator:N, cuda or cuda:N");
   }
 
   @Test
-  void severalAreOpenedInTheirOrder() {
+  void opensSeveralInOrder() {
     var opened = Devices.openAll("emulator:1,emulator");
     try {
       assertThat(opened)
@@ -68,7 +68,7 @@ class DevicesTest {
   }
 
   @Test
-  void allAreTheGpus() {
+  void allOpensEveryGpu() {
     switch (CudaDriver.probe()) {
       case CudaDriver.Present present -> {
         var opened = Devices.openAll("all");
@@ -83,7 +83,7 @@ class DevicesTest {
   }
 
   @Test
-  void aDeviceIsNamedOnce() {
+  void rejectsDuplicates() {
     assertThatThrownBy(() -> Devices.openAll("emulator,emulator:0"))
         .hasMessage("emulator:0 is named twice in \"emulator,emulator:0\"; name each device once");
   }

@@ -207,10 +207,10 @@ class BindingsTest {
     var buffer = allocate(1000);
     refused(
         () -> new DeviceTensor(TYPE, buffer, 4),
-        "a tensor begins at a multiple of 16 bytes, not at 4");
+        "a tensor must start at a multiple of 16 bytes, got offset 4");
     refused(
         () -> new DeviceTensor(TYPE, buffer, -16),
-        "a tensor begins at a multiple of 16 bytes, not at -16");
+        "a tensor must start at a multiple of 16 bytes, got offset -16");
   }
 
   @Test

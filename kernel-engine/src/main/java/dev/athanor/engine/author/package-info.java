@@ -1,4 +1,4 @@
-/** Kernels written as typed values: Java's own loops unroll, the builder's loop on the device. */
+/** Kernel authoring in Java with typed values; Java loops unroll, builder loops run on the device. */
 @NullMarked
 package dev.athanor.engine.author;
 

@@ -5,12 +5,12 @@ import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Variable;
 import java.lang.foreign.MemorySegment;
 
-/** The value of a kernel parameter. */
+/** An argument of a kernel launch. */
 public sealed interface Argument {
 
   /**
-   * The type of the parameter that takes it; integers of either sign and bits of one width are
-   * alike.
+   * Returns the type of a matching parameter. Signed, unsigned and bit types of one width are
+   * interchangeable.
    */
   Type type();
 
@@ -22,10 +22,10 @@ public sealed interface Argument {
     }
   }
 
-  /** A number, by its bits. */
+  /** A number, as raw bits. */
   record Scalar(Type type, long bits) implements Argument {}
 
-  /** The bytes of an array, which are read when the kernel is launched. */
+  /** The bytes of an array parameter. They are read at the launch. */
   record Bytes(MemorySegment segment) implements Argument {
     @Override
     public Type type() {
@@ -36,17 +36,17 @@ public sealed interface Argument {
   /**
    * A tensor in a buffer, for a parameter of {@link TensorMap#BYTES} bytes.
    *
-   * @param offset where in the buffer its first element is, a multiple of 16
+   * @param offset byte offset of the first element in the buffer, a multiple of 16
    */
   record Tensor(TensorMap map, Buffer buffer, long offset) implements Argument {
     public Tensor {
       if (offset < 0 || offset % 16 != 0) {
         throw new IllegalArgumentException(
-            "a tensor begins at a multiple of 16 bytes, not at " + offset);
+            "a tensor must start at a multiple of 16 bytes, got offset " + offset);
       }
       if (map.bytes() > buffer.bytes() - offset) {
         throw new IllegalArgumentException(
-            "a tensor of %d bytes at offset %d reaches beyond its buffer of %d"
+            "a tensor of %d bytes at offset %d exceeds its buffer of %d bytes"
                 .formatted(map.bytes(), offset, buffer.bytes()));
       }
     }
@@ -57,7 +57,7 @@ public sealed interface Argument {
     }
   }
 
-  /** Whether a parameter takes the argument. */
+  /** Returns whether the argument matches a parameter. */
   default boolean fits(Parameter parameter) {
     long bytes =
         this instanceof Bytes array

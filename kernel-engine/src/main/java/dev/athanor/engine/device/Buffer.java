@@ -3,16 +3,16 @@ package dev.athanor.engine.device;
 /** Memory of a device. */
 public interface Buffer extends AutoCloseable {
 
-  /** The device address of its first byte, a multiple of 256. */
+  /** Returns the device address of the first byte, a multiple of 256. */
   long address();
 
-  /** Its size. */
+  /** Returns the size in bytes. */
   long bytes();
 
   /**
-   * Refuses a range that does not lie in the buffer.
+   * Checks that a range lies in the buffer.
    *
-   * @throws IllegalArgumentException when it does not
+   * @throws IllegalArgumentException if it does not
    */
   default void requireRange(long offset, long bytes) {
     if (offset < 0 || bytes < 0 || offset > bytes() - bytes) {
@@ -22,8 +22,8 @@ public interface Buffer extends AutoCloseable {
   }
 
   /**
-   * Gives the memory back once the work that was enqueued before has finished with it. Closing
-   * twice does nothing; work that uses a closed buffer is refused.
+   * Frees the memory after the work enqueued before. Closing twice has no effect; work that uses a
+   * closed buffer is rejected.
    */
   @Override
   void close();

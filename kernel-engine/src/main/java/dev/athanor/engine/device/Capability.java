@@ -3,17 +3,17 @@ package dev.athanor.engine.device;
 import dev.athanor.engine.ptx.Target;
 
 /**
- * What a planner has to know of a device.
+ * The properties of a device that planners need.
  *
- * @param id the kind and number: {@code emulator:0}, {@code cuda:0}
- * @param name what its maker calls it
- * @param target the newest code that it runs
+ * @param id kind and index: {@code emulator:0}, {@code cuda:0}
+ * @param name the vendor's name
+ * @param target the newest target that it runs
  * @param driver the driver's version, or the emulator's
- * @param multiprocessors how many blocks can at least run at once
- * @param maxThreadsPerBlock the most threads of a block
- * @param sharedBytesPerBlock shared memory that every kernel may have
- * @param sharedBytesPerBlockOptIn shared memory that a kernel may ask for
- * @param memoryBytes the device's memory
+ * @param multiprocessors number of multiprocessors
+ * @param maxThreadsPerBlock maximum number of threads of a block
+ * @param sharedBytesPerBlock shared memory of a block without opt-in
+ * @param sharedBytesPerBlockOptIn maximum shared memory of a block with opt-in
+ * @param memoryBytes size of the device's memory
  */
 public record Capability(
     String id,

@@ -3,29 +3,29 @@ package dev.athanor.engine.device;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The stream that a device gives to the work that it captures. It takes what a {@link Graph} can
- * hold; what it refuses is refused here, for all devices alike.
+ * The stream on which a device captures work. It accepts the operations that a {@link Graph} can
+ * hold, and rejects all others for every device alike.
  */
 public abstract class CaptureStream implements Stream {
 
   private boolean ended;
 
-  /** Called before anything is taken. */
+  /** Checks that the capture has not ended. Called before each operation. */
   protected final void requireOpen() {
     if (ended) {
-      throw new IllegalStateException("the stream is closed, for its capture is over");
+      throw new IllegalStateException("the stream is closed: its capture has ended");
     }
   }
 
-  /** Takes nothing more: the capture is over. */
+  /** Ends the capture. Later operations are rejected. */
   public final void end() {
     ended = true;
   }
 
   /**
-   * Refuses a stream that is captured.
+   * Rejects a stream that is being captured.
    *
-   * @param work what no graph can hold, with its article
+   * @param work an operation that no graph can hold, with its article
    */
   public static void refuse(Stream stream, String work) {
     if (stream instanceof CaptureStream captured) {
@@ -45,27 +45,27 @@ public abstract class CaptureStream implements Stream {
 
   @Override
   public final Event record() {
-    throw refused("a mark");
+    throw refused("an event");
   }
 
   @Override
   public final void await(Event event) {
-    throw refused("a wait for a mark");
+    throw refused("a wait for an event");
   }
 
   @Override
   public final void synchronize() {
-    throw refused("a wait for its work, none of which runs");
+    throw refused("a synchronization");
   }
 
   @Override
   public final void close() {
-    throw refused("its end, which is that of the capture");
+    throw refused("a close");
   }
 
   private IllegalStateException refused(String work) {
     requireOpen();
     return new IllegalStateException(
-        "a stream that is captured takes launches, copies on the device and fills; got " + work);
+        "a captured stream accepts launches, device-to-device copies and fills, got " + work);
   }
 }

@@ -5,77 +5,77 @@ import java.util.Optional;
 import java.util.function.Consumer;
 
 /**
- * Something that runs kernels: a GPU, or the emulator. Devices may be used by several threads at
- * once; a {@link Stream} by one at a time.
+ * A device that runs kernels: a GPU or the emulator. Devices are thread-safe; a {@link Stream} may
+ * be used by one thread at a time.
  */
 public interface Device extends AutoCloseable {
 
-  /** What the device is and can do. It never changes. */
+  /** Returns the device's properties, which never change. */
   Capability capability();
 
   /**
-   * Where a GPU is on the PCI bus, such as 0000:3B:00.0: by this its driver's other tools know it
-   * too. Empty of what is no GPU.
+   * Returns a GPU's PCI bus id, such as 0000:3B:00.0, by which NVIDIA's tools identify it. Empty for
+   * devices that are not GPUs.
    */
   default Optional<String> busId() {
     return Optional.empty();
   }
 
   /**
-   * Allocates memory, whose first byte lies at a multiple of 256. Its contents are undefined.
+   * Allocates memory, aligned to 256 bytes. Its contents are undefined.
    *
    * @param bytes at least 1
-   * @throws DeviceException.OutOfMemory when so much is not free, saying how much is
+   * @throws DeviceException.OutOfMemory if not enough memory is free
    */
   Buffer allocate(long bytes);
 
   /**
-   * Allocates host memory for copies to and from this device, whose first byte lies at a multiple
-   * of 256. Its contents are undefined. Another device may use it as any native memory, but its
-   * work is not waited for when the memory is closed. What {@link #memory} says does not change.
+   * Allocates host memory for copies to and from this device, aligned to 256 bytes. Its contents are
+   * undefined. Other devices may use it like any native memory, but closing the memory does not wait
+   * for their work. It does not count in {@link #memory}.
    *
    * @param bytes at least 1
-   * @throws DeviceException.OutOfMemory when so much is not to be had, saying why
+   * @throws DeviceException.OutOfMemory if the host cannot provide the memory
    */
   default HostMemory allocateHost(long bytes) {
     return HostMemory.pageable(bytes, _ -> {});
   }
 
-  /** Opens a new queue of work, independent of the others. */
+  /** Opens a new stream, independent of the others. */
   Stream openStream();
 
   /**
-   * Keeps work instead of running it, to enqueue it later at the cost of about one launch. What
-   * {@code work} enqueues on the stream that it is given is checked as on any stream; arguments,
-   * tensor maps and arrays of bytes among them, are read then. That stream takes launches, copies
-   * on the device and fills. Anything else is refused with an {@link IllegalStateException}, and so
-   * is everything once {@code work} has returned.
+   * Captures work as a graph instead of running it. Enqueuing the graph costs about as much as one
+   * launch. Operations that {@code work} enqueues on its stream are checked as on any stream, and
+   * their arguments are read during the capture, tensor maps and byte arrays included. The stream
+   * accepts launches, device-to-device copies and fills. Other operations, and all operations after
+   * {@code work} has returned, throw an {@link IllegalStateException}.
    *
-   * <p>Only what goes to that stream is kept: the device is used as ever meanwhile, by {@code work}
-   * too, which may allocate, load kernels and close buffers. When {@code work} throws, nothing is
-   * kept, and the device goes on.
+   * <p>Only operations on that stream are captured. The device remains usable meanwhile, also by
+   * {@code work}, which may allocate, load kernels and close buffers. If {@code work} throws, the
+   * capture is discarded.
    *
-   * @throws UnsupportedOperationException when the device cannot, which GPUs and the emulator can
+   * @throws UnsupportedOperationException if the device does not support graphs
    */
   default Graph capture(Consumer<Stream> work) {
     throw new UnsupportedOperationException(
-        "%s captures no work; GPUs and the emulator do".formatted(capability().name()));
+        "%s does not support graphs; GPUs and the emulator do".formatted(capability().name()));
   }
 
   /**
-   * Makes a kernel ready to launch. Loading the same kernel again is cheap.
+   * Loads a kernel. Loading the same kernel again is cheap.
    *
-   * @throws DeviceException.LoadFailed when the module cannot be compiled for this device, with the
+   * @throws DeviceException.LoadFailed if the module cannot be compiled for this device, with the
    *     compiler's log
    */
   LoadedKernel load(Module module, String kernel);
 
-  /** How much memory is in use now. */
+  /** Returns the current memory usage. */
   MemoryUsage memory();
 
   /**
-   * Finishes all work and gives everything back. Buffers, streams, graphs and host memory of a
-   * closed device may no longer be used.
+   * Waits for all work and frees everything. Buffers, streams, graphs and host memory of a closed
+   * device must not be used.
    */
   @Override
   void close();
@@ -83,9 +83,9 @@ public interface Device extends AutoCloseable {
   /**
    * The memory of a device, in bytes.
    *
-   * @param used by buffers that are allocated
-   * @param pooled held ready for later allocations
-   * @param free what can still be allocated, pooled memory not counted
+   * @param used memory of open buffers
+   * @param pooled memory kept for later allocations
+   * @param free memory that can still be allocated, pooled memory excluded
    */
   record MemoryUsage(long used, long pooled, long free) {}
 }

@@ -3,29 +3,29 @@ package dev.athanor.engine.device;
 import java.util.List;
 
 /**
- * What can go wrong on a device. Each case is a class; nothing else is thrown for a fault of the
- * device.
+ * A failure of a device. The subclasses are all cases; devices throw no other exceptions for their
+ * failures.
  */
 public abstract sealed class DeviceException extends RuntimeException {
   private DeviceException(String message) {
     super(message);
   }
 
-  /** There is no such device here. The message is one sentence that says why. */
+  /** A device is missing or cannot be opened. The message gives the reason in one sentence. */
   public static final class Unavailable extends DeviceException {
     public Unavailable(String message) {
       super(message);
     }
   }
 
-  /** An allocation did not fit. */
+  /** Device or host memory is exhausted. */
   public static final class OutOfMemory extends DeviceException {
     private final long requestedBytes;
     private final long freeBytes;
 
     public OutOfMemory(long requestedBytes, long freeBytes) {
       this(
-          "%d bytes of device memory were asked for, %d are free"
+          "cannot allocate %d bytes of device memory: %d are free"
               .formatted(requestedBytes, freeBytes),
           requestedBytes,
           freeBytes);
@@ -38,13 +38,13 @@ public abstract sealed class DeviceException extends RuntimeException {
     }
 
     /**
-     * It was memory of the host, of which nobody knows how much is free: 0 bytes, so to say.
+     * Host memory is exhausted. How much is free is unknown and reported as 0.
      *
-     * @param reason why there is none, as whoever was asked says it
+     * @param reason the allocator's reason
      */
     public static OutOfMemory ofHost(long requestedBytes, String reason) {
       return new OutOfMemory(
-          "%d bytes of host memory were asked for, which are not to be had: %s"
+          "cannot allocate %d bytes of host memory: %s"
               .formatted(requestedBytes, reason),
           requestedBytes,
           0);
@@ -63,7 +63,7 @@ public abstract sealed class DeviceException extends RuntimeException {
   public static final class LoadFailed extends DeviceException {
     /**
      * @param kernel the kernel's name
-     * @param log what the compiler said
+     * @param log the compiler's log
      */
     public LoadFailed(String kernel, String log) {
       super("kernel " + kernel + " could not be loaded: " + log);
@@ -71,8 +71,8 @@ public abstract sealed class DeviceException extends RuntimeException {
   }
 
   /**
-   * A kernel did something that a GPU leaves undefined or stops at. The device is still good where
-   * it is the emulator; a GPU's context is lost, which is {@link Lost}.
+   * A kernel faulted, has undefined behavior, or was rejected at its launch. The device remains
+   * usable. A fault on a GPU destroys its context: see {@link Lost}.
    */
   public static final class KernelFault extends DeviceException {
     private final List<String> reports;
@@ -80,7 +80,7 @@ public abstract sealed class DeviceException extends RuntimeException {
 
     /**
      * @param kernel the kernel's name
-     * @param reports one sentence a fault, with thread, block, instruction and source line
+     * @param reports one sentence per fault, with thread, block, instruction and source line
      */
     public KernelFault(String kernel, List<String> reports) {
       this(kernel, reports, List.of());
@@ -93,7 +93,7 @@ public abstract sealed class DeviceException extends RuntimeException {
     }
 
     /**
-     * A fault of which more is known than a sentence.
+     * Returns a fault with structured findings.
      *
      * @param kernel the kernel's name
      */
@@ -101,18 +101,18 @@ public abstract sealed class DeviceException extends RuntimeException {
       return new KernelFault(kernel, findings.stream().map(Report::toString).toList(), findings);
     }
 
-    /** One sentence a fault. */
+    /** Returns one sentence per fault. */
     public List<String> reports() {
       return reports;
     }
 
-    /** What is known of each fault; none where the device only says that there was one. */
+    /** Returns the structured findings; empty if the device reports only sentences. */
     public List<Report> findings() {
       return findings;
     }
   }
 
-  /** The device no longer answers; what it held is gone. */
+  /** The device is lost, and its memory with it. */
   public static final class Lost extends DeviceException {
     public Lost(String message) {
       super(message);

@@ -1,6 +1,6 @@
 package dev.athanor.engine.device;
 
-/** The extent of a grid in blocks or of a block in threads. */
+/** The extents of a grid in blocks or of a block in threads. */
 public record Dim3(int x, int y, int z) {
 
   public Dim3 {
@@ -18,7 +18,7 @@ public record Dim3(int x, int y, int z) {
     return new Dim3(x, y, 1);
   }
 
-  /** How many blocks or threads it has; the greatest long where there are more. */
+  /** Returns the number of blocks or threads, saturated to a long. */
   public long count() {
     long plane = (long) x * y;
     return plane > Long.MAX_VALUE / z ? Long.MAX_VALUE : plane * z;

@@ -1,14 +1,14 @@
 package dev.athanor.engine.device;
 
-/** A mark in a stream. */
+/** An event in a stream, with a timestamp. */
 public interface Event extends AutoCloseable {
 
-  /** Waits until the stream has reached the mark. */
+  /** Waits until the stream has reached the event. */
   void synchronize();
 
   /**
-   * The microseconds that the device took from an earlier mark to this one; both must have been
-   * reached.
+   * Returns the microseconds on the device from an earlier event to this one. Both must have
+   * completed.
    */
   double microsSince(Event earlier);
 

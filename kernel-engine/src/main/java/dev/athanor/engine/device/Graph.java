@@ -1,27 +1,25 @@
 package dev.athanor.engine.device;
 
 /**
- * Work that a device has captured, see {@link Device#capture}, to be enqueued as a whole as often
- * as wanted, by any thread. It does not own the buffers that it uses: once one of them is closed,
- * its memory may be another's, and the graph can no longer be launched.
+ * Captured work, see {@link Device#capture}, that any thread can enqueue repeatedly as a whole. A
+ * graph does not own its buffers: once one of them is closed, the graph cannot be launched.
  */
 public interface Graph extends AutoCloseable {
 
   /**
-   * Enqueues all of its work, which then runs in the order in which it was captured, after the work
-   * that the stream has already and before what it gets later. Launches of one graph run one after
-   * another, on whichever streams they are. Faults of its kernels are told as those of single
-   * launches are.
+   * Enqueues the work, which runs in capture order, after the work that the stream already holds.
+   * Launches of one graph never overlap, even on different streams. Faults of its kernels are reported
+   * like those of single launches.
    *
-   * @throws IllegalArgumentException when the stream is not one of the graph's device
-   * @throws IllegalStateException when the graph, the stream or a buffer that the graph uses is
-   *     closed, or when the stream is itself captured; nothing is enqueued then
+   * @throws IllegalArgumentException if the stream belongs to another device
+   * @throws IllegalStateException if the graph, the stream or a buffer of the graph is closed, or if
+   *     the stream is being captured; nothing is enqueued then
    */
   void launch(Stream stream);
 
   /**
-   * Gives the graph back once its launches that were enqueued before are done. Closing twice does
-   * nothing; a closed graph cannot be launched.
+   * Destroys the graph after its pending launches. Closing twice has no effect; a closed graph
+   * cannot be launched.
    */
   @Override
   void close();

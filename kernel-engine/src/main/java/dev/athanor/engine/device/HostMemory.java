@@ -5,14 +5,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
 
 /**
- * Memory of the host that a device reads and writes itself: a GPU's is page-locked, so that uploads
- * from it and downloads to it run beside everything else, at the speed of the bus. It takes none of
- * the device's memory. Page-locking is slow and takes from what other programs can use, so such
- * memory is better kept than allocated for every copy.
+ * Host memory that a device accesses directly. For GPUs it is page-locked, so uploads from it and
+ * downloads to it are asynchronous and run at the speed of the bus. Page-locking is slow and takes
+ * physical memory from other programs, so reuse such memory instead of allocating it for each copy.
  */
 public final class HostMemory implements AutoCloseable {
 
-  /** Of the first byte. */
+  /** Alignment of the first byte. */
   private static final long ALIGNMENT = 256;
 
   private final MemorySegment segment;
@@ -20,10 +19,10 @@ public final class HostMemory implements AutoCloseable {
   private final Consumer<HostMemory> release;
 
   /**
-   * Memory that a device has allocated.
+   * Wraps memory that a device has allocated.
    *
-   * @param arena what the segment lives in, closed before it is released
-   * @param release is given this once, when it is closed
+   * @param arena the arena of the segment; closed before {@code release} is called
+   * @param release frees the memory; called once, on close
    */
   public HostMemory(MemorySegment segment, Arena arena, Consumer<HostMemory> release) {
     this.segment = segment;
@@ -32,11 +31,11 @@ public final class HostMemory implements AutoCloseable {
   }
 
   /**
-   * Memory as any other, for a device that reaches all of the host's.
+   * Allocates ordinary native memory, for a device that can access all host memory.
    *
-   * @param release is given this once, when it is closed
-   * @throws IllegalArgumentException when no byte is asked for
-   * @throws DeviceException.OutOfMemory when so much is not to be had
+   * @param release frees the memory; called once, on close
+   * @throws IllegalArgumentException if {@code bytes} is less than 1
+   * @throws DeviceException.OutOfMemory if the host has too little memory
    */
   public static HostMemory pageable(long bytes, Consumer<HostMemory> release) {
     check(bytes);
@@ -45,34 +44,33 @@ public final class HostMemory implements AutoCloseable {
       return new HostMemory(arena.allocate(bytes, ALIGNMENT), arena, release);
     } catch (OutOfMemoryError e) {
       arena.close();
-      var refused = DeviceException.OutOfMemory.ofHost(bytes, String.valueOf(e.getMessage()));
-      refused.initCause(e);
-      throw refused;
+      var failure = DeviceException.OutOfMemory.ofHost(bytes, String.valueOf(e.getMessage()));
+      failure.initCause(e);
+      throw failure;
     }
   }
 
   /**
-   * Checks a size that is asked for.
+   * Checks a requested size.
    *
-   * @throws IllegalArgumentException when it is no byte
+   * @throws IllegalArgumentException if it is less than 1
    */
   public static void check(long bytes) {
     if (bytes < 1) {
-      throw new IllegalArgumentException("host memory has at least 1 byte, got " + bytes);
+      throw new IllegalArgumentException("host memory must have at least 1 byte, got " + bytes);
     }
   }
 
-  /** The memory, which any thread may use until it is closed. */
+  /** Returns the memory, which any thread may use until it is closed. */
   public MemorySegment segment() {
     return segment;
   }
 
   /**
-   * Gives the memory back once the work has finished with it that the device's streams held before.
-   * Closing twice does nothing; from then on its segment is refused.
+   * Frees the memory after the work that the device's streams hold now. Closing twice has no effect;
+   * the segment is inaccessible afterwards.
    *
-   * @throws IllegalStateException when another thread is just reading or writing the segment;
-   *     nothing is closed then
+   * @throws IllegalStateException if another thread is accessing the segment; the memory stays open
    */
   @Override
   public synchronized void close() {

@@ -8,11 +8,12 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * One run of a kernel.
+ * A kernel launch.
  *
- * @param cluster how many blocks are resident together and see each other's shared memory
- * @param dynamicSharedBytes the bytes of the kernel's dynamic shared array; 0 when it has none
- * @param cooperative whether all blocks are resident at once, so that they may wait for one another
+ * @param cluster extents of a cluster: blocks that are co-resident and access each other's shared
+ *     memory
+ * @param dynamicSharedBytes size of the kernel's dynamic shared memory in bytes; 0 if it has none
+ * @param cooperative whether all blocks are resident at once, so that grid barriers are possible
  */
 public record Launch(
     LoadedKernel kernel,
@@ -23,14 +24,14 @@ public record Launch(
     List<Argument> arguments,
     boolean cooperative) {
 
-  private static final int MOST_CLUSTER_BLOCKS = 8;
-  private static final int MOST_DEPTH = 64;
-  private static final int MOST_BLOCKS_YZ = 65_535;
+  private static final int MAX_CLUSTER_BLOCKS = 8;
+  private static final int MAX_BLOCK_Z = 64;
+  private static final int MAX_GRID_YZ = 65_535;
 
-  /** Of a block, on every GPU since sm_50 (CUDA programming guide 16.2). */
-  private static final int MOST_REGISTERS = 65_536;
+  /** Registers of a block, on every GPU since sm_50 (CUDA programming guide 16.2). */
+  private static final int MAX_REGISTERS = 65_536;
 
-  /** A thread's registers come in units of this many. */
+  /** Allocation unit of a thread's registers. */
   private static final int REGISTER_UNIT = 8;
 
   private static final int WARP = 32;
@@ -39,7 +40,7 @@ public record Launch(
     arguments = List.copyOf(arguments);
   }
 
-  /** A launch whose blocks run in any order. */
+  /** Creates a launch that is not cooperative. */
   public Launch(
       LoadedKernel kernel,
       Dim3 grid,
@@ -50,7 +51,7 @@ public record Launch(
     this(kernel, grid, block, cluster, dynamicSharedBytes, arguments, false);
   }
 
-  /** A launch with the clusters that the kernel asks for, or without. */
+  /** Creates a launch with the clusters that the kernel declares, if any. */
   public Launch(
       LoadedKernel kernel,
       Dim3 grid,
@@ -67,7 +68,7 @@ public record Launch(
         : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
   }
 
-  /** The same launch with all blocks resident at once. */
+  /** Returns the same launch as a cooperative one. */
   public Launch asCooperative() {
     return new Launch(kernel, grid, block, cluster, dynamicSharedBytes, arguments, true);
   }
@@ -75,8 +76,8 @@ public record Launch(
   /**
    * Checks that all blocks of a cooperative launch can be resident at once.
    *
-   * @param resident how many of its blocks the device holds at once
-   * @throws IllegalArgumentException when the grid has more, saying both numbers
+   * @param resident number of its blocks that the device holds at once
+   * @throws IllegalArgumentException if the grid has more blocks
    */
   public void checkResident(long resident, Capability capability) {
     if (cooperative && grid.count() > resident) {
@@ -86,7 +87,7 @@ public record Launch(
     }
   }
 
-  /** The buffers that its arguments point into. */
+  /** Returns the buffers that the arguments refer to. */
   public List<Buffer> buffers() {
     return arguments.stream()
         .<Buffer>mapMulti((argument, found) -> {
@@ -100,10 +101,10 @@ public record Launch(
   }
 
   /**
-   * Checks a launch against its kernel and a device, as every device does before it runs one: the
-   * block, the grid, clusters, shared memory, registers and in the end the arguments.
+   * Checks the launch against its kernel and a device: block, grid, clusters, shared memory,
+   * registers and arguments. Every device calls this before it runs a launch.
    *
-   * @throws IllegalArgumentException saying what was given and what would be right
+   * @throws IllegalArgumentException if a limit is exceeded or an argument does not match
    */
   public void check(Capability capability) {
     var code = kernel.kernel();
@@ -118,15 +119,15 @@ public record Launch(
               .formatted(block, code.maxThreads()));
     }
     checkShape(code.limits());
-    if (block.z() > MOST_DEPTH) {
+    if (block.z() > MAX_BLOCK_Z) {
       throw refused(
           "a block that is %d deep, %d is the most on %s"
-              .formatted(block.z(), MOST_DEPTH, capability.name()));
+              .formatted(block.z(), MAX_BLOCK_Z, capability.name()));
     }
-    if (grid.y() > MOST_BLOCKS_YZ || grid.z() > MOST_BLOCKS_YZ) {
+    if (grid.y() > MAX_GRID_YZ || grid.z() > MAX_GRID_YZ) {
       throw refused(
           "a grid of %s blocks, %d is the most for y and z on %s"
-              .formatted(grid, MOST_BLOCKS_YZ, capability.name()));
+              .formatted(grid, MAX_GRID_YZ, capability.name()));
     }
     checkCluster(code.limits());
     if (dynamicSharedBytes < 0) {
@@ -150,10 +151,10 @@ public record Launch(
             * WARP
             * Math.ceilDiv(kernel.registers(), REGISTER_UNIT)
             * REGISTER_UNIT;
-    if (registers > MOST_REGISTERS) {
+    if (registers > MAX_REGISTERS) {
       throw refused(
           "a block of %s threads of %d registers, %d with those of whole warps, %s has %d for one"
-              .formatted(block, kernel.registers(), registers, capability.name(), MOST_REGISTERS));
+              .formatted(block, kernel.registers(), registers, capability.name(), MAX_REGISTERS));
     }
     var parameters = code.parameters();
     if (arguments.size() != parameters.size()) {
@@ -174,9 +175,9 @@ public record Launch(
       throw refused(
           "clusters of %s blocks, the kernel is for %s".formatted(cluster, cluster(kernel)));
     }
-    if (cluster.count() > MOST_CLUSTER_BLOCKS) {
+    if (cluster.count() > MAX_CLUSTER_BLOCKS) {
       throw refused(
-          "clusters of %s blocks, %d are the most".formatted(cluster, MOST_CLUSTER_BLOCKS));
+          "clusters of %s blocks, %d are the most".formatted(cluster, MAX_CLUSTER_BLOCKS));
     }
     if (grid.x() % cluster.x() != 0 || grid.y() % cluster.y() != 0 || grid.z() % cluster.z() != 0) {
       throw refused(
@@ -190,7 +191,7 @@ public record Launch(
         + (parameter.count() == Variable.SCALAR ? "" : "[" + parameter.count() + "]");
   }
 
-  /** The only block and the only cluster that the kernel may say it has. */
+  /** Checks the block and cluster extents that the kernel declares. */
   private void checkShape(Limits limits) {
     if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
       throw refused(

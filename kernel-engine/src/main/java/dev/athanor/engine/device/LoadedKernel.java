@@ -2,34 +2,34 @@ package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Kernel;
 
-/** A kernel that a device holds ready. It lives as long as its device. */
+/** A kernel loaded on a device. It is valid until the device is closed. */
 public interface LoadedKernel {
 
   Kernel kernel();
 
-  /** How many registers a thread has; 0 where that is not known, as on the emulator. */
+  /** Returns the number of registers per thread; 0 if unknown, as on the emulator. */
   default int registers() {
     return 0;
   }
 
   /**
-   * How many bytes of local memory a thread takes beyond what the kernel declares. They hold
-   * registers that were spilled. 0 where that is not known, as on the emulator.
+   * Returns the bytes of spilled registers per thread: local memory beyond what the kernel declares.
+   * 0 if unknown, as on the emulator.
    */
   default int spilledBytes() {
     return 0;
   }
 
-  /** Where the machine code came from, for the metrics. */
+  /** Returns the origin of the machine code, for metrics. */
   Origin origin();
 
-  /** Where machine code can come from. */
+  /** The origin of machine code. */
   enum Origin {
-    /** It was loaded before. */
+    /** The kernel was already loaded. */
     HIT,
-    /** A cache on disk had it. */
+    /** The code was in the cache on disk. */
     DISK,
-    /** It was compiled now. */
+    /** The code was compiled now. */
     COMPILED
   }
 }

@@ -10,9 +10,8 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A cache of a limited number of values. When there are more, it evicts the one that was used least
- * recently. Each value is made once, while others that ask for it wait; values of different keys
- * are made side by side.
+ * A bounded cache that evicts the least recently used value. Each value is computed once, while
+ * concurrent lookups of its key wait; values of different keys are computed concurrently.
  */
 public final class LruCache<K, V> {
 
@@ -20,7 +19,7 @@ public final class LruCache<K, V> {
   private final Predicate<? super V> pinned;
   private final Map<K, Entry<V>> entries = new ConcurrentHashMap<>();
 
-  /** Counts the look-ups, to order them. */
+  /** Number of lookups, for the order of use. */
   private final AtomicLong lookups = new AtomicLong();
 
   private static final class Entry<V> {
@@ -29,19 +28,19 @@ public final class LruCache<K, V> {
   }
 
   /**
-   * A cache that evicts any value.
+   * Creates a cache that may evict any value.
    *
-   * @param limit how many values it holds at most; at least 1
+   * @param limit maximum number of values, at least 1
    */
   public LruCache(int limit) {
     this(limit, _ -> false);
   }
 
   /**
-   * A cache that keeps some values beyond the limit.
+   * Creates a cache that never evicts pinned values, even beyond the limit.
    *
-   * @param limit how many values it holds at most; at least 1
-   * @param pinned whether a value is never evicted
+   * @param limit maximum number of values, at least 1
+   * @param pinned whether a value must not be evicted
    */
   public LruCache(int limit, Predicate<? super V> pinned) {
     if (limit < 1) {
@@ -51,7 +50,7 @@ public final class LruCache<K, V> {
     this.pinned = pinned;
   }
 
-  /** Returns the value of a key; null = it is not there. */
+  /** Returns the value of a key; null if absent. */
   public @Nullable V find(K key) {
     var entry = entries.get(key);
     return entry == null ? null : use(entry);
@@ -63,8 +62,7 @@ public final class LruCache<K, V> {
   }
 
   /**
-   * Returns the value of a key, which is made where it is not there. What fails to be made is not
-   * kept.
+   * Returns the value of a key and computes it if absent. A failed computation is not cached.
    */
   public V get(K key, Function<? super K, ? extends V> make) {
     var entry = entries.computeIfAbsent(key, _ -> new Entry<>());
@@ -84,7 +82,7 @@ public final class LruCache<K, V> {
           throw e;
         }
         entry.value = made;
-        entries.putIfAbsent(key, entry); // where the attempt before this one failed
+        entries.putIfAbsent(key, entry); // in case an earlier computation failed
       }
     }
     evict();
@@ -110,7 +108,7 @@ public final class LruCache<K, V> {
     }
   }
 
-  /** Returns the values that are there. */
+  /** Returns the cached values. */
   public List<V> values() {
     var values = new ArrayList<V>();
     for (var entry : entries.values()) {
@@ -122,7 +120,7 @@ public final class LruCache<K, V> {
     return values;
   }
 
-  /** Forgets all values. */
+  /** Removes all values. */
   public void clear() {
     entries.clear();
   }

@@ -4,15 +4,14 @@ import dev.athanor.engine.ptx.Source;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Something that a kernel did and that a GPU leaves undefined or stops at.
+ * A finding: a fault or undefined behavior of a kernel.
  *
- * @param place the thread that was found doing it, and its instruction
- * @param other the instruction and thread that it is in conflict with, which came first; null =
- *     none
- * @param memory the bytes that it is about, by buffer or variable; empty = none
- * @param what happened, after the words that name the place
- * @param remedy what would put it right; empty where the fault says so itself
- * @param times how often it happened between the two instructions
+ * @param place the thread and instruction of the finding
+ * @param other the earlier thread and instruction that it conflicts with; null if there is none
+ * @param memory the bytes concerned, by buffer or variable; empty if there are none
+ * @param what the description, without the place
+ * @param remedy how to fix it; empty if the description says so
+ * @param times number of occurrences between the two instructions
  */
 public record Report(
     Kind kind,
@@ -23,120 +22,120 @@ public record Report(
     String remedy,
     long times) {
 
-  /** What can be wrong. */
+  /** The kinds of findings. */
   public enum Kind {
-    /** Bytes beyond a buffer, a variable or a state space. */
+    /** An access beyond a buffer, a variable or a state space. */
     OUT_OF_BOUNDS,
     MISALIGNED,
     NULL_POINTER,
-    /** A buffer that was closed before the launch. */
+    /** An access to a buffer that was closed before the launch. */
     USE_AFTER_CLOSE,
-    /** Bytes of a block that the kernel got from {@code malloc} and has freed. */
+    /** An access to a freed block of the device heap. */
     USE_AFTER_FREE,
-    /** {@code free} of what {@code malloc} has not returned, or of a block again. */
+    /** {@code free} of a pointer that {@code malloc} did not return, or a double free. */
     INVALID_FREE,
-    /** Bytes that nobody has written. */
+    /** A read of bytes that were never written. */
     UNINITIALISED,
 
-    /** Lanes of one instruction write different values to one place. */
+    /** Lanes of one instruction write different values to one address. */
     LANES_COLLIDE,
-    /** Lanes of a warp, with no {@code bar.warp.sync} between. */
+    /** A race between lanes of a warp, without {@code bar.warp.sync}. */
     RACE_IN_WARP,
-    /** Warps of a block, with no barrier between. */
+    /** A race between warps of a block, without a barrier. */
     RACE_IN_BLOCK,
-    /** Blocks of a cluster, with no barrier of the cluster between. */
+    /** A race between blocks of a cluster, without a cluster barrier. */
     RACE_IN_CLUSTER,
-    /** Blocks of a launch, with no release and acquire between. */
+    /** A race between blocks of a grid, without release and acquire. */
     RACE_IN_GRID,
-    /** An atomic instruction and a plain access, with nothing between. */
+    /** A race between an atomic and a plain access. */
     ATOMIC_AND_PLAIN,
-    /** Strong accesses of which one has a scope that leaves the other's thread out. */
+    /** Strong accesses, one of whose scopes excludes the other's thread. */
     NARROW_SCOPE,
-    /** {@code ld.global.nc} of what the same launch writes. */
+    /** {@code ld.global.nc} of memory that the same launch writes. */
     READ_ONLY_WRITTEN,
 
-    /** An asynchronous copy whose destination is read before it is waited for. */
+    /** A read of an asynchronous copy's destination before the copy is waited for. */
     COPY_NOT_AWAITED,
-    /** An asynchronous copy whose source is written before it is waited for. */
+    /** A write to an asynchronous copy's source before the copy is waited for. */
     COPY_SOURCE_WRITTEN,
-    /** An asynchronous copy whose destination is written before it is waited for. */
+    /** A write to an asynchronous copy's destination before the copy is waited for. */
     COPY_TARGET_WRITTEN,
     /** An asynchronous copy that its thread never waited for. */
     COPY_LEFT_AT_EXIT,
-    /** An asynchronous copy that is to read more than it copies. */
+    /** An asynchronous copy that reads more bytes than it copies. */
     COPY_SIZE,
 
-    /** What goes on beside the threads uses what they wrote, with no proxy fence between. */
+    /** The asynchronous proxy accesses generic writes without a proxy fence. */
     PROXY_FENCE,
-    /** A tensor map that the launch has changed is used without a fence for such maps. */
+    /** A use of a modified tensor map without a tensor-map fence. */
     TENSOR_MAP_FENCE,
-    /** A tensor map that cannot be, or coordinates that do not fit it. */
+    /** An invalid tensor map, or coordinates that do not match it. */
     TENSOR_MAP,
-    /** A block that a mask names and that the cluster has not. */
+    /** A mask names a block that the cluster does not have. */
     ABSENT_BLOCK,
 
-    /** No mbarrier is where an instruction looks for one. */
+    /** An mbarrier operation at an address without an mbarrier. */
     MBARRIER_MISSING,
-    /** An mbarrier that is made again and was not given up. */
+    /** An mbarrier that is initialized again without being invalidated. */
     MBARRIER_REMADE,
-    /** A count of arrivals that cannot be, or more arrivals than an mbarrier expects. */
+    /** An invalid arrival count, or more arrivals than expected. */
     MBARRIER_COUNT,
-    /** Bytes that an mbarrier was told of and that have not come, or the other way round. */
+    /** Expected transaction bytes that did not arrive, or vice versa. */
     MBARRIER_BYTES,
-    /** An mbarrier that is given up while other threads or copies may use it. */
+    /** An mbarrier that is invalidated while threads or copies may use it. */
     MBARRIER_IN_USE,
-    /** A parity to wait for that is neither 0 nor 1. */
+    /** A wait for a parity other than 0 or 1. */
     MBARRIER_PARITY,
-    /** Something is stored where an mbarrier is. */
+    /** A store to an mbarrier. */
     MBARRIER_OVERWRITTEN,
-    /** An mbarrier that its user need not see yet. */
+    /** A use of an mbarrier whose initialization is not yet visible. */
     MBARRIER_NOT_VISIBLE,
-    /** A phase of an mbarrier that ends before who waits for the last has gone on. */
+    /** An mbarrier phase that completes before waiters of the previous one resume. */
     MBARRIER_OVERRUN,
 
-    /** A product of a warpgroup uses registers that threads have touched without a fence. */
+    /** A {@code wgmma} uses registers accessed before without a fence. */
     PRODUCT_FENCE,
-    /** Registers of a product are touched before it is waited for. */
+    /** An access to registers of a {@code wgmma} before it is waited for. */
     PRODUCT_NOT_AWAITED,
-    /** A factor of a product is written before the product is waited for. */
+    /** A write to an operand of a {@code wgmma} before it is waited for. */
     PRODUCT_OPERAND_WRITTEN,
-    /** A product that its warpgroup never waited for. */
+    /** A {@code wgmma} that its warpgroup never waited for. */
     PRODUCT_LEFT_AT_EXIT,
 
-    /** All threads wait for one another. */
+    /** All threads wait for each other. */
     DEADLOCK,
-    /** Threads go round loops for ever. */
+    /** Threads loop forever without effect. */
     LIVELOCK,
-    /** A thread that has not ended when the launch has run as long as it may. */
+    /** A thread that is still running when the launch times out. */
     TIMEOUT,
-    /** A barrier that not all threads of a warp execute together. */
+    /** A barrier that a diverged warp executes. */
     BARRIER_DIVERGENT,
-    /** A barrier number or a count of threads that cannot be. */
+    /** An invalid barrier number or thread count. */
     BARRIER_OPERAND,
-    /** Threads at one barrier that wait for different counts. */
+    /** Threads at one barrier with different thread counts. */
     BARRIER_COUNTS,
-    /** Threads at one barrier of which some combine a predicate and some do not. */
+    /** Threads at one barrier, only some of which reduce a predicate. */
     BARRIER_MIXED,
-    /** A warp that comes to a barrier again before it has opened. */
+    /** A warp that arrives at a barrier again before it completes. */
     BARRIER_OVERRUN,
-    /** A barrier that waits for threads that have ended. */
+    /** A barrier that waits for exited threads. */
     BARRIER_ABANDONED,
-    /** A thread that its own member mask leaves out, or masks that differ. */
+    /** A member mask without the executing lane, or different masks. */
     MEMBER_MASK,
-    /** A lane that a member mask names and that does not come. */
+    /** A lane of the member mask that does not arrive. */
     MEMBER_MISSING,
-    /** A lane whose value is asked for and that takes no part. */
+    /** A read from an inactive lane. */
     INACTIVE_LANE,
-    /** An instruction for whole warps that a part of one executes. */
+    /** A warp-wide instruction executed by a part of a warp. */
     PARTIAL_WARP,
-    /** A branch that is said to be uniform and is not. */
+    /** A branch marked uniform that diverges. */
     DIVERGENT_UNIFORM,
     TRAP,
     /** An {@code assert} of the kernel. */
     ASSERTION,
-    /** The shared memory of a block of the cluster that has ended. */
+    /** An access to the shared memory of an exited block of the cluster. */
     PEER_ENDED,
-    /** Another rule of an instruction, which the text names. */
+    /** Another rule of an instruction, named in the text. */
     RULE
   }
 
@@ -149,11 +148,11 @@ public record Report(
   }
 
   /**
-   * Who did something, and where.
+   * A thread and the instruction that it executes.
    *
-   * @param kernel its name
-   * @param instruction its text
-   * @param warp its number in the block
+   * @param kernel name of the kernel
+   * @param instruction text of the instruction
+   * @param warp index of the warp in the block
    */
   public record Place(
       String kernel,
@@ -164,7 +163,7 @@ public record Report(
       int warp,
       int lane) {
 
-    /** The thread, its block, the instruction and its source. */
+    /** Returns thread, block, instruction and source line. */
     @Override
     public String toString() {
       return "thread %s of block %s of kernel %s, \"%s\" at %s"
@@ -172,7 +171,7 @@ public record Report(
     }
   }
 
-  /** One sentence. */
+  /** Returns the finding as one sentence. */
   @Override
   public String toString() {
     return place

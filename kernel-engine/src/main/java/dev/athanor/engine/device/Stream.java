@@ -3,52 +3,52 @@ package dev.athanor.engine.device;
 import java.lang.foreign.MemorySegment;
 
 /**
- * A queue whose work runs in the order in which it was enqueued. Methods return as soon as the work
- * is enqueued; its faults are thrown, as {@link DeviceException}s, at the latest by {@link
+ * A queue of work that runs in the order in which it was enqueued. Methods return as soon as the
+ * work is enqueued. Faults are thrown as {@link DeviceException}s, at the latest by {@link
  * #synchronize()}.
  *
- * <p>All methods that take a buffer throw {@link IllegalArgumentException} when the range does not
- * lie in it and {@link IllegalStateException} when it is closed; nothing is enqueued then.
+ * <p>All methods that take a buffer throw {@link IllegalArgumentException} if the range exceeds it
+ * and {@link IllegalStateException} if it is closed; nothing is enqueued then.
  */
 public interface Stream extends AutoCloseable {
 
   /**
-   * Copies host memory, which must not change until the copy is done, to {@code target} from byte
-   * {@code offset} on.
+   * Copies host memory to {@code target}, starting at byte {@code offset}. The source must not change
+   * until the copy has completed.
    */
   void upload(MemorySegment source, Buffer target, long offset);
 
-  /** Copies from byte {@code offset} of {@code source} as many bytes as {@code target} has. */
+  /** Fills {@code target} from {@code source}, starting at byte {@code offset}. */
   void download(Buffer source, long offset, MemorySegment target);
 
-  /** Copies {@code bytes} bytes on the device; the ranges must not overlap. */
+  /** Copies {@code bytes} bytes on the device. The ranges must not overlap. */
   void copy(Buffer source, long sourceOffset, Buffer target, long targetOffset, long bytes);
 
-  /** Sets {@code bytes} bytes from {@code offset} on to a value. */
+  /** Sets {@code bytes} bytes, starting at {@code offset}, to a value. */
   void fill(Buffer target, long offset, long bytes, byte value);
 
   /**
-   * Runs a kernel.
+   * Launches a kernel.
    *
-   * @throws IllegalArgumentException when grid, block, shared memory or arguments do not suit the
-   *     kernel or the device, saying what was given and what would be right
+   * @throws IllegalArgumentException if grid, block, shared memory or arguments do not match the
+   *     kernel or exceed the device's limits
    */
   void launch(Launch launch);
 
-  /** Marks this place in the queue. */
+  /** Records an event behind the work enqueued so far. */
   Event record();
 
-  /** Lets later work of this stream wait for a mark of another. */
+  /** Makes later work of this stream wait for an event of another stream. */
   void await(Event event);
 
   /**
-   * Waits until all work is done.
+   * Waits until all work has completed.
    *
-   * @throws DeviceException when work since the last call failed
+   * @throws DeviceException if work since the last call failed
    */
   void synchronize();
 
-  /** Waits for the work and closes the queue. */
+  /** Waits for the work and closes the stream. */
   @Override
   void close();
 }

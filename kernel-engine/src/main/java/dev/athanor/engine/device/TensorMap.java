@@ -4,18 +4,17 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * How a tensor lies in global memory and which tiles of it are copied at once (CUDA driver API,
- * {@code cuTensorMapEncodeTiled}; PTX ISA 5.5.8). Dimension 0 is the innermost, whose elements are
- * neighbours.
+ * The layout of a tensor in global memory and of the tiles that TMA copies (CUDA driver API, {@code
+ * cuTensorMapEncodeTiled}; PTX ISA 5.5.8). Dimension 0 is the innermost; its elements are contiguous.
  *
- * @param sizes the elements of each dimension, 1 to 2^32 - 1; 1 to 5 dimensions
- * @param strides the bytes from one element to the next in each dimension but the innermost
- * @param box the elements of a tile in each dimension, 1 to 256
- * @param elementStrides of how many elements of a dimension one is copied, 1 to 8; the innermost
- *     dimension ignores it
- * @param swizzle how the rows of a tile exchange their chunks in shared memory
- * @param fill what a tile has beyond the tensor
- * @param promotion how much the L2 cache fetches at once
+ * @param sizes number of elements in each of 1 to 5 dimensions, 1 to 2^32 - 1
+ * @param strides bytes between consecutive elements of each dimension except the innermost
+ * @param box number of elements of a tile in each dimension, 1 to 256
+ * @param elementStrides copies every n-th element of a dimension, 1 to 8; ignored for the innermost
+ *     dimension
+ * @param swizzle swizzle of the tile in shared memory
+ * @param fill value of elements of a tile outside the tensor
+ * @param promotion fetch size of the L2 cache
  */
 public record TensorMap(
     Element element,
@@ -27,16 +26,16 @@ public record TensorMap(
     Fill fill,
     Promotion promotion) {
 
-  /** The bytes of a map as a kernel parameter. */
+  /** Size of a map as a kernel parameter. */
   public static final int BYTES = 128;
 
-  private static final int MOST_DIMENSIONS = 5;
+  private static final int MAX_DIMENSIONS = 5;
   private static final int UNIT = 16;
-  private static final int LONGEST_BOX = 256;
-  private static final int GREATEST_ELEMENT_STRIDE = 8;
+  private static final int MAX_BOX = 256;
+  private static final int MAX_ELEMENT_STRIDE = 8;
   private static final long STRIDE_LIMIT = 1L << 40;
 
-  /** The type of an element; the order is that of the numbers in {@code tensormap.replace}. */
+  /** The type of an element, in the order of the numbers in {@code tensormap.replace}. */
   public enum Element {
     U8(1, 0),
     U16(2, 1),
@@ -64,7 +63,7 @@ public record TensorMap(
       return bytes;
     }
 
-    /** Its {@code CUtensorMapDataType}. */
+    /** Returns the {@code CUtensorMapDataType}. */
     public int driverNumber() {
       return driverNumber;
     }
@@ -77,7 +76,7 @@ public record TensorMap(
     }
   }
 
-  /** How the 16-byte chunks of rows exchange places; the rows are at most so many bytes long. */
+  /** Swizzle of 16-byte chunks, named by the maximum length of a row. */
   public enum SwizzleMode {
     NONE(0),
     BYTES_32(1),
@@ -90,22 +89,22 @@ public record TensorMap(
       this.mask = mask;
     }
 
-    /** Which bits from 7 on are added, without carry, to those from 4 on of an address. */
+    /** Returns the mask of the address bits, from bit 7, that are xored into those from bit 4. */
     public int mask() {
       return mask;
     }
 
-    /** Its {@code CUtensorMapSwizzle}. */
+    /** Returns the {@code CUtensorMapSwizzle}. */
     public int driverNumber() {
       return Integer.bitCount(mask);
     }
 
-    /** The bytes among whose chunks a chunk has its place; one chunk without a swizzle. */
+    /** Returns the bytes within which chunks are permuted; one chunk without a swizzle. */
     public int width() {
       return UNIT * (mask + 1);
     }
 
-    /** The address of a byte in shared memory, given that without a swizzle. */
+    /** Returns the swizzled address of a byte in shared memory. */
     public long place(long address) {
       return address ^ (((address >>> 7) & mask) << 4);
     }
@@ -115,7 +114,7 @@ public record TensorMap(
     }
   }
 
-  /** What a tile has where the tensor has nothing. */
+  /** Value of elements outside the tensor. */
   public enum Fill {
     ZERO(0),
     NAN(1);
@@ -126,13 +125,13 @@ public record TensorMap(
       this.driverNumber = driverNumber;
     }
 
-    /** Its {@code CUtensorMapFloatOOBfill}. */
+    /** Returns the {@code CUtensorMapFloatOOBfill}. */
     public int driverNumber() {
       return driverNumber;
     }
   }
 
-  /** How much the L2 cache fetches at once. */
+  /** Fetch size of the L2 cache. */
   public enum Promotion {
     NONE(0),
     BYTES_64(1),
@@ -145,7 +144,7 @@ public record TensorMap(
       this.driverNumber = driverNumber;
     }
 
-    /** Its {@code CUtensorMapL2promotion}. */
+    /** Returns the {@code CUtensorMapL2promotion}. */
     public int driverNumber() {
       return driverNumber;
     }
@@ -157,7 +156,7 @@ public record TensorMap(
     box = List.copyOf(box);
     elementStrides = List.copyOf(elementStrides);
     int rank = sizes.size();
-    check(rank >= 1 && rank <= MOST_DIMENSIONS, "has 1 to 5 dimensions, got %d".formatted(rank));
+    check(rank >= 1 && rank <= MAX_DIMENSIONS, "has 1 to 5 dimensions, got %d".formatted(rank));
     check(
         strides.size() == rank - 1,
         "of %d dimensions has %d strides, got %d".formatted(rank, rank - 1, strides.size()));
@@ -170,10 +169,10 @@ public record TensorMap(
           sizes.get(i) >= 1 && sizes.get(i) < 1L << 32,
           "has sizes from 1 to 4294967295, got %d for dimension %d".formatted(sizes.get(i), i));
       check(
-          box.get(i) >= 1 && box.get(i) <= LONGEST_BOX,
+          box.get(i) >= 1 && box.get(i) <= MAX_BOX,
           "has boxes of 1 to 256 elements, got %d for dimension %d".formatted(box.get(i), i));
       check(
-          elementStrides.get(i) >= 1 && elementStrides.get(i) <= GREATEST_ELEMENT_STRIDE,
+          elementStrides.get(i) >= 1 && elementStrides.get(i) <= MAX_ELEMENT_STRIDE,
           "has element strides from 1 to 8, got %d for dimension %d"
               .formatted(elementStrides.get(i), i));
       if (i > 0) {
@@ -201,7 +200,7 @@ public record TensorMap(
     }
   }
 
-  /** A map of every element, without a swizzle, filled with zeros. */
+  /** Returns a map with element strides of 1, no swizzle, zero fill and no promotion. */
   public static TensorMap of(
       Element element, List<Long> sizes, List<Long> strides, List<Integer> box) {
     return new TensorMap(
@@ -216,10 +215,10 @@ public record TensorMap(
   }
 
   /**
-   * A map of a row-major matrix without gaps.
+   * Returns a map of a contiguous row-major matrix.
    *
-   * @param boxRows the rows of a tile
-   * @param boxColumns its columns
+   * @param boxRows rows of a tile
+   * @param boxColumns columns of a tile
    */
   public static TensorMap matrix(
       Element element, long rows, long columns, int boxRows, int boxColumns) {
@@ -246,7 +245,7 @@ public record TensorMap(
     return new TensorMap(element, sizes, strides, box, elementStrides, swizzle, fill, newPromotion);
   }
 
-  /** The bytes from the first element to the end of the last. */
+  /** Returns the bytes from the first element to the end of the last. */
   public long bytes() {
     long last = sizes.getFirst() * element.bytes();
     for (int i = 1; i < sizes.size(); i++) {
@@ -255,14 +254,14 @@ public record TensorMap(
     return last;
   }
 
-  /** How many elements of a dimension a tile has in shared memory. */
+  /** Returns the number of elements of a tile in shared memory along a dimension. */
   public int copied(int dimension) {
     return dimension == 0
         ? box.getFirst()
         : Math.ceilDiv(box.get(dimension), elementStrides.get(dimension));
   }
 
-  /** The bytes of a tile in shared memory, those beyond the tensor too. */
+  /** Returns the bytes of a tile in shared memory, elements outside the tensor included. */
   public int tileBytes() {
     int bytes = element.bytes();
     for (int i = 0; i < box.size(); i++) {

@@ -1,4 +1,4 @@
-/** The seam between kernels and what runs them. */
+/** The interface of devices that run kernels: memory, streams, graphs and launches. */
 @NullMarked
 package dev.athanor.engine.device;
 

@@ -1,43 +1,43 @@
 package dev.athanor.engine.layout;
 
 /**
- * How the 32 lanes of a warp hold a matrix: element {@code i} of lane {@code l} is at one row and
- * column.
+ * The distribution of a matrix over the 32 lanes of a warp.
  *
- * @param name what the layout is called, {@code A 16x16}
- * @param rows the rows of the matrix
- * @param columns its columns
- * @param elements how many elements a lane holds
+ * @param name the layout's name, such as {@code A 16x16}
+ * @param rows rows of the matrix
+ * @param columns columns of the matrix
+ * @param elements number of elements per lane
+ * @param mapping the row and column of each lane's elements
  */
-public record Fragment(String name, int rows, int columns, int elements, Place place) {
+public record Fragment(String name, int rows, int columns, int elements, Mapping mapping) {
 
   /** The number of lanes of a warp. */
   public static final int LANES = 32;
 
-  /** Where element {@code element} of lane {@code lane} is. */
+  /** Maps element {@code element} of lane {@code lane} to its row and column. */
   @FunctionalInterface
-  public interface Place {
+  public interface Mapping {
     Coordinate at(int lane, int element);
   }
 
-  /** A place in a matrix. */
+  /** Row and column of an element. */
   public record Coordinate(int row, int column) {}
 
   /**
-   * Checks that every place of the matrix is held exactly once.
+   * Checks that the mapping is a bijection.
    *
-   * @throws IllegalArgumentException when the layout is no bijection, naming the first bad place
+   * @throws IllegalArgumentException if it is not, naming the first violation
    */
   public Fragment {
     if (rows * columns != LANES * elements) {
       throw new IllegalArgumentException(
-          "%s has %d places but %d lanes hold %d each"
+          "%s has %d elements but %d lanes hold %d each"
               .formatted(name, rows * columns, LANES, elements));
     }
     var held = new boolean[rows * columns];
     for (int lane = 0; lane < LANES; lane++) {
       for (int element = 0; element < elements; element++) {
-        var at = place.at(lane, element);
+        var at = mapping.at(lane, element);
         if (at.row() < 0 || at.row() >= rows || at.column() < 0 || at.column() >= columns) {
           throw new IllegalArgumentException(
               "%s: element %d of lane %d is at %s, outside %dx%d"
@@ -53,23 +53,23 @@ public record Fragment(String name, int rows, int columns, int elements, Place p
     }
   }
 
-  /** The row-major index of every element: entry {@code lane * elements + element}. */
+  /** Returns the row-major index of each element, at {@code lane * elements + element}. */
   public int[] indices() {
     var all = new int[LANES * elements];
     for (int i = 0; i < all.length; i++) {
-      var at = place.at(i / elements, i % elements);
+      var at = mapping.at(i / elements, i % elements);
       all[i] = at.row() * columns + at.column();
     }
     return all;
   }
 
-  /** A picture with {@code lane.element} at every place. */
+  /** Returns a table of the matrix with {@code lane.element} in each cell. */
   @Override
   public String toString() {
     var at = new String[rows][columns];
     for (int lane = 0; lane < LANES; lane++) {
       for (int element = 0; element < elements; element++) {
-        var c = place.at(lane, element);
+        var c = mapping.at(lane, element);
         at[c.row()][c.column()] = "%2d.%d".formatted(lane, element);
       }
     }

@@ -3,36 +3,36 @@ package dev.athanor.engine.layout;
 import dev.athanor.engine.layout.Fragment.Coordinate;
 
 /**
- * The fragments of the warp-level matrix instructions (PTX ISA 9.7.14.5). In each, lane {@code l}
- * belongs to group {@code l / 4} and is number {@code l % 4} in it.
+ * The fragments of the warp-level matrix instructions (PTX ISA 9.7.14.5). Lane {@code l} is thread
+ * {@code l % 4} of group {@code l / 4}.
  */
 public final class Fragments {
 
-  /** A of {@code mma.m16n8k16} with 16-bit elements: 8 a lane, two to a register. */
+  /** A of {@code mma.m16n8k16} with 16-bit elements: 8 per lane, two per register. */
   public static final Fragment A_16X16 = a(16, 16, 16);
 
-  /** B of {@code mma.m16n8k16} with 16-bit elements: 4 a lane, two to a register. */
+  /** B of {@code mma.m16n8k16} with 16-bit elements: 4 per lane, two per register. */
   public static final Fragment B_16X8 = b(16, 16);
 
-  /** C and D of {@code mma.m16n8k*} with 32-bit elements: 4 a lane, one to a register. */
+  /** C and D of {@code mma.m16n8k*} with 32-bit elements: 4 per lane, one per register. */
   public static final Fragment C_16X8 = c(16);
 
-  /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 a lane, in one register. */
+  /** One 8x8 matrix of {@code ldmatrix} with 16-bit elements: 2 per lane, in one register. */
   public static final Fragment MATRIX_8X8 =
       new Fragment("8x8", 8, 8, 2, (lane, i) -> new Coordinate(lane / 4, lane % 4 * 2 + i));
 
-  /** The same as {@code ldmatrix.trans} hands it out. */
+  /** One 8x8 matrix of {@code ldmatrix.trans}. */
   public static final Fragment MATRIX_8X8_TRANSPOSED =
       new Fragment(
           "8x8 transposed", 8, 8, 2, (lane, i) -> new Coordinate(lane % 4 * 2 + i, lane / 4));
 
   /**
-   * A of {@code mma}: a register holds neighbours of a row, four lanes hold the registers of one
-   * row, and the registers of a lane follow one another down the rows first.
+   * Returns A of {@code mma}: a register holds adjacent elements of a row, the four lanes of a group
+   * hold a row, and a lane's registers advance along the rows first.
    *
    * @param rows 8 or 16
    * @param columns the depth k
-   * @param bits the width of an element, at most 64
+   * @param bits width of an element, at most 64
    */
   public static Fragment a(int rows, int columns, int bits) {
     int packed = packed(bits);
@@ -49,11 +49,11 @@ public final class Fragments {
   }
 
   /**
-   * B of {@code mma}, which has eight columns: a register holds neighbours of a column, four lanes
-   * hold one column.
+   * Returns B of {@code mma}, which has eight columns: a register holds adjacent elements of a
+   * column, and the four lanes of a group hold a column.
    *
    * @param rows the depth k
-   * @param bits the width of an element, at most 64
+   * @param bits width of an element, at most 64
    */
   public static Fragment b(int rows, int bits) {
     int packed = packed(bits);
@@ -66,7 +66,7 @@ public final class Fragments {
   }
 
   /**
-   * C and D of {@code mma}, which have eight columns.
+   * Returns C and D of {@code mma}, which have eight columns.
    *
    * @param rows 8 or 16
    */
@@ -80,8 +80,8 @@ public final class Fragments {
   }
 
   /**
-   * The rows of D that a warp of {@code wgmma} has (PTX ISA 9.7.15.5.1): those of {@code mma} side
-   * by side.
+   * Returns a warp's rows of D of {@code wgmma} (PTX ISA 9.7.15.5.1): fragments of {@code mma} side by
+   * side.
    *
    * @param columns a multiple of 8
    */
@@ -96,8 +96,8 @@ public final class Fragments {
   }
 
   /**
-   * A layout of our own for {@code wmma}, whose fragments the manual leaves open: lane after lane
-   * holds a run of the matrix, row by row.
+   * Returns a layout for {@code wmma}, whose fragments PTX leaves unspecified: each lane holds
+   * consecutive elements in row-major order.
    */
   public static Fragment byRows(int rows, int columns) {
     int elements = rows * columns / Fragment.LANES;
@@ -110,7 +110,7 @@ public final class Fragments {
             new Coordinate((lane * elements + i) / columns, (lane * elements + i) % columns));
   }
 
-  /** The same column by column. */
+  /** Returns the same in column-major order. */
   public static Fragment byColumns(int rows, int columns) {
     int elements = rows * columns / Fragment.LANES;
     return new Fragment(
@@ -121,7 +121,7 @@ public final class Fragments {
         (lane, i) -> new Coordinate((lane * elements + i) % rows, (lane * elements + i) / rows));
   }
 
-  /** How many elements a register holds; one of 64 bits is a register of its own. */
+  /** Returns the elements per register; a 64-bit element has its own. */
   private static int packed(int bits) {
     return Math.max(1, 32 / bits);
   }

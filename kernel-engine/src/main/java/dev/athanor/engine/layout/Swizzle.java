@@ -1,52 +1,51 @@
 package dev.athanor.engine.layout;
 
 /**
- * How the rows of a matrix in shared memory exchange their chunks of 16 bytes, so that eight rows,
- * read at one chunk as {@code ldmatrix} does, lie in different banks, and no padding is needed:
- * chunk {@code c} of row {@code r} lies at chunk {@code c ^ (r / rowsPerStep & mask) * run} of its
- * row.
+ * A permutation of the 16-byte chunks in the rows of a matrix in shared memory. It avoids bank
+ * conflicts without padding when one chunk of eight rows is read at once, as by {@code ldmatrix}:
+ * chunk {@code c} of row {@code r} is stored at chunk {@code c ^ (r / rowsPerStep & mask) * run}.
  *
- * @param rowsPerStep rows that share the 128 bytes in which the banks begin again
+ * @param rowsPerStep number of rows in 128 bytes, the width of all banks
  * @param mask one less than a power of two
- * @param run chunks that stay neighbours, a power of two
+ * @param run number of chunks that stay adjacent, a power of two
  */
 public record Swizzle(int rowsPerStep, int mask, int run) {
 
-  /** The bytes of a chunk: what a lane moves at once at most. */
+  /** Size of a chunk in bytes: the widest access of a lane. */
   public static final int CHUNK = 16;
 
   private static final int BANKS_BYTES = 128;
 
-  /** Every chunk at its place. */
+  /** The identity. */
   public static final Swizzle NONE = new Swizzle(1, 0, 1);
 
   /**
-   * The swizzle of rows of a length.
+   * Returns the swizzle for a row length.
    *
    * @param rowBytes 16, 32 or 64, or a multiple of 128
-   * @throws IllegalArgumentException for any other
+   * @throws IllegalArgumentException for other lengths
    */
   public static Swizzle of(int rowBytes) {
     return of(rowBytes, CHUNK);
   }
 
   /**
-   * The swizzle of rows of a length that are accessed at one run of bytes in several rows at once.
+   * Returns the swizzle for rows in which runs of several chunks are accessed at once.
    *
    * @param rowBytes 16, 32, 64 or a multiple of 128
    * @param runBytes a power of two, from 16 to {@code rowBytes}
-   * @throws IllegalArgumentException for any other
+   * @throws IllegalArgumentException for other lengths
    */
   public static Swizzle of(int rowBytes, int runBytes) {
     if (rowBytes < CHUNK || (BANKS_BYTES % rowBytes != 0 && rowBytes % BANKS_BYTES != 0)) {
       throw new IllegalArgumentException(
           "rows of "
               + rowBytes
-              + " bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
+              + " bytes cannot be swizzled; use 16, 32, 64 or a multiple of 128 bytes");
     }
     if (runBytes < CHUNK || runBytes > rowBytes || Integer.bitCount(runBytes) != 1) {
       throw new IllegalArgumentException(
-          "runs of %d bytes cannot be swizzled; their length is a power of two from 16 to that of the row, %d"
+          "runs of %d bytes cannot be swizzled; use a power of two from 16 to the row length %d"
               .formatted(runBytes, rowBytes));
     }
     return new Swizzle(
@@ -55,12 +54,12 @@ public record Swizzle(int rowsPerStep, int mask, int run) {
         runBytes / CHUNK);
   }
 
-  /** Where a chunk of a row lies in it. */
+  /** Returns the position of a chunk in its row. */
   public int place(int row, int chunk) {
     return chunk ^ (row / rowsPerStep & mask) * run;
   }
 
-  /** After how many rows the exchange begins again. */
+  /** Returns the number of rows after which the permutation repeats. */
   public int period() {
     return rowsPerStep * (mask + 1);
   }

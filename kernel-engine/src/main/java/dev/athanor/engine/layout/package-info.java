@@ -1,4 +1,4 @@
-/** Who holds what: the algebra of tiles and fragments, without any device. */
+/** Layouts of fragments and shared memory, independent of any device. */
 @NullMarked
 package dev.athanor.engine.layout;
 

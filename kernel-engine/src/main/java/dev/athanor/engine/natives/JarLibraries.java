@@ -7,13 +7,13 @@ import java.nio.file.Path;
 import java.util.List;
 
 /**
- * Loads JCuda's native libraries from a directory of this process alone.
+ * Loads JCuda's native libraries from a private directory.
  *
- * <p>JCuda unpacks them from its jar to a fixed name in {@code java.io.tmpdir} and takes whatever
- * file has that name already; where others may write to that directory, they choose what this
- * process runs. It reads the property at that moment, so this class lets it point to a new
- * directory that only the owner can enter while JCuda loads, and removes the file once it is
- * mapped. Nothing else in the JDK looks at the property after start-up.
+ * <p>JCuda unpacks them from its jar to a fixed name in {@code java.io.tmpdir} and uses a file that
+ * already has that name. Other users with write access to that directory could inject code. JCuda
+ * reads the property when it loads a library, so this class points it to a new directory that only
+ * the owner can enter, and deletes the file once it is mapped. The JDK does not read the property
+ * after startup.
  */
 public final class JarLibraries {
 
@@ -22,15 +22,15 @@ public final class JarLibraries {
   private JarLibraries() {}
 
   /**
-   * Runs what makes JCuda load a library, such as the first call of one of its classes.
+   * Runs code that makes JCuda load a library, such as the first use of one of its classes.
    *
-   * @throws LinkageError when the library cannot be loaded
-   * @throws UncheckedIOException when there is no place to unpack it
+   * @throws LinkageError if the library cannot be loaded
+   * @throws UncheckedIOException if it cannot be unpacked
    */
   public static synchronized void load(Runnable firstUse) {
     var shared = System.getProperty(PROPERTY);
     try {
-      var directory = Files.createTempDirectory("athanor-natives-"); // for its owner alone
+      var directory = Files.createTempDirectory("athanor-natives-"); // accessible by its owner only
       System.setProperty(PROPERTY, directory.toString());
       try {
         firstUse.run();

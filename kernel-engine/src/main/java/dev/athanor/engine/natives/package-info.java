@@ -1,4 +1,4 @@
-/** How native libraries that come in a jar reach this process. */
+/** Loads native libraries that are packaged in jars. */
 @NullMarked
 package dev.athanor.engine.natives;
 

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** The sensors of a GPU. They may be read by any thread; a reading takes up to milliseconds. */
+/** The sensors of a GPU. Thread-safe; a reading may take milliseconds. */
 public final class Gpu {
 
   private static final String LIBRARY = "libnvidia-ml.so.1";
@@ -34,19 +34,19 @@ public final class Gpu {
   }
 
   /**
-   * Finds a GPU by its place on the PCI bus.
+   * Finds a GPU by its PCI bus id.
    *
-   * @param busId such as 0000:3B:00.0
-   * @return empty where NVML is not there or does not know it
+   * @param busId the id, such as 0000:3B:00.0
+   * @return the GPU; empty if NVML is not installed or does not know the id
    */
   public static Optional<Gpu> at(String busId) {
     return at(LIBRARY, busId);
   }
 
   /**
-   * The same with a library of NVML's functions.
+   * Finds a GPU with a given NVML library.
    *
-   * @param library its name or path
+   * @param library name or path of the library
    */
   @SuppressWarnings("restricted") // as in CudaDriver: the launcher enables native access
   static Optional<Gpu> at(String library, String busId) {
@@ -84,25 +84,25 @@ public final class Gpu {
     }
   }
 
-  /** What NVML and its tools call it: GPU-… */
+  /** Returns the UUID by which NVIDIA's tools identify the GPU: GPU-… */
   public String uuid() {
     return uuid;
   }
 
-  /** What the sensors say now; without those that the GPU, its driver or a container lacks. */
+  /** Reads the sensors, except those that the GPU, its driver or the container lacks. */
   public Map<Sensor, Double> read() {
     var values = new EnumMap<Sensor, Double>(Sensor.class);
     try (var arena = Arena.ofConfined()) {
-      var answer = arena.allocate(Sensor.ANSWER_BYTES, Long.BYTES);
+      var result = arena.allocate(Sensor.RESULT_BYTES, Long.BYTES);
       functions.forEach((sensor, function) -> {
-        answer.fill((byte) 0);
+        result.fill((byte) 0);
         var arguments = new ArrayList<Object>(List.of(device));
         for (int i = 0; i < sensor.arguments(); i++) {
           arguments.add(sensor.argument(i));
         }
-        arguments.add(answer);
+        arguments.add(result);
         if (call(function, arguments.toArray()) == 0) {
-          values.put(sensor, sensor.value(answer));
+          values.put(sensor, sensor.value(result));
         }
       });
     }
@@ -124,7 +124,7 @@ public final class Gpu {
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) {
-      throw new IllegalStateException(e); // native functions throw nothing
+      throw new IllegalStateException(e); // native functions do not throw
     }
   }
 }

@@ -6,25 +6,25 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.MemorySegment;
 
 /**
- * What can be read of a GPU: by which function of NVML, with which arguments between the device and
- * the answer, and where the answer has it (NVML API reference, device queries).
+ * A sensor of a GPU: its NVML function, the arguments between device and result, and the value's
+ * offset in the result (NVML API reference, device queries).
  */
 public enum Sensor {
   POWER_WATTS("nvmlDeviceGetPowerUsage", Width.INT, 0, 1e-3),
   POWER_LIMIT_WATTS("nvmlDeviceGetEnforcedPowerLimit", Width.INT, 0, 1e-3),
-  /** The share of time in which a kernel ran, 0 to 1. */
+  /** Fraction of time in which a kernel ran, 0 to 1. */
   UTILIZATION("nvmlDeviceGetUtilizationRates", Width.INT, 0, 1e-2),
   MEMORY_TOTAL_BYTES("nvmlDeviceGetMemoryInfo", Width.LONG, 0, 1),
-  /** By all processes. */
+  /** Used by all processes. */
   MEMORY_USED_BYTES("nvmlDeviceGetMemoryInfo", Width.LONG, 16, 1),
   TEMPERATURE_CELSIUS("nvmlDeviceGetTemperature", Width.INT, 0, 1, 0),
   /** Since the driver was loaded. */
   ENERGY_JOULES("nvmlDeviceGetTotalEnergyConsumption", Width.LONG, 0, 1e-3),
   SM_CLOCK_HERTZ("nvmlDeviceGetClockInfo", Width.INT, 0, 1e6, 1),
-  /** Since the driver was loaded, as the next. */
+  /** Since the driver was loaded, like the next. */
   ECC_CORRECTED("nvmlDeviceGetTotalEccErrors", Width.LONG, 0, 1, 0, 0),
   ECC_UNCORRECTED("nvmlDeviceGetTotalEccErrors", Width.LONG, 0, 1, 1, 0),
-  /** Bits of {@link Throttle}. */
+  /** Bits of {@link ThrottleReason}. */
   THROTTLE("nvmlDeviceGetCurrentClocksThrottleReasons", Width.LONG, 0, 1);
 
   private enum Width {
@@ -32,8 +32,8 @@ public enum Sensor {
     LONG
   }
 
-  /** The longest answer: that of the memory. */
-  static final long ANSWER_BYTES = 24;
+  /** Size of the largest result, {@code nvmlMemory_t}. */
+  static final long RESULT_BYTES = 24;
 
   private final String function;
   private final Width width;
@@ -57,7 +57,7 @@ public enum Sensor {
     return function;
   }
 
-  /** How many arguments the function takes between the device and the answer. */
+  /** Returns the number of arguments between device and result. */
   int arguments() {
     return arguments;
   }
@@ -66,11 +66,11 @@ public enum Sensor {
     return index == 0 ? first : second;
   }
 
-  double value(MemorySegment answer) {
+  double value(MemorySegment result) {
     return unit
         * switch (width) {
-          case INT -> Integer.toUnsignedLong(answer.get(JAVA_INT, offset));
-          case LONG -> (double) answer.get(JAVA_LONG, offset);
+          case INT -> Integer.toUnsignedLong(result.get(JAVA_INT, offset));
+          case LONG -> (double) result.get(JAVA_LONG, offset);
         };
   }
 }

@@ -1,4 +1,4 @@
-/** What an NVIDIA GPU's sensors say, through NVIDIA's management library. */
+/** The sensors of NVIDIA GPUs, read with NVIDIA's management library (NVML). */
 @NullMarked
 package dev.athanor.engine.nvml;
 

@@ -94,7 +94,7 @@ final class MemoryChecks extends DriverChecks {
         assertThat(device.memory().pooled()).isZero();
         assertThatExceptionOfType(DeviceException.OutOfMemory.class)
             .isThrownBy(() -> device.allocate(20_000_001))
-            .withMessageStartingWith("20000001 bytes of device memory were asked for, ")
+            .withMessageStartingWith("cannot allocate 20000001 bytes of device memory: ")
             .satisfies(e -> assertThat(e.freeBytes()).isEqualTo(device.memory().free()));
         stream.fill(large, 0, large.bytes(), (byte) 0);
         FakeDriver.hold();
@@ -196,7 +196,7 @@ final class MemoryChecks extends DriverChecks {
         assertThatExceptionOfType(DeviceException.OutOfMemory.class)
             .isThrownBy(() -> device.allocateHost(100))
             .withMessage(
-                "100 bytes of host memory were asked for, which are not to be had: cuMemHostAlloc"
+                "cannot allocate 100 bytes of host memory: cuMemHostAlloc"
                     + " failed with CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
       }
       device.allocateHost(64); // closed by the device
@@ -382,7 +382,7 @@ final class MemoryChecks extends DriverChecks {
                       captured, Type.F32, Type.F32, false, false, 1, 1, 1, 1, deviceA, deviceB,
                       deviceC)))
           .withMessage(
-              "a stream that is captured takes launches, copies on the device and fills; got a"
+              "a captured stream accepts launches, device-to-device copies and fills, got a"
                   + " product of cuBLAS");
       assertThatIllegalArgumentException()
           .isThrownBy(() ->

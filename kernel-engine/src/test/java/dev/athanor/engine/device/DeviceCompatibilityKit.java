@@ -79,7 +79,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
     assertThat(refused.freeBytes()).isBetween(1L, device.capability().memoryBytes());
     assertThat(refused)
         .hasMessage(
-            "1125899906842624 bytes of device memory were asked for, %d are free",
+            "cannot allocate 1125899906842624 bytes of device memory: %d are free",
             refused.freeBytes());
     assertThat(intsOf(ints(1, 2, 3))).containsExactly(1, 2, 3);
   }
@@ -148,13 +148,13 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   void hostMemoryThatIsNotToBeHadIsRefused() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> device.allocateHost(0))
-        .withMessage("host memory has at least 1 byte, got 0");
+        .withMessage("host memory must have at least 1 byte, got 0");
     var refused =
         catchThrowableOfType(
             DeviceException.OutOfMemory.class, () -> device.allocateHost(1L << 50));
     assertThat(refused)
         .hasMessageStartingWith(
-            "1125899906842624 bytes of host memory were asked for, which are not to be had: ");
+            "cannot allocate 1125899906842624 bytes of host memory: ");
     assertThat(refused.requestedBytes()).isEqualTo(1L << 50);
     assertThat(intsOf(ints(1, 2, 3))).containsExactly(1, 2, 3);
   }

@@ -35,13 +35,13 @@ class DeviceTest {
         .isThrownBy(() -> memory.segment().get(ValueLayout.JAVA_BYTE, 0));
     assertThatIllegalArgumentException()
         .isThrownBy(() -> PLAIN.allocateHost(-5))
-        .withMessage("host memory has at least 1 byte, got -5");
+        .withMessage("host memory must have at least 1 byte, got -5");
   }
 
   @Test
   void itSaysThatItCapturesNothing() {
     assertThatExceptionOfType(UnsupportedOperationException.class)
         .isThrownBy(() -> PLAIN.capture(_ -> {}))
-        .withMessage("A plain device captures no work; GPUs and the emulator do");
+        .withMessage("A plain device does not support graphs; GPUs and the emulator do");
   }
 }

@@ -140,22 +140,22 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
                     () -> captured.upload(host, buffer, 0),
                     "a download",
                     () -> captured.download(buffer, 0, host),
-                    "a mark",
+                    "an event",
                     captured::record,
-                    "a wait for a mark",
+                    "a wait for an event",
                     () -> captured.await(mark),
-                    "a wait for its work, none of which runs",
+                    "a synchronization",
                     captured::synchronize,
                     "a graph",
                     () -> inner.launch(captured),
-                    "its end, which is that of the capture",
+                    "a close",
                     captured::close)
                 .forEach((what, call) ->
                     assertThatIllegalStateException()
                         .isThrownBy(call::run)
                         .withMessage(
-                            "a stream that is captured takes launches, copies on the device and"
-                                + " fills; got "
+                            "a captured stream accepts launches, device-to-device copies and"
+                                + " fills, got "
                                 + what));
             captured.fill(buffer, 4, 4, (byte) 0);
           });
@@ -216,7 +216,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
             Stream::synchronize)) {
       assertThatIllegalStateException()
           .isThrownBy(() -> work.accept(kept.getFirst()))
-          .withMessage("the stream is closed, for its capture is over");
+          .withMessage("the stream is closed: its capture has ended");
     }
   }
 

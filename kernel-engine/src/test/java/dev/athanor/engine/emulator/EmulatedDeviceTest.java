@@ -51,7 +51,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
       var first = device.allocate(600);
       assertThatThrownBy(() -> device.allocate(401))
           .isInstanceOf(DeviceException.OutOfMemory.class)
-          .hasMessage("401 bytes of device memory were asked for, 400 are free");
+          .hasMessage("cannot allocate 401 bytes of device memory: 400 are free");
       assertThat(device.memory()).isEqualTo(new Device.MemoryUsage(600, 0, 400));
       first.close();
       assertThat(device.allocate(1000).bytes()).isEqualTo(1000);

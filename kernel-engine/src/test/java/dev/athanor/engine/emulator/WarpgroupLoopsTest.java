@@ -67,7 +67,7 @@ class WarpgroupLoopsTest {
 
   /** Where the elements of a tile of 64 rows are: what each warp has is 16 rows of it. */
   private static Fragment.Coordinate place(Fragment fragment, int thread, int element) {
-    var at = fragment.place().at(thread % 32, element);
+    var at = fragment.mapping().at(thread % 32, element);
     return new Fragment.Coordinate(at.row() + 16 * (thread % 128 / 32), at.column());
   }
 

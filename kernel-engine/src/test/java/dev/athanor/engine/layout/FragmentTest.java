@@ -37,15 +37,15 @@ class FragmentTest {
   /** Places read off the figures of the manual (PTX ISA 9.7.14.5.8, m16n8k16). */
   @Test
   void elementsAreWhereTheManualSays() {
-    assertThat(Fragments.A_16X16.place().at(0, 0)).isEqualTo(new Coordinate(0, 0));
-    assertThat(Fragments.A_16X16.place().at(0, 2)).isEqualTo(new Coordinate(8, 0));
-    assertThat(Fragments.A_16X16.place().at(0, 4)).isEqualTo(new Coordinate(0, 8));
-    assertThat(Fragments.A_16X16.place().at(31, 7)).isEqualTo(new Coordinate(15, 15));
-    assertThat(Fragments.B_16X8.place().at(4, 0)).isEqualTo(new Coordinate(0, 1));
-    assertThat(Fragments.B_16X8.place().at(1, 3)).isEqualTo(new Coordinate(11, 0));
-    assertThat(Fragments.C_16X8.place().at(5, 3)).isEqualTo(new Coordinate(9, 3));
-    assertThat(Fragments.MATRIX_8X8.place().at(5, 1)).isEqualTo(new Coordinate(1, 3));
-    assertThat(Fragments.MATRIX_8X8_TRANSPOSED.place().at(5, 1)).isEqualTo(new Coordinate(3, 1));
+    assertThat(Fragments.A_16X16.mapping().at(0, 0)).isEqualTo(new Coordinate(0, 0));
+    assertThat(Fragments.A_16X16.mapping().at(0, 2)).isEqualTo(new Coordinate(8, 0));
+    assertThat(Fragments.A_16X16.mapping().at(0, 4)).isEqualTo(new Coordinate(0, 8));
+    assertThat(Fragments.A_16X16.mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
+    assertThat(Fragments.B_16X8.mapping().at(4, 0)).isEqualTo(new Coordinate(0, 1));
+    assertThat(Fragments.B_16X8.mapping().at(1, 3)).isEqualTo(new Coordinate(11, 0));
+    assertThat(Fragments.C_16X8.mapping().at(5, 3)).isEqualTo(new Coordinate(9, 3));
+    assertThat(Fragments.MATRIX_8X8.mapping().at(5, 1)).isEqualTo(new Coordinate(1, 3));
+    assertThat(Fragments.MATRIX_8X8_TRANSPOSED.mapping().at(5, 1)).isEqualTo(new Coordinate(3, 1));
   }
 
   /**
@@ -119,7 +119,7 @@ class FragmentTest {
   private static void is(Fragment fragment, Formula formula) {
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        assertThat(fragment.place().at(lane, i))
+        assertThat(fragment.mapping().at(lane, i))
             .as("%s, element %d of lane %d", fragment.name(), i, lane)
             .isEqualTo(formula.at(lane >> 2, lane % 4, i));
       }
@@ -129,9 +129,9 @@ class FragmentTest {
   /** A run of the matrix is in each lane, so that {@code wmma.load} can read it at once. */
   @Test
   void fragmentsOfWmmaAreRuns() {
-    assertThat(Fragments.byRows(8, 32).place().at(5, 3)).isEqualTo(new Coordinate(1, 11));
-    assertThat(Fragments.byColumns(32, 8).place().at(5, 3)).isEqualTo(new Coordinate(11, 1));
-    assertThat(Fragments.byRows(16, 16).place().at(31, 7)).isEqualTo(new Coordinate(15, 15));
+    assertThat(Fragments.byRows(8, 32).mapping().at(5, 3)).isEqualTo(new Coordinate(1, 11));
+    assertThat(Fragments.byColumns(32, 8).mapping().at(5, 3)).isEqualTo(new Coordinate(11, 1));
+    assertThat(Fragments.byRows(16, 16).mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
   }
 
   /** ldmatrix.x4 hands out A as its four 8x8 corners, in the order of the fragment's registers. */
@@ -140,8 +140,8 @@ class FragmentTest {
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int register = 0; register < 4; register++) {
         for (int half = 0; half < 2; half++) {
-          var inMatrix = Fragments.MATRIX_8X8.place().at(lane, half);
-          assertThat(Fragments.A_16X16.place().at(lane, 2 * register + half))
+          var inMatrix = Fragments.MATRIX_8X8.mapping().at(lane, half);
+          assertThat(Fragments.A_16X16.mapping().at(lane, 2 * register + half))
               .isEqualTo(
                   new Coordinate(
                       inMatrix.row() + 8 * (register % 2), inMatrix.column() + 8 * (register / 2)));
@@ -157,7 +157,7 @@ class FragmentTest {
     assertThatThrownBy(() -> new Fragment("bad", 8, 8, 2, (_, _) -> new Coordinate(8, 0)))
         .hasMessage("bad: element 0 of lane 0 is at Coordinate[row=8, column=0], outside 8x8");
     assertThatThrownBy(() -> new Fragment("bad", 8, 9, 2, (_, _) -> new Coordinate(0, 0)))
-        .hasMessage("bad has 72 places but 32 lanes hold 2 each");
+        .hasMessage("bad has 72 elements but 32 lanes hold 2 each");
   }
 
   @Test

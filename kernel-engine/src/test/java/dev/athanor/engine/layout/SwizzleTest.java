@@ -72,13 +72,13 @@ class SwizzleTest {
   void refusesRunsThatDoNotFitTheRow() {
     assertThatThrownBy(() -> Swizzle.of(64, 128))
         .hasMessage(
-            "runs of 128 bytes cannot be swizzled; their length is a power of two from 16 to that of the row, 64");
+            "runs of 128 bytes cannot be swizzled; use a power of two from 16 to the row length 64");
   }
 
   @Test
   void refusesRowsThatDoNotFillTheBanks() {
     assertThatThrownBy(() -> Swizzle.of(80))
         .hasMessage(
-            "rows of 80 bytes cannot be swizzled; their length is 16, 32, 64 or a multiple of 128");
+            "rows of 80 bytes cannot be swizzled; use 16, 32, 64 or a multiple of 128 bytes");
   }
 }

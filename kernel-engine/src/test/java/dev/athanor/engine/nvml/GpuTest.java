@@ -61,9 +61,9 @@ class GpuTest {
             entry(Sensor.SM_CLOCK_HERTZ, 1.98e9),
             entry(Sensor.ECC_CORRECTED, 3.0),
             entry(Sensor.THROTTLE, 68.0));
-    assertThat(Throttle.values())
+    assertThat(ThrottleReason.values())
         .filteredOn(reason -> reason.in(68.0))
-        .containsExactly(Throttle.POWER_CAP, Throttle.HARDWARE_THERMAL);
+        .containsExactly(ThrottleReason.POWER_CAP, ThrottleReason.HARDWARE_THERMAL);
   }
 
   @Test

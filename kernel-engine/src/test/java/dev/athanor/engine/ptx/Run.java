@@ -150,7 +150,7 @@ public final class Run {
     int bits = type.bits();
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        var at = fragment.place().at(lane, i);
+        var at = fragment.mapping().at(lane, i);
         long element = matrix[at.row()][at.column()];
         int row = first + i * bits / 32;
         if (bits == 64) {
@@ -167,7 +167,7 @@ public final class Run {
     int bits = type.bits();
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int i = 0; i < fragment.elements(); i++) {
-        var at = fragment.place().at(lane, i);
+        var at = fragment.mapping().at(lane, i);
         int row = i * bits / 32;
         d[at.row()][at.column()] =
             switch (bits) {

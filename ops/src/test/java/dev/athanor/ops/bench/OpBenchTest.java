@@ -176,7 +176,7 @@ class OpBenchTest {
       bench.run(matmul("a=f32[16,16] b=f32[16,16]"), false, 1, rows::add);
     }
     assertThat(rows.getFirst().failure())
-        .contains("1024 bytes of device memory were asked for, 1000 are free");
+        .contains("cannot allocate 1024 bytes of device memory: 1000 are free");
   }
 
   /** Our own kernels under another name, or nothing at all. */

@@ -1,7 +1,7 @@
 package dev.athanor.service.metrics;
 
 import dev.athanor.engine.nvml.Sensor;
-import dev.athanor.engine.nvml.Throttle;
+import dev.athanor.engine.nvml.ThrottleReason;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -58,7 +58,7 @@ final class GpuMeters {
     counter(Sensor.ECC_CORRECTED, Meters.GPU_ECC, "corrected");
     counter(Sensor.ECC_UNCORRECTED, Meters.GPU_ECC, "uncorrected");
     if (has(Sensor.THROTTLE)) {
-      for (var reason : Throttle.values()) {
+      for (var reason : ThrottleReason.values()) {
         var name = reason.name().toLowerCase(Locale.ROOT).replace('_', '-');
         gauge(() -> throttled(reason), Meters.GPU_THROTTLED, name);
       }
@@ -119,7 +119,7 @@ final class GpuMeters {
     return values.getOrDefault(sensor, Double.NaN);
   }
 
-  private double throttled(Throttle reason) {
+  private double throttled(ThrottleReason reason) {
     double reasons = value(Sensor.THROTTLE);
     return Double.isNaN(reasons) ? reasons : reason.in(reasons) ? 1 : 0;
   }

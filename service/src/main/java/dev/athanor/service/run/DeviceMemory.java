@@ -3,7 +3,7 @@ package dev.athanor.service.run;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostBlocks;
+import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.failure.Failure;
@@ -26,7 +26,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   private final int number;
   private final Device device;
   private final DeviceHealth health;
-  private final HostBlocks hostBlocks;
+  private final HostMemoryPool hostMemory;
   private final Staging staging;
   private final Stream stream;
   private final PlatformThreads threads;
@@ -48,8 +48,8 @@ public final class DeviceMemory implements Home, AutoCloseable {
     threads = new PlatformThreads(device);
     activity = health.watch(number, "memory");
     long bytes = settings.stagingBytes().toBytes();
-    hostBlocks = new HostBlocks(bytes + SMALL_BYTES, this::allocateHost);
-    staging = new Staging(hostBlocks, bytes);
+    hostMemory = new HostMemoryPool(bytes + SMALL_BYTES, this::allocateHost);
+    staging = new Staging(hostMemory, bytes);
     stream = device.openStream();
   }
 
@@ -174,7 +174,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
    */
   HostMemory takeHost(long bytes) {
     try {
-      return hostBlocks.take(bytes);
+      return hostMemory.acquire(bytes);
     } catch (DeviceException.OutOfMemory e) {
       throw e;
     } catch (DeviceException e) {
@@ -185,9 +185,9 @@ public final class DeviceMemory implements Home, AutoCloseable {
   /** Gives host memory that was taken to the next; no work may use it any more. */
   void giveBackHost(HostMemory memory) {
     if (memory.segment().byteSize() > Staging.LARGE) {
-      threads.run(() -> hostBlocks.giveBack(memory)); // which may have the driver unlock it
+      threads.run(() -> hostMemory.release(memory)); // which may have the driver unlock it
     } else {
-      hostBlocks.giveBack(memory);
+      hostMemory.release(memory);
     }
   }
 
@@ -283,7 +283,7 @@ public final class DeviceMemory implements Home, AutoCloseable {
   @Override
   public void close() {
     threads.close();
-    hostBlocks.close();
+    hostMemory.close();
     stream.close();
   }
 }

@@ -1,7 +1,7 @@
 package dev.athanor.service.run;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostBlocks;
+import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.HostMemory;
 import java.util.concurrent.Semaphore;
 
@@ -17,7 +17,7 @@ final class Staging {
 
   static final int SMALL = 1 << 16;
 
-  private final HostBlocks blocks;
+  private final HostMemoryPool blocks;
   private final Semaphore large;
 
   /**
@@ -25,7 +25,7 @@ final class Staging {
    *
    * @param bytes how many the large ones may have together
    */
-  Staging(HostBlocks blocks, long bytes) {
+  Staging(HostMemoryPool blocks, long bytes) {
     this.blocks = blocks;
     large = new Semaphore(Math.toIntExact(bytes / LARGE));
   }
@@ -39,12 +39,12 @@ final class Staging {
   Piece take(long bytes) {
     if (bytes > SMALL && large.tryAcquire()) {
       try {
-        return piece(blocks.take(LARGE), bytes, large::release);
+        return piece(blocks.acquire(LARGE), bytes, large::release);
       } catch (DeviceException.OutOfMemory e) {
         large.release();
       }
     }
-    return piece(blocks.take(SMALL), bytes, () -> {});
+    return piece(blocks.acquire(SMALL), bytes, () -> {});
   }
 
   private Piece piece(HostMemory memory, long bytes, Runnable onReturn) {
@@ -52,7 +52,7 @@ final class Staging {
     return new Piece(
         segment.asSlice(0, Math.min(bytes, segment.byteSize())),
         () -> {
-          blocks.giveBack(memory);
+          blocks.release(memory);
           onReturn.run();
         });
   }

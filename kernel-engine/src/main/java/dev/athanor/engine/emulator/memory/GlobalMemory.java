@@ -1,7 +1,7 @@
 package dev.athanor.engine.emulator.memory;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostBlocks;
+import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Report;
 import java.lang.foreign.MemorySegment;
@@ -39,7 +39,7 @@ public final class GlobalMemory {
   private final TreeMap<Long, Allocation> open = new TreeMap<>();
   private final ArrayDeque<Allocation> closed = new ArrayDeque<>();
   private final List<Allocation> unfreed = new ArrayList<>();
-  private final HostBlocks blocks;
+  private final HostMemoryPool blocks;
   private long used;
   private long nextAddress = FIRST_ADDRESS;
   private int users;
@@ -53,7 +53,7 @@ public final class GlobalMemory {
     this.limit = limit;
     this.sanitized = sanitized;
     // the sanitizer had better meet memory that is gone than memory that is another's
-    blocks = new HostBlocks(sanitized ? 0 : KEPT, bytes -> HostMemory.pageable(bytes, _ -> {}));
+    blocks = new HostMemoryPool(sanitized ? 0 : KEPT, bytes -> HostMemory.pageable(bytes, _ -> {}));
   }
 
   /** A new buffer, filled with values that show when they are used. */
@@ -74,7 +74,7 @@ public final class GlobalMemory {
       }
       HostMemory block;
       try {
-        block = blocks.take(bytes);
+        block = blocks.acquire(bytes);
       } catch (DeviceException.OutOfMemory e) {
         var refused = new DeviceException.OutOfMemory(bytes, limit - used);
         refused.initCause(e);
@@ -143,7 +143,7 @@ public final class GlobalMemory {
   private void freeUnused() {
     if (users == 0) {
       for (var allocation : unfreed) {
-        blocks.giveBack(allocation.block());
+        blocks.release(allocation.block());
         used -= allocation.bytes();
       }
       unfreed.clear();

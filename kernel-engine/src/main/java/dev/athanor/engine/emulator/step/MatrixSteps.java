@@ -52,7 +52,7 @@ public final class MatrixSteps {
       this.touch =
           new MemoryRequest(instruction, load ? MemoryRequest.Kind.LOAD : MemoryRequest.Kind.STORE);
       for (int i = 0; i < rows.length; i++) {
-        var place = fragment.place().at(i / 2, i % 2);
+        var place = fragment.mapping().at(i / 2, i % 2);
         rows[i] = place.row();
         bytes[i] = 2 * place.column();
       }

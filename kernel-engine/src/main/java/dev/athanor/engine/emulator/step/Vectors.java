@@ -1,6 +1,6 @@
 package dev.athanor.engine.emulator.step;
 
-import dev.athanor.engine.ptx.ProductLoop;
+import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 import dev.athanor.engine.ptx.meaning.DotProducts;
 import org.jspecify.annotations.Nullable;
 

@@ -2,7 +2,7 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.MatrixShape;
-import dev.athanor.engine.ptx.ProductLoop;
+import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 
 /**
  * Matrix products of decoded numbers, added as a {@link TensorCore} adds or plainly. An object has

@@ -4,7 +4,7 @@ import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Modifiers;
-import dev.athanor.engine.ptx.ProductLoop;
+import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;

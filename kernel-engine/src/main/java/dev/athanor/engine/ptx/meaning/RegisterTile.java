@@ -69,7 +69,7 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
 
   /** The place of an element of a lane's register in the matrix. */
   public Fragment.Coordinate place(int register, int lane, int element) {
-    return fragment.place().at(lane, (register * perRegister() + element) % fragment.elements());
+    return fragment.mapping().at(lane, (register * perRegister() + element) % fragment.elements());
   }
 
   /**

@@ -1,7 +1,7 @@
 package dev.athanor.engine.nvml;
 
-/** Why a GPU's clocks are lower than they could be (NVML API reference, clocks event reasons). */
-public enum Throttle {
+/** A reason for reduced clocks of a GPU (NVML API reference, clocks event reasons). */
+public enum ThrottleReason {
   IDLE(0x1),
   APPLICATION_CLOCKS(0x2),
   POWER_CAP(0x4),
@@ -14,11 +14,11 @@ public enum Throttle {
 
   private final long bit;
 
-  Throttle(long bit) {
+  ThrottleReason(long bit) {
     this.bit = bit;
   }
 
-  /** Whether it is among the reasons that {@link Sensor#THROTTLE} has. */
+  /** Returns whether a value of {@link Sensor#THROTTLE} contains this reason. */
   public boolean in(double reasons) {
     return ((long) reasons & bit) != 0;
   }

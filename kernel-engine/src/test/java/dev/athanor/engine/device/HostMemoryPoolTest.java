@@ -7,10 +7,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
-class HostBlocksTest {
+class HostMemoryPoolTest {
 
-  private final HostBlocks blocks =
-      new HostBlocks(1024, bytes -> HostMemory.pageable(bytes, _ -> {}));
+  private final HostMemoryPool blocks =
+      new HostMemoryPool(1024, bytes -> HostMemory.pageable(bytes, _ -> {}));
 
   private static boolean isGone(HostMemory block) {
     return !block.segment().scope().isAlive();
@@ -18,53 +18,53 @@ class HostBlocksTest {
 
   @Test
   void theNextOfASizeGetsWhatWasGivenBackLast() {
-    var one = blocks.take(100);
-    var two = blocks.take(256);
+    var one = blocks.acquire(100);
+    var two = blocks.acquire(256);
     assertThat(one.segment().byteSize()).isEqualTo(256);
-    blocks.giveBack(one);
-    blocks.giveBack(two);
-    assertThat(blocks.take(257)).isNotIn(one, two);
-    assertThat(blocks.take(1)).isSameAs(two);
-    assertThat(blocks.take(1)).isSameAs(one);
-    assertThat(blocks.take(1)).isNotIn(one, two);
+    blocks.release(one);
+    blocks.release(two);
+    assertThat(blocks.acquire(257)).isNotIn(one, two);
+    assertThat(blocks.acquire(1)).isSameAs(two);
+    assertThat(blocks.acquire(1)).isSameAs(one);
+    assertThat(blocks.acquire(1)).isNotIn(one, two);
   }
 
   @Test
   void ofTooMuchTheOldestOfTheSizeNotUsedForLongestGoes() {
-    var small = blocks.take(256);
-    var other = blocks.take(256);
-    var large = blocks.take(512);
-    var last = blocks.take(512);
-    blocks.giveBack(small);
-    blocks.giveBack(other);
-    blocks.giveBack(large);
+    var small = blocks.acquire(256);
+    var other = blocks.acquire(256);
+    var large = blocks.acquire(512);
+    var last = blocks.acquire(512);
+    blocks.release(small);
+    blocks.release(other);
+    blocks.release(large);
     assertThat(isGone(small)).isFalse();
-    blocks.giveBack(last);
+    blocks.release(last);
     assertThat(isGone(small)).isTrue();
     assertThat(isGone(other)).isTrue();
     assertThat(isGone(large)).isFalse();
-    assertThat(blocks.take(512)).isSameAs(last);
+    assertThat(blocks.acquire(512)).isSameAs(last);
   }
 
   @Test
   void whatIsLargerThanAllThatMayBeKeptGoesAtOnce() {
-    var kept = blocks.take(1024);
-    var huge = blocks.take(1025);
-    blocks.giveBack(kept);
-    blocks.giveBack(huge);
+    var kept = blocks.acquire(1024);
+    var huge = blocks.acquire(1025);
+    blocks.release(kept);
+    blocks.release(huge);
     assertThat(isGone(huge)).isTrue();
     assertThat(isGone(kept)).isFalse();
   }
 
   @Test
   void nothingIsKeptOnceItIsClosed() {
-    var idle = blocks.take(256);
-    var used = blocks.take(256);
-    blocks.giveBack(idle);
+    var idle = blocks.acquire(256);
+    var used = blocks.acquire(256);
+    blocks.release(idle);
     blocks.close();
     assertThat(isGone(idle)).isTrue();
     assertThat(isGone(used)).isFalse();
-    blocks.giveBack(used);
+    blocks.release(used);
     assertThat(isGone(used)).isTrue();
   }
 
@@ -73,7 +73,7 @@ class HostBlocksTest {
     var allocating = new CountDownLatch(1);
     var mayGoOn = new CountDownLatch(1);
     var slow =
-        new HostBlocks(
+        new HostMemoryPool(
             1024,
             bytes -> {
               if (bytes == 512) {
@@ -82,13 +82,13 @@ class HostBlocksTest {
               }
               return HostMemory.pageable(bytes, _ -> {});
             });
-    var kept = slow.take(256);
-    slow.giveBack(kept);
+    var kept = slow.acquire(256);
+    slow.release(kept);
     try (var other = Executors.newSingleThreadExecutor()) {
-      var waits = other.submit(() -> slow.take(512));
+      var waits = other.submit(() -> slow.acquire(512));
       awaitOrFail(allocating);
-      assertThat(slow.take(256)).isSameAs(kept);
-      slow.giveBack(kept);
+      assertThat(slow.acquire(256)).isSameAs(kept);
+      slow.release(kept);
       mayGoOn.countDown();
       waits.get().close();
     }
