@@ -163,8 +163,7 @@ final class Expansion {
       for (var candidate : targets.callees(copy.code(), call)) {
         var next = out.uniqueName("$not_" + candidate);
         var address = new Operand.Immediate(Type.U64, targets.address(candidate));
-        out.add(
-            Instructions.compare(Comparison.NE, Type.U64, other, pointer, address, source));
+        out.add(Instructions.compare(Comparison.NE, Type.U64, other, pointer, address, source));
         out.jumpIf(new Guard(other, false), next, source);
         addCallOf(candidate, site);
         out.jump(end, source);
@@ -230,7 +229,8 @@ final class Expansion {
 
   private void addRuntimeCall(RuntimeFunction callee, Function declared, CallSite site) {
     if (!callee.fits(declared)) {
-      throw CallTargets.refused(site.call(), "does not fit the device runtime: " + callee.signature());
+      throw CallTargets.refused(
+          site.call(), "does not fit the device runtime: " + callee.signature());
     }
     site.checkCounts(declared);
     var copy = BodyCopy.ofFunction(out, declared.code(), ++copies);
