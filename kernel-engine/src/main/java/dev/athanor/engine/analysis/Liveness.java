@@ -37,7 +37,7 @@ public final class Liveness {
 
   /** Returns the registers that are live before a statement. */
   public List<Register> before(int statement) {
-    return live.before(statement).toList();
+    return live.before(statement);
   }
 
   /**
@@ -45,13 +45,12 @@ public final class Liveness {
    * and do not count.
    */
   public int words(int statement) {
-    return live.before(statement).mapToInt(r -> words(r.registerClass())).sum();
+    return live.sum(statement, r -> words(r.registerClass()));
   }
 
   /** Returns the number of predicates that are live before a statement. */
   public int predicates(int statement) {
-    return (int)
-        live.before(statement).filter(r -> r.registerClass() == RegisterClass.PRED).count();
+    return live.sum(statement, r -> r.registerClass() == RegisterClass.PRED ? 1 : 0);
   }
 
   /** Returns the register pressure: the most 32-bit registers that are live at once. */

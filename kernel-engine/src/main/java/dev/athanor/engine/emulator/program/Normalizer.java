@@ -19,8 +19,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rewrites a kernel into normal form, in which every operand slot holds a register of the width that
- * the instruction reads or writes:
+ * Rewrites a kernel into normal form, in which every operand slot holds a register of the width
+ * that the instruction reads or writes:
  *
  * <ul>
  *   <li>A negated predicate becomes a register, which a {@code not} before the instruction writes.
@@ -125,8 +125,8 @@ final class Normalizer {
       return bits;
     }
     var low = register(RegisterClass.B32);
-    body.add(added(
-            Instructions.convert(Type.U32, Type.U64, low, bits, null, given.source()), given));
+    body.add(
+        added(Instructions.convert(Type.U32, Type.U64, low, bits, null, given.source()), given));
     return low;
   }
 
@@ -143,7 +143,8 @@ final class Normalizer {
     var from = Instructions.integerType(signed, loads ? type.bits() : 32);
     var to = Instructions.integerType(signed, bits);
     var guard = given.guard();
-    after.add(added(Instructions.convert(to, from, extended, narrow, guard, given.source()), given));
+    after.add(
+        added(Instructions.convert(to, from, extended, narrow, guard, given.source()), given));
     if (!extended.equals(wide)) {
       after.add(added(move(bits, wide, extended, guard, given), given));
     }

@@ -61,7 +61,8 @@ final class BodyVerifier {
             shared,
             code,
             results,
-            (kind, name) -> fault("declares " + kind + " " + name + ", but the name is already taken"));
+            (kind, name) ->
+                fault("declares " + kind + " " + name + ", but the name is already taken"));
   }
 
   List<Violation> check() {
@@ -106,7 +107,8 @@ final class BodyVerifier {
             || code.limits().explicitCluster()
             || code.limits().maxClusterRank() > 0;
     if (clusters && !module.target().runs(Target.SM_90)) {
-      fault("declares clusters, which need .target sm_90; the module has .target " + module.target());
+      fault(
+          "declares clusters, which need .target sm_90; the module has .target " + module.target());
     }
   }
 
@@ -130,7 +132,8 @@ final class BodyVerifier {
     if (!introduced && since.version().compareTo(module.version()) > 0) {
       fault(
           instruction,
-          "needs .version %s, the module has .version %s".formatted(since.version(), module.version()));
+          "needs .version %s, the module has .version %s"
+              .formatted(since.version(), module.version()));
     }
     if (!introduced && !module.target().runs(since.target())) {
       fault(
@@ -285,7 +288,8 @@ final class BodyVerifier {
     if (!(tile.map() instanceof Register r) || r.registerClass() != RegisterClass.B64) {
       fault(
           instruction,
-          "the tensor map must be a .b64 register that holds its generic address, got " + tile.map());
+          "the tensor map must be a .b64 register that holds its generic address, got "
+              + tile.map());
     }
     for (var coordinate : tile.coordinates()) {
       if (!(coordinate instanceof Operand.Immediate)
@@ -333,7 +337,8 @@ final class BodyVerifier {
     }
   }
 
-  private void checkRange(Instruction instruction, Operand.Address address, NameTable.Storage variable) {
+  private void checkRange(
+      Instruction instruction, Operand.Address address, NameTable.Storage variable) {
     int size =
         switch (instruction.form().semantics()) {
           case Semantics.Load _, Semantics.Store _, Semantics.Atomic _ ->

@@ -16,8 +16,8 @@ import java.util.Set;
 
 /**
  * Decides which functions of a kernel are inlined at each call, and which have one shared body, to
- * which calls jump. Inlined code is faster, but can grow exponentially with the depth of calls; with
- * this plan it grows linearly with the number of calls.
+ * which calls jump. Inlined code is faster, but can grow exponentially with the depth of calls;
+ * with this plan it grows linearly with the number of calls.
  */
 final class CallPlan {
 

@@ -40,7 +40,9 @@ final class ExpandedKernel {
   private List<Statement> body = new ArrayList<>();
   private int statements;
 
-  /** Begins with the parameters, limits and variables of the given kernel, and without statements. */
+  /**
+   * Begins with the parameters, limits and variables of the given kernel, and without statements.
+   */
   ExpandedKernel(Module module, Kernel kernel) {
     this.kernel = kernel;
     this.parameters = kernel.parameters().stream().map(Parameter::name).collect(Collectors.toSet());

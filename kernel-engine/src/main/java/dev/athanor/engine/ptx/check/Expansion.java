@@ -165,8 +165,7 @@ final class Expansion {
       for (var candidate : targets.callees(copy.code(), call)) {
         var next = out.uniqueName("$not_" + candidate);
         var address = new Operand.Immediate(Type.U64, targets.address(candidate));
-        out.add(
-            Instructions.compare(Comparison.NE, Type.U64, other, pointer, address, source));
+        out.add(Instructions.compare(Comparison.NE, Type.U64, other, pointer, address, source));
         out.jumpIf(new Guard(other, false), next, source);
         addCallOf(candidate, site);
         out.jump(end, source);

@@ -51,7 +51,9 @@ record Lints(Kernel code) {
     if (label > at
         && code.body().subList(at + 1, label).stream().allMatch(Label.class::isInstance)) {
       warnings.accept(
-          branch, "jumps to %s, which is the next statement; to repeat code, jump to a label before it".formatted(target));
+          branch,
+          "jumps to %s, which is the next statement; to repeat code, jump to a label before it"
+              .formatted(target));
     }
     if (label >= 0 && label < at && hasNoEffect(label, at)) {
       warnings.accept(

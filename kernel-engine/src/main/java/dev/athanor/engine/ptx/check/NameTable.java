@@ -74,7 +74,8 @@ final class NameTable {
     code.locals().forEach(v -> declare(v.name(), "variable", storage(v), repeated));
   }
 
-  private void declare(String name, String kind, Storage storage, BiConsumer<String, String> repeated) {
+  private void declare(
+      String name, String kind, Storage storage, BiConsumer<String, String> repeated) {
     if (kinds.putIfAbsent(name, kind) != null) {
       repeated.accept(kind, name);
     }

@@ -206,9 +206,7 @@ final class ParameterPassing {
   }
 
   private Operand localVariable(BodyCopy callee, Parameter formal, Operand actual) {
-    return isLocalVariable(actual)
-        ? actual
-        : out.addLocal(callee.rename(formal.name()), formal);
+    return isLocalVariable(actual) ? actual : out.addLocal(callee.rename(formal.name()), formal);
   }
 
   /** Whether an operand is a register that holds the address of a variable in local memory. */

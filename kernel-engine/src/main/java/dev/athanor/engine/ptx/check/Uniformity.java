@@ -54,8 +54,9 @@ final class Uniformity {
 
           @Override
           public boolean merge(State into, State other) {
-            return DataFlow.UNION.merge(into.varying, other.varying)
-                | DataFlow.UNION.merge(into.threads, other.threads);
+            boolean moreVarying = DataFlow.UNION.merge(into.varying, other.varying);
+            boolean moreThreads = DataFlow.UNION.merge(into.threads, other.threads);
+            return moreVarying || moreThreads;
           }
         };
 

@@ -4,11 +4,13 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.flow.DataFlow.Direction;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Function;
-import java.util.stream.Stream;
+import java.util.function.ToIntFunction;
 
 /** The live registers before each statement: those whose values may still be read. */
 public final class LiveRegisters {
@@ -58,15 +60,28 @@ public final class LiveRegisters {
     var live =
         new DataFlow<>(flow, Direction.BACKWARD, DataFlow.UNION, transfer)
             .solve(everywhere, new BitSet());
+    var before = new ArrayList<BitSet>();
     for (int at = 0; at < live.size(); at++) {
-      transfer.apply(at, live.get(at));
+      var facts = Objects.requireNonNull(live.get(at));
+      transfer.apply(at, facts);
+      before.add(facts);
     }
-    return new LiveRegisters(index, live);
+    return new LiveRegisters(index, before);
   }
 
   /** Returns the registers that are live before a statement, by ascending number. */
-  public Stream<Register> before(int statement) {
+  public List<Register> before(int statement) {
     return index.registers(before.get(statement));
+  }
+
+  /** Returns the sum of the weights of the registers that are live before a statement. */
+  public int sum(int statement, ToIntFunction<Register> weight) {
+    var live = before.get(statement);
+    int sum = 0;
+    for (int at = live.nextSetBit(0); at >= 0; at = live.nextSetBit(at + 1)) {
+      sum += weight.applyAsInt(index.register(at));
+    }
+    return sum;
   }
 
   /** Whether a register is live before a statement. */

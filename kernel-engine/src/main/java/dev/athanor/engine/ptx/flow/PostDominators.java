@@ -38,9 +38,7 @@ public final class PostDominators {
     return dominators;
   }
 
-  /**
-   * Returns the immediate post-dominator of a statement; -1 where no path leads to the end.
-   */
+  /** Returns the immediate post-dominator of a statement; -1 where no path leads to the end. */
   public int immediate(int statement) {
     return immediate[statement];
   }

@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Stream;
 
 /** Numbers the registers of a kernel, so that a set of registers is a bit set. */
 public final class RegisterIndex {
@@ -34,13 +33,17 @@ public final class RegisterIndex {
     return Objects.requireNonNull(numbers.get(register), register::toString);
   }
 
+  Register register(int number) {
+    return registers.get(number);
+  }
+
   /** Returns the numbers of registers of this index. */
   int[] numbers(Collection<Register> some) {
     return some.stream().mapToInt(this::number).toArray();
   }
 
   /** Returns the registers of a set, by ascending number. */
-  Stream<Register> registers(BitSet set) {
-    return set.stream().mapToObj(registers::get);
+  List<Register> registers(BitSet set) {
+    return set.stream().mapToObj(registers::get).toList();
   }
 }

@@ -148,10 +148,9 @@ public final class InstructionTable {
         .filter(match -> match.form().suits(operands, match.modifiers()))
         .findFirst()
         .or(() -> taking.stream().findFirst())
-        .orElseThrow(
-            () ->
-                new IllegalArgumentException(
-                    complaint(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
+        .orElseThrow(() ->
+            new IllegalArgumentException(
+                complaint(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
   }
 
   /**

@@ -43,13 +43,17 @@ public final class Instructions {
 
   /** Builds {@code to = !from}, for predicates. */
   public static Instruction not(Register to, Register from, Source source) {
-    return InstructionTable.instruction(
-        "not", List.of(Type.PRED), List.of(to, from), null, source);
+    return InstructionTable.instruction("not", List.of(Type.PRED), List.of(to, from), null, source);
   }
 
   /** Builds a conversion between integer types, which extends or truncates. */
   public static Instruction convert(
-      Type toType, Type fromType, Register to, Register from, @Nullable Guard guard, Source source) {
+      Type toType,
+      Type fromType,
+      Register to,
+      Register from,
+      @Nullable Guard guard,
+      Source source) {
     return InstructionTable.instruction(
         "cvt", List.of(toType, fromType), List.of(to, from), guard, source);
   }

@@ -292,7 +292,8 @@ class InlinerTest {
             .visible .entry k() { call f; }
             """);
     assertThatThrownBy(() -> kernel(recursive))
-        .hasMessage("module.ptx:6:13: call f; is recursive, which is not supported: f calls g calls f");
+        .hasMessage(
+            "module.ptx:6:13: call f; is recursive, which is not supported: f calls g calls f");
     var foreign =
         parse(
             """
