@@ -56,8 +56,7 @@ class ArchitectureTest {
           emulator("async", "memory", "watch", "options", "step"),
           emulator("program", "memory", "lanes", "step", "async"),
           emulator("jit", "memory", "lanes", "step", "program"),
-          emulator(
-              "run", "memory", "watch", "options", "step", "async", "program", "jit"),
+          emulator("run", "memory", "watch", "options", "step", "async", "program", "jit"),
           emulator("sanitizer", "memory", "watch"),
           entry(
               "emulator",

@@ -231,8 +231,11 @@ class AuthoringTest {
     refuses(
         k -> k.real(Type.F16, 1),
         "a real number must be .f32 or .f64, got .f16; load smaller types and widen them");
-    refuses(k -> k.pointer("x", Type.PRED), "elements in memory must be at least one byte, got .pred");
-    refuses(k -> k.shared(Type.PRED, 1, 1, 1), "elements in memory must be at least one byte, got .pred");
+    refuses(
+        k -> k.pointer("x", Type.PRED), "elements in memory must be at least one byte, got .pred");
+    refuses(
+        k -> k.shared(Type.PRED, 1, 1, 1),
+        "elements in memory must be at least one byte, got .pred");
     refuses(
         k -> {
           k.integer("n");

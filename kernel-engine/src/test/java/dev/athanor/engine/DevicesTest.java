@@ -51,8 +51,7 @@ class DevicesTest {
   @Test
   void rejectsUnknownNames() {
     assertThatThrownBy(() -> Devices.open("gpu"))
-        .hasMessage(
-            "unknown device \"gpu\"; use auto, emulator, emulator:N, cuda or cuda:N");
+        .hasMessage("unknown device \"gpu\"; use auto, emulator, emulator:N, cuda or cuda:N");
   }
 
   @Test

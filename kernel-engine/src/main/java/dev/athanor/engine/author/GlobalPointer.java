@@ -29,7 +29,8 @@ public final class GlobalPointer {
 
   /** Returns the start of a row; consecutive rows are {@code leadingDimension} elements apart. */
   public GlobalPointer row(Int row, Int leadingDimension) {
-    return advance(emitter.pure(Type.S64, "mul.wide.s32", row.register(), leadingDimension.operand()));
+    return advance(
+        emitter.pure(Type.S64, "mul.wide.s32", row.register(), leadingDimension.operand()));
   }
 
   /** Returns the start of a matrix; consecutive matrices are {@code stride} elements apart. */
@@ -45,12 +46,15 @@ public final class GlobalPointer {
   /** Returns this address in threads where the condition holds, {@code other} elsewhere. */
   public GlobalPointer where(Predicate condition, GlobalPointer other) {
     return new GlobalPointer(
-        emitter, element, emitter.pure(Type.B64, "selp.b64", address, other.address, condition.register()));
+        emitter,
+        element,
+        emitter.pure(Type.B64, "selp.b64", address, other.address, condition.register()));
   }
 
   private GlobalPointer advance(Register elements) {
     int shift = Integer.numberOfTrailingZeros(element.bytes());
-    var bytes = shift == 0 ? elements : emitter.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));
+    var bytes =
+        shift == 0 ? elements : emitter.pure(Type.B64, "shl.b64", elements, Immediate.of(shift));
     return new GlobalPointer(emitter, element, emitter.pure(Type.S64, "add.s64", address, bytes));
   }
 
@@ -60,8 +64,8 @@ public final class GlobalPointer {
   }
 
   /**
-   * Loads {@code count} consecutive elements, at most 16 bytes, aligned to their total size. Several
-   * single-byte elements are returned as 32-bit integers.
+   * Loads {@code count} consecutive elements, at most 16 bytes, aligned to their total size.
+   * Several single-byte elements are returned as 32-bit integers.
    */
   public List<Value> load(int count, Int index) {
     return access(count).load(emitter, null, "ld.global", at(index));

@@ -63,7 +63,8 @@ public class Int {
     }
     return other == null
         ? plus(b.constant)
-        : new Int(emitter, emitter.pure(Type.S32, "add.s32", own, other), constant).plus(b.constant);
+        : new Int(emitter, emitter.pure(Type.S32, "add.s32", own, other), constant)
+            .plus(b.constant);
   }
 
   public Int minus(Int b) {
@@ -93,7 +94,8 @@ public class Int {
 
   private Register multiple(Register register, int b) {
     return Integer.bitCount(b) == 1
-        ? emitter.pure(Type.S32, "shl.b32", register, Immediate.of(Integer.numberOfTrailingZeros(b)))
+        ? emitter.pure(
+            Type.S32, "shl.b32", register, Immediate.of(Integer.numberOfTrailingZeros(b)))
         : emitter.pure(Type.S32, "mul.lo.s32", register, Immediate.of(b));
   }
 
@@ -113,7 +115,8 @@ public class Int {
     return Integer.bitCount(b) == 1
         ? new Int(
             emitter,
-            emitter.pure(Type.U32, "shr.u32", operand(), Immediate.of(Integer.numberOfTrailingZeros(b))),
+            emitter.pure(
+                Type.U32, "shr.u32", operand(), Immediate.of(Integer.numberOfTrailingZeros(b))),
             0)
         : pure("div.u32", of(emitter, b));
   }
@@ -200,13 +203,17 @@ public class Int {
   /** Extracts {@code count} bits starting at bit {@code from}, zero-extended. */
   public Int bits(int from, int count) {
     return new Int(
-        emitter, emitter.pure(Type.U32, "bfe.u32", register(), Immediate.of(from), Immediate.of(count)), 0);
+        emitter,
+        emitter.pure(Type.U32, "bfe.u32", register(), Immediate.of(from), Immediate.of(count)),
+        0);
   }
 
   /** Extracts {@code count} bits starting at bit {@code from}, sign-extended. */
   public Int signedBits(int from, int count) {
     return new Int(
-        emitter, emitter.pure(Type.S32, "bfe.s32", register(), Immediate.of(from), Immediate.of(count)), 0);
+        emitter,
+        emitter.pure(Type.S32, "bfe.s32", register(), Immediate.of(from), Immediate.of(count)),
+        0);
   }
 
   /** Returns the four bytes, the lowest first: as s32 for signed elements, else as u32. */
@@ -276,7 +283,8 @@ public class Int {
   /** Returns this as f32 or f64, rounded to nearest even. */
   public Real real(Type type) {
     Real.requireReal(type);
-    return new Real(emitter, type, emitter.result(type, "cvt.rn." + type.word() + ".s32", register()));
+    return new Real(
+        emitter, type, emitter.result(type, "cvt.rn." + type.word() + ".s32", register()));
   }
 
   /** Returns this as a value of s32, which can be stored. */
@@ -296,7 +304,9 @@ public class Int {
   /** Returns this where the condition holds, else {@code other}. */
   public Int where(Predicate condition, Int other) {
     return new Int(
-        emitter, emitter.pure(Type.S32, "selp.s32", operand(), other.operand(), condition.register()), 0);
+        emitter,
+        emitter.pure(Type.S32, "selp.s32", operand(), other.operand(), condition.register()),
+        0);
   }
 
   Register register() {

@@ -27,8 +27,8 @@ import java.util.stream.Stream;
 
 /**
  * Builds a kernel. Values are typed ({@link Int}, {@link Real}, {@link Predicate}). Java code, its
- * loops and conditions included, runs while the kernel is built; code in the builder's {@link #loop}
- * and {@link #when} runs on the device.
+ * loops and conditions included, runs while the kernel is built; code in the builder's {@link
+ * #loop} and {@link #when} runs on the device.
  *
  * <p>Integer arithmetic is hoisted out of device loops as far as its operands allow, and common
  * subexpressions are computed once. Index expressions can therefore be written where they are used.
@@ -319,7 +319,8 @@ public final class KernelBuilder {
     emitter.within(inner, () -> emitter.emit(outer, null, "mov.s32", List.of(i, first)));
     if (!isLess(first, bound)) {
       var over = emitter.register(Type.PRED);
-      emitter.within(inner, () -> emitter.emit(outer, null, "setp.ge.s32", List.of(over, i, bound)));
+      emitter.within(
+          inner, () -> emitter.emit(outer, null, "setp.ge.s32", List.of(over, i, bound)));
       emitter.branch(new Guard(over, false), end);
     }
     // compares with the end minus a step, so that the counter does not overflow
@@ -557,8 +558,8 @@ public final class KernelBuilder {
    * Reduces values over all threads of a block, each separately; all threads get the results. The
    * order of the reduction is deterministic. All threads must participate.
    *
-   * @param threads number of threads of the block; full warps are reduced by shuffles, partial warps
-   *     through shared memory
+   * @param threads number of threads of the block; full warps are reduced by shuffles, partial
+   *     warps through shared memory
    * @param neutral the neutral element of {@code combine}
    */
   public List<Real> reduceBlock(

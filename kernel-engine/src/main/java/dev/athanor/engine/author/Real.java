@@ -187,8 +187,8 @@ public class Real extends Value {
   }
 
   /**
-   * Converts this number, rounding to nearest even; tf32 rounds ties away from zero, the only mode of
-   * that conversion.
+   * Converts this number, rounding to nearest even; tf32 rounds ties away from zero, the only mode
+   * of that conversion.
    *
    * @param type f16, bf16, tf32, f32 or f64
    */
@@ -203,7 +203,8 @@ public class Real extends Value {
           default -> "rn.";
         };
     var converted =
-        emitter.result(type, "cvt.%s%s.%s".formatted(rounding, type.word(), type().word()), operand());
+        emitter.result(
+            type, "cvt.%s%s.%s".formatted(rounding, type.word(), type().word()), operand());
     return type == Type.F32 || type == Type.F64
         ? new Real(emitter, type, converted)
         : new Value(emitter, type, converted);

@@ -52,11 +52,12 @@ public final class SharedTile {
   }
 
   /**
-   * Loads {@code count} consecutive elements of a row, at most 16 bytes, aligned to their total size.
-   * Several single-byte elements are returned as 32-bit integers.
+   * Loads {@code count} consecutive elements of a row, at most 16 bytes, aligned to their total
+   * size. Several single-byte elements are returned as 32-bit integers.
    */
   public List<Value> load(int count, Int row, Int column) {
-    return new VectorAccess(element, count).load(emitter, null, "ld.shared", at(row, column).address());
+    return new VectorAccess(element, count)
+        .load(emitter, null, "ld.shared", at(row, column).address());
   }
 
   /** Loads like {@link #load(int, Int, Int)} where the condition holds; other threads get zeros. */
@@ -111,8 +112,8 @@ public final class SharedTile {
 
   /**
    * Loads four 8x8 matrices of 16-bit elements with {@code ldmatrix}. Lane {@code 8m + r} gives the
-   * address of row {@code r} of matrix {@code m}. Each lane receives two elements of each matrix, in
-   * the layout {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}.
+   * address of row {@code r} of matrix {@code m}. Each lane receives two elements of each matrix,
+   * in the layout {@code Fragments.MATRIX_8X8} or, transposed, {@code MATRIX_8X8_TRANSPOSED}.
    */
   public List<Value> loadMatrices(Int row, Int column, boolean transposed) {
     var values = new ArrayList<Value>();

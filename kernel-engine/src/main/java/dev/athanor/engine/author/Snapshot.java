@@ -7,9 +7,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The value of a variable at one point of the kernel. Uses before the next write read the variable's
- * own register; a later use reads a copy, which is then inserted at that point. A value therefore
- * costs an instruction only if it outlives a write.
+ * The value of a variable at one point of the kernel. Uses before the next write read the
+ * variable's own register; a later use reads a copy, which is then inserted at that point. A value
+ * therefore costs an instruction only if it outlives a write.
  */
 final class Snapshot implements Supplier<Register> {
   private final BodyEmitter emitter;

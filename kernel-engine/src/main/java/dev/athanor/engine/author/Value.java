@@ -48,7 +48,8 @@ public class Value {
         yield new Real(emitter, Type.F32, emitter.result(Type.F32, "mov.b32", bits));
       }
       case S8, U8, S16, U16, S32, U32 ->
-          new Real(emitter, Type.F32, emitter.result(Type.F32, "cvt.rn.f32." + type.word(), operand()));
+          new Real(
+              emitter, Type.F32, emitter.result(Type.F32, "cvt.rn.f32." + type.word(), operand()));
       default -> throw new IllegalStateException("." + type.word() + " is not a number");
     };
   }
@@ -57,9 +58,13 @@ public class Value {
   public Int integer() {
     return switch (type) {
       case S32, U32, B32 -> new Int(emitter, emitter.register(operand()), 0);
-      case S8, S16 -> new Int(emitter, emitter.result(Type.S32, "cvt.s32." + type.word(), operand()), 0);
-      case U8, U16 -> new Int(emitter, emitter.result(Type.U32, "cvt.u32." + type.word(), operand()), 0);
-      default -> throw new IllegalStateException("." + type.word() + " is not an integer of at most 32 bits");
+      case S8, S16 ->
+          new Int(emitter, emitter.result(Type.S32, "cvt.s32." + type.word(), operand()), 0);
+      case U8, U16 ->
+          new Int(emitter, emitter.result(Type.U32, "cvt.u32." + type.word(), operand()), 0);
+      default ->
+          throw new IllegalStateException(
+              "." + type.word() + " is not an integer of at most 32 bits");
     };
   }
 
@@ -69,7 +74,8 @@ public class Value {
       return new Wide(emitter, register);
     }
     var extended = type == Type.U32 || type == Type.U16 || type == Type.U8 ? "u64" : "s64";
-    return new Wide(emitter, emitter.result(Type.S64, "cvt.%s.%s".formatted(extended, type.word()), operand()));
+    return new Wide(
+        emitter, emitter.result(Type.S64, "cvt.%s.%s".formatted(extended, type.word()), operand()));
   }
 
   /** Returns the bits of this value of at most 32 bits, zero-extended. */
@@ -150,7 +156,9 @@ public class Value {
     }
     if (type.registerClass() == RegisterClass.B16) {
       throw new IllegalStateException(
-          "lanes exchange 32 or 64 bits, got ." + type.word() + "; widen the value or take its bits");
+          "lanes exchange 32 or 64 bits, got ."
+              + type.word()
+              + "; widen the value or take its bits");
     }
     var d = shuffled(type, operand(), mode, lane, clamp);
     return type == Type.F32 ? new Real(emitter, type, d) : new Value(emitter, type, d);

@@ -41,7 +41,8 @@ record VectorAccess(Type element, int count) {
       return both.bits().bytes(element).subList(0, count);
     }
     var values = new ArrayList<Value>();
-    for (var word : registers(emitter, condition, opcode, address, Type.B32, "b32", count / perWord)) {
+    for (var word :
+        registers(emitter, condition, opcode, address, Type.B32, "b32", count / perWord)) {
       values.addAll(perWord == 2 ? word.halves(element) : word.bits().bytes(element));
     }
     return values;

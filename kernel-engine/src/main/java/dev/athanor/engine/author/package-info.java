@@ -1,4 +1,6 @@
-/** Kernel authoring in Java with typed values; Java loops unroll, builder loops run on the device. */
+/**
+ * Kernel authoring in Java with typed values; Java loops unroll, builder loops run on the device.
+ */
 @NullMarked
 package dev.athanor.engine.author;
 

@@ -14,8 +14,8 @@ public interface Device extends AutoCloseable {
   Capability capability();
 
   /**
-   * Returns a GPU's PCI bus id, such as 0000:3B:00.0, by which NVIDIA's tools identify it. Empty for
-   * devices that are not GPUs.
+   * Returns a GPU's PCI bus id, such as 0000:3B:00.0, by which NVIDIA's tools identify it. Empty
+   * for devices that are not GPUs.
    */
   default Optional<String> busId() {
     return Optional.empty();
@@ -30,9 +30,9 @@ public interface Device extends AutoCloseable {
   Buffer allocate(long bytes);
 
   /**
-   * Allocates host memory for copies to and from this device, aligned to 256 bytes. Its contents are
-   * undefined. Other devices may use it like any native memory, but closing the memory does not wait
-   * for their work. It does not count in {@link #memory}.
+   * Allocates host memory for copies to and from this device, aligned to 256 bytes. Its contents
+   * are undefined. Other devices may use it like any native memory, but closing the memory does not
+   * wait for their work. It does not count in {@link #memory}.
    *
    * @param bytes at least 1
    * @throws DeviceException.OutOfMemory if the host cannot provide the memory

@@ -44,8 +44,7 @@ public abstract sealed class DeviceException extends RuntimeException {
      */
     public static OutOfMemory ofHost(long requestedBytes, String reason) {
       return new OutOfMemory(
-          "cannot allocate %d bytes of host memory: %s"
-              .formatted(requestedBytes, reason),
+          "cannot allocate %d bytes of host memory: %s".formatted(requestedBytes, reason),
           requestedBytes,
           0);
     }

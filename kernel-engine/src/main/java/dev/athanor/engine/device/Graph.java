@@ -8,12 +8,12 @@ public interface Graph extends AutoCloseable {
 
   /**
    * Enqueues the work, which runs in capture order, after the work that the stream already holds.
-   * Launches of one graph never overlap, even on different streams. Faults of its kernels are reported
-   * like those of single launches.
+   * Launches of one graph never overlap, even on different streams. Faults of its kernels are
+   * reported like those of single launches.
    *
    * @throws IllegalArgumentException if the stream belongs to another device
-   * @throws IllegalStateException if the graph, the stream or a buffer of the graph is closed, or if
-   *     the stream is being captured; nothing is enqueued then
+   * @throws IllegalStateException if the graph, the stream or a buffer of the graph is closed, or
+   *     if the stream is being captured; nothing is enqueued then
    */
   void launch(Stream stream);
 

@@ -67,8 +67,8 @@ public final class HostMemory implements AutoCloseable {
   }
 
   /**
-   * Frees the memory after the work that the device's streams hold now. Closing twice has no effect;
-   * the segment is inaccessible afterwards.
+   * Frees the memory after the work that the device's streams hold now. Closing twice has no
+   * effect; the segment is inaccessible afterwards.
    *
    * @throws IllegalStateException if another thread is accessing the segment; the memory stays open
    */

@@ -13,8 +13,8 @@ public interface LoadedKernel {
   }
 
   /**
-   * Returns the bytes of spilled registers per thread: local memory beyond what the kernel declares.
-   * 0 if unknown, as on the emulator.
+   * Returns the bytes of spilled registers per thread: local memory beyond what the kernel
+   * declares. 0 if unknown, as on the emulator.
    */
   default int spilledBytes() {
     return 0;

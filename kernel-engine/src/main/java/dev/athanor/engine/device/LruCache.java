@@ -61,9 +61,7 @@ public final class LruCache<K, V> {
     return entry.value;
   }
 
-  /**
-   * Returns the value of a key and computes it if absent. A failed computation is not cached.
-   */
+  /** Returns the value of a key and computes it if absent. A failed computation is not cached. */
   public V get(K key, Function<? super K, ? extends V> make) {
     var entry = entries.computeIfAbsent(key, _ -> new Entry<>());
     var known = use(entry);

@@ -13,8 +13,8 @@ import java.lang.foreign.MemorySegment;
 public interface Stream extends AutoCloseable {
 
   /**
-   * Copies host memory to {@code target}, starting at byte {@code offset}. The source must not change
-   * until the copy has completed.
+   * Copies host memory to {@code target}, starting at byte {@code offset}. The source must not
+   * change until the copy has completed.
    */
   void upload(MemorySegment source, Buffer target, long offset);
 

@@ -5,7 +5,8 @@ import java.util.List;
 
 /**
  * The layout of a tensor in global memory and of the tiles that TMA copies (CUDA driver API, {@code
- * cuTensorMapEncodeTiled}; PTX ISA 5.5.8). Dimension 0 is the innermost; its elements are contiguous.
+ * cuTensorMapEncodeTiled}; PTX ISA 5.5.8). Dimension 0 is the innermost; its elements are
+ * contiguous.
  *
  * @param sizes number of elements in each of 1 to 5 dimensions, 1 to 2^32 - 1
  * @param strides bytes between consecutive elements of each dimension except the innermost

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
@@ -13,20 +12,21 @@ import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
 import dev.athanor.engine.device.LruCache;
 import dev.athanor.engine.device.Stream;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.EncodedTensorMap;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.LaneAccess;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.ModuleVariables;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.program.Program;
-import dev.athanor.engine.emulator.run.LoadedProgram;
-import dev.athanor.engine.emulator.step.LaunchContext;
-import dev.athanor.engine.emulator.step.PrintBuffer;
 import dev.athanor.engine.emulator.run.LaunchedKernel;
+import dev.athanor.engine.emulator.run.LoadedProgram;
 import dev.athanor.engine.emulator.run.WorkerPool;
 import dev.athanor.engine.emulator.sanitizer.SanitizedLaunch;
+import dev.athanor.engine.emulator.step.LaunchContext;
+import dev.athanor.engine.emulator.step.PrintBuffer;
 import dev.athanor.engine.emulator.watch.LaunchObserver;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
@@ -48,7 +48,9 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A device that runs on any machine. It executes kernels as the PTX manual specifies, several blocks in parallel, and stops a kernel at the first block that does something undefined. Its streams are synchronous.
+ * A device that runs on any machine. It executes kernels as the PTX manual specifies, several
+ * blocks in parallel, and stops a kernel at the first block that does something undefined. Its
+ * streams are synchronous.
  */
 public final class EmulatedDevice implements Device {
 
@@ -56,9 +58,7 @@ public final class EmulatedDevice implements Device {
   private static final int SHARED_BYTES = 48 << 10;
   private static final int SHARED_BYTES_OPT_IN = 227 << 10;
 
-  /**
-   * Maximum number of cached modules; loaded kernels keep their programs regardless.
-   */
+  /** Maximum number of cached modules; loaded kernels keep their programs regardless. */
   static final int MODULES = 512;
 
   // the limits of an H100, for cooperative launches
@@ -77,9 +77,7 @@ public final class EmulatedDevice implements Device {
   private final GlobalMemory memory;
   private final WorkerPool workers;
 
-  /**
-   * Modules with variables are not evicted: kernels may have written to the variables.
-   */
+  /** Modules with variables are not evicted: kernels may have written to the variables. */
   private final LruCache<Module, Programs> programs =
       new LruCache<>(MODULES, each -> !each.module.variables().isEmpty());
 
@@ -95,7 +93,9 @@ public final class EmulatedDevice implements Device {
     this(0, options);
   }
 
-  /** @param number the number in the device ID, for one of several devices */
+  /**
+   * @param number the number in the device ID, for one of several devices
+   */
   public EmulatedDevice(int number, EmulatorOptions options) {
     this.options = options;
     this.memory = new GlobalMemory(options.memoryBytes(), options.sanitize() != Sanitize.OFF);
@@ -334,7 +334,8 @@ public final class EmulatedDevice implements Device {
   }
 
   /**
-   * Allocates the memory in which the blocks of a cooperative launch count arrivals: a size, and a word that is 0.
+   * Allocates the memory in which the blocks of a cooperative launch count arrivals: a size, and a
+   * word that is 0.
    */
   private Allocation workspace() {
     var workspace = memory.allocate(WORKSPACE_BYTES, "the workspace of a cooperative launch");
@@ -345,7 +346,9 @@ public final class EmulatedDevice implements Device {
   }
 
   /**
-   * Returns how many blocks of a launch the emulated GPU holds at once, registers aside: as many as an H100 by threads, blocks and shared memory (CUDA programming guide, technical specifications).
+   * Returns how many blocks of a launch the emulated GPU holds at once, registers aside: as many as
+   * an H100 by threads, blocks and shared memory (CUDA programming guide, technical
+   * specifications).
    */
   private static long residentBlocks(Launch launch) {
     long threads = Math.ceilDiv(launch.block().count(), 32) * 32;

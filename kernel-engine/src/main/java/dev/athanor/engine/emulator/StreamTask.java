@@ -6,7 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * A validated task of a stream; it may run at any time while its buffers are open. Created within {@link EmulatedDevice#use}.
+ * A validated task of a stream; it may run at any time while its buffers are open. Created within
+ * {@link EmulatedDevice#use}.
  */
 record StreamTask(List<Buffer> buffers, Runnable task) {
 

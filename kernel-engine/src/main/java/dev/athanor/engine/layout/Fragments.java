@@ -27,8 +27,8 @@ public final class Fragments {
           "8x8 transposed", 8, 8, 2, (lane, i) -> new Coordinate(lane % 4 * 2 + i, lane / 4));
 
   /**
-   * Returns A of {@code mma}: a register holds adjacent elements of a row, the four lanes of a group
-   * hold a row, and a lane's registers advance along the rows first.
+   * Returns A of {@code mma}: a register holds adjacent elements of a row, the four lanes of a
+   * group hold a row, and a lane's registers advance along the rows first.
    *
    * @param rows 8 or 16
    * @param columns the depth k
@@ -80,8 +80,8 @@ public final class Fragments {
   }
 
   /**
-   * Returns a warp's rows of D of {@code wgmma} (PTX ISA 9.7.15.5.1): fragments of {@code mma} side by
-   * side.
+   * Returns a warp's rows of D of {@code wgmma} (PTX ISA 9.7.15.5.1): fragments of {@code mma} side
+   * by side.
    *
    * @param columns a multiple of 8
    */

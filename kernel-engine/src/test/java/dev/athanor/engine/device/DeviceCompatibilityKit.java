@@ -153,8 +153,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
         catchThrowableOfType(
             DeviceException.OutOfMemory.class, () -> device.allocateHost(1L << 50));
     assertThat(refused)
-        .hasMessageStartingWith(
-            "cannot allocate 1125899906842624 bytes of host memory: ");
+        .hasMessageStartingWith("cannot allocate 1125899906842624 bytes of host memory: ");
     assertThat(refused.requestedBytes()).isEqualTo(1L << 50);
     assertThat(intsOf(ints(1, 2, 3))).containsExactly(1, 2, 3);
   }

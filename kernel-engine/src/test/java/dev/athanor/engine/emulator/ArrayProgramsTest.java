@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -8,8 +7,9 @@ import static org.assertj.core.api.Assertions.within;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.Schedule;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;

@@ -1,14 +1,14 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.Schedule;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -2,8 +2,8 @@ package dev.athanor.engine.emulator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

@@ -1,6 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -9,6 +7,8 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
@@ -15,6 +14,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.LoadedKernel;
 import dev.athanor.engine.device.LoadedKernel.Origin;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Module;

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -8,6 +7,7 @@ import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
@@ -288,8 +288,7 @@ class FaultsTest {
     assertThat(faults(1, 64, body))
         .satisfiesExactly(
             one ->
-                assertThat(one)
-                    .endsWith("waits forever at barrier 1; 32 of all threads arrived"),
+                assertThat(one).endsWith("waits forever at barrier 1; 32 of all threads arrived"),
             two ->
                 assertThat(two)
                     .startsWith("thread (32,0,0)")

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.engine.device.Dim3;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;

@@ -1,11 +1,11 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.text.Parser;

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -9,9 +8,10 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.device.TensorMap.Element;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.emulator.SampleRig.Way;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.SampleRig.Way;
+import dev.athanor.engine.emulator.options.Schedule;
 import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -7,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import dev.athanor.engine.ptx.Type;

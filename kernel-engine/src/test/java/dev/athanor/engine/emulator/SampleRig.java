@@ -1,15 +1,15 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import dev.athanor.engine.device.Argument;
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Samples;
 import dev.athanor.engine.ptx.Target;

@@ -1,6 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -12,8 +10,10 @@ import dev.athanor.engine.device.Launch;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.engine.device.TensorMap;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.check.Verifier;

@@ -1,11 +1,11 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
-import dev.athanor.engine.emulator.options.Schedule;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.DeviceException.KernelFault;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.options.Schedule;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;

@@ -1,5 +1,4 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -9,6 +8,7 @@ import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.DeviceException.KernelFault;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Launch;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;

@@ -1,9 +1,9 @@
 package dev.athanor.engine.emulator;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.Type;

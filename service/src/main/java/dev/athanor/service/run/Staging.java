@@ -1,8 +1,8 @@
 package dev.athanor.service.run;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.HostMemory;
+import dev.athanor.engine.device.HostMemoryPool;
 import java.util.concurrent.Semaphore;
 
 /**

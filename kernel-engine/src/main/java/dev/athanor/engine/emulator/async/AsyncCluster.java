@@ -4,7 +4,9 @@ import dev.athanor.engine.emulator.step.Block;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The asynchronous operations of a cluster: those that are pending, and the state of each block. */
+/**
+ * The asynchronous operations of a cluster: those that are pending, and the state of each block.
+ */
 public final class AsyncCluster {
 
   private final PendingOperations pending;

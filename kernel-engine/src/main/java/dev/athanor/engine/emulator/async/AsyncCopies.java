@@ -15,12 +15,14 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The {@code cp.async} copies of a block (PTX ISA 9.7.9.25). With lazy timing a copy is performed within the wait for it; until then its destination is poisoned.
+ * The {@code cp.async} copies of a block (PTX ISA 9.7.9.25). With lazy timing a copy is performed
+ * within the wait for it; until then its destination is poisoned.
  */
 public final class AsyncCopies {
 
   /**
-   * The copies of one instruction of one warp. A lane's copy belongs to the group that its thread commits next.
+   * The copies of one instruction of one warp. A lane's copy belongs to the group that its thread
+   * commits next.
    */
   private static final class Copies {
     long number;

@@ -37,7 +37,8 @@ final class BulkSteps {
    * How a transfer completes.
    *
    * @param barriers the mbarriers that are signaled; null = the transfer belongs to a bulk group
-   * @param ranks the mask of the blocks that receive the bytes; null = the block that the target names
+   * @param ranks the mask of the blocks that receive the bytes; null = the block that the target
+   *     names
    */
   record Completion(@Nullable MbarrierFinder barriers, @Nullable Lanes ranks) {}
 

@@ -9,7 +9,9 @@ import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A barrier in shared memory (PTX ISA 9.7.13.15). A phase completes once the expected arrivals and all announced bytes have come; then the next phase begins. Operations return a description of a violated rule, or null.
+ * A barrier in shared memory (PTX ISA 9.7.13.15). A phase completes once the expected arrivals and
+ * all announced bytes have come; then the next phase begins. Operations return a description of a
+ * violated rule, or null.
  */
 public final class Mbarrier implements ObservedMbarrier {
 
@@ -27,7 +29,9 @@ public final class Mbarrier implements ObservedMbarrier {
   private long announced;
   private long come;
 
-  /** @param offset the offset in the shared memory of the block */
+  /**
+   * @param offset the offset in the shared memory of the block
+   */
   Mbarrier(Block block, PendingOperations operations, long offset, int count) {
     this.block = block;
     this.operations = operations;
@@ -67,7 +71,8 @@ public final class Mbarrier implements ObservedMbarrier {
   }
 
   /**
-   * Completes one of the pending operations that signal this barrier; returns whether there was one.
+   * Completes one of the pending operations that signal this barrier; returns whether there was
+   * one.
    */
   boolean hasten() {
     return operations.hasten(owed);

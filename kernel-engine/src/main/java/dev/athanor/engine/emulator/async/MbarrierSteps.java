@@ -138,7 +138,8 @@ final class MbarrierSteps {
     private final Lanes asked;
     private final Lanes result;
 
-    TestWait(AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+    TestWait(
+        AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
       this.block = async.block;
       this.finder = new MbarrierFinder(async, instruction, addresses);
       this.parity = instruction.modifiers().has("parity");
@@ -220,7 +221,8 @@ final class MbarrierSteps {
     }
 
     /**
-     * Returns the state or parity that a lane waits for. PTX ISA 9.7.13.15.16 specifies the parities 0 and 1; ptxas ignores all other bits, and Triton writes -1 for 1.
+     * Returns the state or parity that a lane waits for. PTX ISA 9.7.13.15.16 specifies the
+     * parities 0 and 1; ptxas ignores all other bits, and Triton writes -1 for 1.
      */
     private long asked(int warp, int lane) {
       long bits = asked.bits(32 * warp + lane);
@@ -248,9 +250,7 @@ final class MbarrierSteps {
       return false;
     }
 
-    /**
-     * Returns whether all arrivals of the lanes' phases have come and only bytes are missing.
-     */
+    /** Returns whether all arrivals of the lanes' phases have come and only bytes are missing. */
     boolean lacksBytes(int warp, int mask) {
       finder.resolve(warp, mask);
       for (int left = mask; left != 0; left &= left - 1) {
@@ -279,7 +279,8 @@ final class MbarrierSteps {
   /** Tests, and waits for a limited time. */
   static final class TryWait extends TestWait implements Step.Event {
 
-    TryWait(AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
+    TryWait(
+        AsyncState async, Instruction instruction, Addresses addresses, Lanes asked, Lanes result) {
       super(async, instruction, addresses, asked, result);
     }
 

@@ -8,13 +8,12 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /**
- * The pending asynchronous operations of a cluster, and the timing that decides when each completes.
+ * The pending asynchronous operations of a cluster, and the timing that decides when each
+ * completes.
  */
 public final class PendingOperations {
 
-  /**
-   * With {@code RANDOM} timing, each poll completes a pending operation with probability 1/n.
-   */
+  /** With {@code RANDOM} timing, each poll completes a pending operation with probability 1/n. */
   private static final int RARITY = 4;
 
   private final AsyncTiming timing;
@@ -45,9 +44,7 @@ public final class PendingOperations {
     }
   }
 
-  /**
-   * Called when all threads have exited; operations that no thread waited for may stay undone.
-   */
+  /** Called when all threads have exited; operations that no thread waited for may stay undone. */
   public void end() {
     var left = new ArrayList<>(pending);
     pending.clear();
@@ -64,9 +61,7 @@ public final class PendingOperations {
     };
   }
 
-  /**
-   * Returns whether operations that are waited for together complete in random order.
-   */
+  /** Returns whether operations that are waited for together complete in random order. */
   boolean isReordered() {
     return timing == AsyncTiming.REORDERED;
   }
@@ -78,9 +73,7 @@ public final class PendingOperations {
     }
   }
 
-  /**
-   * Completes one of several operations that a thread waits for; returns whether there was one.
-   */
+  /** Completes one of several operations that a thread waits for; returns whether there was one. */
   boolean hasten(Deque<PendingOperation> wanted) {
     forgetDone(wanted);
     if (wanted.isEmpty()) {

@@ -3,10 +3,13 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 
 /**
- * A {@code wgmma} factor in shared memory, as its descriptor describes it (PTX ISA 9.7.15.5.1). The matrix consists of core matrices of 8 rows of 16 bytes, or of the width of the swizzle. The outer dimension of A is m, that of B is n; the other dimension is k.
+ * A {@code wgmma} factor in shared memory, as its descriptor describes it (PTX ISA 9.7.15.5.1). The
+ * matrix consists of core matrices of 8 rows of 16 bytes, or of the width of the swizzle. The outer
+ * dimension of A is m, that of B is n; the other dimension is k.
  *
  * @param start the address of the first element
- * @param leading bytes from one core matrix to the next: along k without a swizzle; along the outer dimension for a swizzled matrix that is not contiguous along k
+ * @param leading bytes from one core matrix to the next: along k without a swizzle; along the outer
+ *     dimension for a swizzled matrix that is not contiguous along k
  * @param stride bytes from one core matrix to the next in the other dimension
  * @param byDepth whether elements are contiguous along k
  * @param size bytes of an element

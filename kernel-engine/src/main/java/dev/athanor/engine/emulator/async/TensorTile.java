@@ -11,7 +11,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tile of a tensor in global memory, with its elements in the order of the dimensions, innermost fastest. Elements outside of the tensor read as the map's fill value and are not written.
+ * A tile of a tensor in global memory, with its elements in the order of the dimensions, innermost
+ * fastest. Elements outside of the tensor read as the map's fill value and are not written.
  */
 final class TensorTile implements TransferEndpoint {
 
@@ -21,7 +22,9 @@ final class TensorTile implements TransferEndpoint {
   private final GlobalMemory.Snapshot memory;
   private @Nullable Allocation last;
 
-  /** @param start the coordinates of the first element, innermost first */
+  /**
+   * @param start the coordinates of the first element, innermost first
+   */
   TensorTile(EncodedTensorMap encoded, int[] start, GlobalMemory.Snapshot memory) {
     this.map = encoded.map();
     this.address = encoded.address();
@@ -36,7 +39,8 @@ final class TensorTile implements TransferEndpoint {
   }
 
   /**
-   * Returns why the tile may not be accessed; null if it may. The result holds as long as no buffer is freed.
+   * Returns why the tile may not be accessed; null if it may. The result holds as long as no buffer
+   * is freed.
    */
   @Nullable String complaint() {
     var wrong = new String[1];
@@ -102,7 +106,8 @@ final class TensorTile implements TransferEndpoint {
   }
 
   /**
-   * Receives the part of a row within the tensor: its address, its length, and its offset in the tile.
+   * Receives the part of a row within the tensor: its address, its length, and its offset in the
+   * tile.
    */
   @FunctionalInterface
   private interface Row {

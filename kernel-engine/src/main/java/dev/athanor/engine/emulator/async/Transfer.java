@@ -9,7 +9,8 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An asynchronous copy or reduction. It reads its source first and writes its target later; until then the target of a copy is poisoned.
+ * An asynchronous copy or reduction. It reads its source first and writes its target later; until
+ * then the target of a copy is poisoned.
  */
 final class Transfer extends PendingOperation {
   private final Block block;

@@ -2,7 +2,6 @@ package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
-import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -13,7 +12,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A warpgroup of four warps, and its pending {@code wgmma} products, which execute in order (PTX ISA 9.7.15).
+ * A warpgroup of four warps, and its pending {@code wgmma} products, which execute in order (PTX
+ * ISA 9.7.15).
  */
 public final class WarpGroup {
 
@@ -22,7 +22,8 @@ public final class WarpGroup {
   static final int THREADS = 32 * WARPS;
 
   /**
-   * The values that pending products read and write in a register, whose lanes are poisoned until the products complete.
+   * The values that pending products read and write in a register, whose lanes are poisoned until
+   * the products complete.
    */
   private static final class Owed {
     final int[] words = new int[THREADS];
@@ -39,7 +40,9 @@ public final class WarpGroup {
   /** The number of the first product in the list. */
   private int base;
 
-  /** @param first the first warp of the group */
+  /**
+   * @param first the first warp of the group
+   */
   WarpGroup(PendingOperations operations, int first) {
     this.operations = operations;
     this.first = first;
@@ -67,9 +70,7 @@ public final class WarpGroup {
     committed[warp - first]++;
   }
 
-  /**
-   * Makes a warp take part in its next product, which is issued once all four warps do.
-   */
+  /** Makes a warp take part in its next product, which is issued once all four warps do. */
   void join(int warp, WgmmaSteps.Multiply step) {
     int at = issued[warp - first]++ - base;
     if (at == products.size()) {
@@ -94,7 +95,8 @@ public final class WarpGroup {
   }
 
   /**
-   * Returns the first of a warp's products that other warps have not issued, except for those of its newest groups; null if there is none.
+   * Returns the first of a warp's products that other warps have not issued, except for those of
+   * its newest groups; null if there is none.
    */
   WgmmaSteps.@Nullable Product incomplete(int warp, int but) {
     for (var product : products) {
@@ -126,7 +128,8 @@ public final class WarpGroup {
   }
 
   /**
-   * Registers a pending product that writes a register of a warp; the current value is for the product only.
+   * Registers a pending product that writes a register of a warp; the current value is for the
+   * product only.
    */
   void owe(int warp, Lanes register) {
     var values = owed.computeIfAbsent(register.array(), _ -> new Owed());
@@ -150,7 +153,8 @@ public final class WarpGroup {
   }
 
   /**
-   * Records that a product has written a register; the last one makes the values visible to the threads.
+   * Records that a product has written a register; the last one makes the values visible to the
+   * threads.
    */
   void pay(Lanes register) {
     var values = owed.get(register.array());

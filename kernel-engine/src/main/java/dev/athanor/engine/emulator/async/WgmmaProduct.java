@@ -11,7 +11,8 @@ import dev.athanor.engine.ptx.meaning.NumberTile;
 import dev.athanor.engine.ptx.meaning.TensorCore;
 
 /**
- * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by k, B is k by n, the accumulator is m by n, all row-major.
+ * The arithmetic of {@code wgmma.mma_async} (PTX ISA 9.7.15.5) on the bits of elements: A is m by
+ * k, B is k by n, the accumulator is m by n, all row-major.
  */
 @FunctionalInterface
 interface WgmmaProduct {

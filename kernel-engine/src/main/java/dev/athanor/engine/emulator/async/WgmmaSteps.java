@@ -262,7 +262,9 @@ public final class WgmmaSteps {
 
     private @Nullable ByteRanges factors;
 
-    /** @param group the wgmma-group that the product belongs to */
+    /**
+     * @param group the wgmma-group that the product belongs to
+     */
     Product(WarpGroup owner, Multiply step, int group) {
       this.owner = owner;
       this.step = step;

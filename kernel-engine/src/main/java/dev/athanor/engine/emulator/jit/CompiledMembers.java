@@ -28,9 +28,9 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The members of a compiled class that its segments use: fields with the arrays of registers and the
- * memory sites of a block, and static methods for lane functions. They are collected while segments
- * are written.
+ * The members of a compiled class that its segments use: fields with the arrays of registers and
+ * the memory sites of a block, and static methods for lane functions. They are collected while
+ * segments are written.
  */
 final class CompiledMembers {
 
@@ -77,13 +77,8 @@ final class CompiledMembers {
   }
 
   private void push(
-      CodeBuilder code,
-      Object key,
-      String prefix,
-      ClassDesc type,
-      Function<Block, Object> value) {
-    var field =
-        fields.computeIfAbsent(key, _ -> new Field(prefix + fields.size(), type, value));
+      CodeBuilder code, Object key, String prefix, ClassDesc type, Function<Block, Object> value) {
+    var field = fields.computeIfAbsent(key, _ -> new Field(prefix + fields.size(), type, value));
     code.aload(0).getfield(SELF, field.name, field.type);
   }
 

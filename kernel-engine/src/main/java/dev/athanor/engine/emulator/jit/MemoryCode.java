@@ -5,11 +5,11 @@ import static java.lang.constant.ConstantDescs.CD_int;
 import static java.lang.constant.ConstantDescs.CD_long;
 import static java.lang.constant.ConstantDescs.CD_void;
 
-import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.lanes.LaneCode;
 import dev.athanor.engine.emulator.lanes.LaneCode.Local;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.program.Binder;
+import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
@@ -56,7 +56,8 @@ final class MemoryCode {
   void load(int pc, Instruction instruction) {
     var type = type(instruction);
     var elements = Binder.spread(instruction.operands().get(0)).toList();
-    var address = check(pc, instruction, (Operand.Address) instruction.operands().get(1), elements.size());
+    var address =
+        check(pc, instruction, (Operand.Address) instruction.operands().get(1), elements.size());
     // from the end: if the last is in bounds all are, and no access is done by half
     for (int i = elements.size() - 1; i >= 0; i--) {
       var register = registers.local((Register) elements.get(i));
@@ -69,12 +70,12 @@ final class MemoryCode {
   void store(int pc, Instruction instruction) {
     var type = type(instruction);
     var elements = Binder.spread(instruction.operands().get(1)).toList();
-    var address = check(pc, instruction, (Operand.Address) instruction.operands().get(0), elements.size());
+    var address =
+        check(pc, instruction, (Operand.Address) instruction.operands().get(0), elements.size());
     // from the end, as in a load
     for (int i = elements.size() - 1; i >= 0; i--) {
       var element = elements.get(i);
-      address.store(
-          type, i * type.bytes(), () -> registers.push(element, type, bitsCarrier(type)));
+      address.store(type, i * type.bytes(), () -> registers.push(element, type, bitsCarrier(type)));
     }
   }
 
@@ -142,8 +143,7 @@ final class MemoryCode {
   /** Pushes an address as a long. */
   private void pushAddress(Operand.Address at) {
     boolean narrow = isNarrow(at.base());
-    registers.push(
-        at.base(), narrow ? Type.U32 : Type.U64, narrow ? int.class : long.class);
+    registers.push(at.base(), narrow ? Type.U32 : Type.U64, narrow ? int.class : long.class);
     if (narrow) {
       code.i2l().loadConstant(0xFFFF_FFFFL).land();
     }

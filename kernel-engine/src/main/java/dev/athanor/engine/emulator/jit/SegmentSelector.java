@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator.jit;
 
-import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.program.Binder;
 import dev.athanor.engine.emulator.program.ProgramFlow;
+import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.LoadStore;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics;
@@ -13,7 +13,6 @@ import java.util.BitSet;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.function.ToIntFunction;
 
 /**
@@ -127,8 +126,8 @@ final class SegmentSelector {
   }
 
   /**
-   * Splits a run at its entries and after the ends of loops that begin before it, so that threads do
-   * not load registers that only other threads need.
+   * Splits a run at its entries and after the ends of loops that begin before it, so that threads
+   * do not load registers that only other threads need.
    */
   private List<Segment> split(Segment run) {
     var cuts = new BitSet();

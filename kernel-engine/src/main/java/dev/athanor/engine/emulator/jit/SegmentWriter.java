@@ -31,9 +31,9 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes the method of one segment: a loop over the active lanes, which executes the segment for one
- * thread after another. The method's parameters are the instruction at which the threads enter, the
- * first warp, and the end of the warps; its result is that of {@link CompiledCode#run}.
+ * Writes the method of one segment: a loop over the active lanes, which executes the segment for
+ * one thread after another. The method's parameters are the instruction at which the threads enter,
+ * the first warp, and the end of the warps; its result is that of {@link CompiledCode#run}.
  */
 final class SegmentWriter {
 
@@ -236,12 +236,11 @@ final class SegmentWriter {
 
   private void leave(ExitLocals exit) {
     var leave = code.newLabel();
-    exits.forEach(
-        (pc, label) -> {
-          code.labelBinding(label);
-          registers.storeWritten(register -> flow.isLive(register, pc));
-          code.loadConstant((int) pc).istore(exit.pc).goto_(leave);
-        });
+    exits.forEach((pc, label) -> {
+      code.labelBinding(label);
+      registers.storeWritten(register -> flow.isLive(register, pc));
+      code.loadConstant((int) pc).istore(exit.pc).goto_(leave);
+    });
     code.labelBinding(leave);
     if (exits.size() > 1 || !accesses.isEmpty()) {
       code.aload(0).getfield(CompiledMembers.BASE, "exits", INTS);
@@ -262,9 +261,7 @@ final class SegmentWriter {
     registers.storeWritten(this::isLiveAtAccess);
     code.aload(0).iload(lane).iload(access).iload(ENTRY).iload(END);
     code.invokevirtual(
-        CompiledMembers.BASE,
-        "depart",
-        MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
+        CompiledMembers.BASE, "depart", MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
     code.iconst_1().istore(exit.different);
   }
 

@@ -195,9 +195,7 @@ final class LaneLoopBody {
 
   private void invoke(MethodHandle function, IntConsumer push) {
     handles.invoke(
-        code,
-        function,
-        () -> IntStream.range(0, function.type().parameterCount()).forEach(push));
+        code, function, () -> IntStream.range(0, function.type().parameterCount()).forEach(push));
   }
 
   private static boolean isMask(Variables variables) {

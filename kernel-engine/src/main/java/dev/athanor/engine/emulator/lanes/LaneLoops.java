@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * Creates the {@link LaneLoop} of an instruction from a hidden class, which all instructions of the
- * same form, modifiers and operand storage share. Its loops call the lane functions as constants, so
- * that the JIT inlines and vectorizes them. Every lane reads all its sources before it writes a
+ * same form, modifiers and operand storage share. Its loops call the lane functions as constants,
+ * so that the JIT inlines and vectorizes them. Every lane reads all its sources before it writes a
  * result, hence a register may be both.
  */
 public final class LaneLoops {

@@ -4,8 +4,8 @@ import dev.athanor.engine.emulator.memory.RegisterStorage;
 import java.lang.constant.ClassDesc;
 
 /**
- * How a {@link LaneLoop} holds an operand: as the array of a register, or as a scalar, which has the
- * same value in all lanes.
+ * How a {@link LaneLoop} holds an operand: as the array of a register, or as a scalar, which has
+ * the same value in all lanes.
  *
  * @param storage of the register; of a scalar, the storage whose carrier its value has
  */

@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator.memory;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.HostMemory;
+import dev.athanor.engine.device.HostMemoryPool;
 import dev.athanor.engine.device.Report;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

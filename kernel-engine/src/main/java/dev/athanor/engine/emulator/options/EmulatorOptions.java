@@ -26,11 +26,11 @@ import org.jspecify.annotations.Nullable;
  *     clusters; the results of larger grids are incomplete
  * @param arithmetic how closely the sums of matrix instructions follow the hardware
  * @param sanitize the level of the sanitizer; a launch with findings fails
- * @param ignored kinds of findings that the sanitizer does not report; faults that stop a kernel are
- *     always reported
+ * @param ignored kinds of findings that the sanitizer does not report; faults that stop a kernel
+ *     are always reported
  * @param execution how kernels are executed; results and faults are the same
- * @param heapBytes the size of the {@code malloc} heap in bytes, taken from the memory of the device
- *     when the first kernel is loaded that uses it
+ * @param heapBytes the size of the {@code malloc} heap in bytes, taken from the memory of the
+ *     device when the first kernel is loaded that uses it
  * @param output receives the output of each launch that prints, in one piece when the launch ends,
  *     in the order of the blocks
  * @param timeout how long a launch may run before it fails; null = unlimited
@@ -57,7 +57,10 @@ public record EmulatorOptions(
   private static final long HEAP_BYTES = 8 << 20;
 
   /**
-   * An sm_90 device with one worker per processor, lazy asynchronous copies, exact sums, hot kernels compiled, no timeout, and twice the maximum Java heap as memory. Kernel output is logged. The system property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code full}) sets the sanitizer level; builds set it for their tests.
+   * An sm_90 device with one worker per processor, lazy asynchronous copies, exact sums, hot
+   * kernels compiled, no timeout, and twice the maximum Java heap as memory. Kernel output is
+   * logged. The system property {@code athanor.sanitize} ({@code off}, {@code memory}, {@code
+   * full}) sets the sanitizer level; builds set it for their tests.
    */
   public static final EmulatorOptions DEFAULT =
       new EmulatorOptions(
@@ -82,9 +85,7 @@ public record EmulatorOptions(
     System.getLogger(EmulatorOptions.class.getName()).log(System.Logger.Level.INFO, text);
   }
 
-  /**
-   * When asynchronous operations complete. A correct kernel gives the same results under all.
-   */
+  /** When asynchronous operations complete. A correct kernel gives the same results under all. */
   public enum AsyncTiming {
     /** Immediately; exposes copies that overwrite data still being read. */
     EAGER,
@@ -101,7 +102,9 @@ public record EmulatorOptions(
     /** One instruction at a time, for all threads that have reached it. */
     INTERPRETED,
     /**
-     * As JVM code wherever possible, even where the interpreter is faster; for tests. A thread runs alone until it needs others. Observed launches, schedules other than {@link Schedule#CONVERGING}, and clusters of several blocks are interpreted all the same.
+     * As JVM code wherever possible, even where the interpreter is faster; for tests. A thread runs
+     * alone until it needs others. Observed launches, schedules other than {@link
+     * Schedule#CONVERGING}, and clusters of several blocks are interpreted all the same.
      */
     COMPILED,
     /** Interpreted at first; hot kernels are compiled where that is faster. */

@@ -1,7 +1,8 @@
 package dev.athanor.engine.emulator.options;
 
 /**
- * The order in which runnable threads execute. Hardware guarantees only that each thread makes progress eventually (PTX ISA 3.1); a correct kernel gives the same results under all schedules.
+ * The order in which runnable threads execute. Hardware guarantees only that each thread makes
+ * progress eventually (PTX ISA 3.1); a correct kernel gives the same results under all schedules.
  */
 public enum Schedule {
   /** Threads farthest behind first, so that the threads of a warp reconverge early. */
@@ -12,8 +13,6 @@ public enum Schedule {
   ONE_BY_ONE,
   /** A random thread, changing after a few instructions, by the seed. */
   RANDOM,
-  /**
-   * As {@link #RANDOM}, and diverged threads of a warp reconverge only where they must.
-   */
+  /** As {@link #RANDOM}, and diverged threads of a warp reconverge only where they must. */
   APART
 }

@@ -113,7 +113,10 @@ public final class Binder {
               .new Wait(i.operands().isEmpty() ? AsyncCopies.Wait.ALL : (int) literal(i, 0)));
       case Semantics.Atomic atomic -> op(Kind.STRAIGHT, i, atomic(i, atomic));
       case Semantics.Fence _ ->
-          op(Kind.STRAIGHT, i, i.operands().isEmpty() ? new SimpleSteps.Fence() : async(i).fenceMap());
+          op(
+              Kind.STRAIGHT,
+              i,
+              i.operands().isEmpty() ? new SimpleSteps.Fence() : async(i).fenceMap());
       case Semantics.NoEffect _ -> op(Kind.STRAIGHT, i, new SimpleSteps.NoEffect());
       case Semantics.ClusterRank _ ->
           op(
@@ -137,12 +140,14 @@ public final class Binder {
       case Semantics.CopyArrive _ -> op(Kind.STRAIGHT, i, async(i).copyArrive());
       case Semantics.BulkCopy _ -> op(Kind.STRAIGHT, i, async(i).bulkCopy());
       case Semantics.TensorCopy _ -> op(Kind.STRAIGHT, i, async(i).tensorCopy());
-      case Semantics.CommitBulk _ -> op(Kind.STRAIGHT, i, new BulkGroups.Commit(async.bulkGroups()));
+      case Semantics.CommitBulk _ ->
+          op(Kind.STRAIGHT, i, new BulkGroups.Commit(async.bulkGroups()));
       case Semantics.WaitBulk _ ->
           op(
               Kind.STRAIGHT,
               i,
-              new BulkGroups.Wait(async.bulkGroups(), (int) literal(i, 0), i.modifiers().has("read")));
+              new BulkGroups.Wait(
+                  async.bulkGroups(), (int) literal(i, 0), i.modifiers().has("read")));
       case Semantics.StoreAsync _ -> op(Kind.STRAIGHT, i, async(i).storeAsync());
       case Semantics.ReplaceInTensorMap _ -> op(Kind.STRAIGHT, i, async(i).replace());
       case Semantics.CopyTensorMap _ -> op(Kind.COLLECTIVE, i, async(i).copyMap());
@@ -400,7 +405,8 @@ public final class Binder {
   }
 
   /**
-   * Returns the value of an operand that is uniform across lanes, in the carrier of the type; null otherwise.
+   * Returns the value of an operand that is uniform across lanes, in the carrier of the type; null
+   * otherwise.
    */
   public @Nullable Object scalar(Operand operand, Type type) {
     return switch (operand) {
@@ -414,7 +420,8 @@ public final class Binder {
   }
 
   /**
-   * Returns whether an instruction loads a parameter by name without a guard, which gives all threads the same value.
+   * Returns whether an instruction loads a parameter by name without a guard, which gives all
+   * threads the same value.
    */
   public boolean isParameter(Instruction instruction) {
     if (!(instruction.form().semantics() instanceof Semantics.Load)

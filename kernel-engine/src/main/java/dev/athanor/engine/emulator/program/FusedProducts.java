@@ -1,10 +1,10 @@
 package dev.athanor.engine.emulator.program;
+
+import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.LoadStore;
 import dev.athanor.engine.emulator.step.Vectors;
-
-import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;

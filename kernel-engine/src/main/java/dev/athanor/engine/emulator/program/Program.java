@@ -100,9 +100,7 @@ public final class Program {
     return kernel;
   }
 
-  /**
-   * Returns the indices of instructions that normalization added and that observers do not see.
-   */
+  /** Returns the indices of instructions that normalization added and that observers do not see. */
   public Set<Integer> added() {
     return added;
   }

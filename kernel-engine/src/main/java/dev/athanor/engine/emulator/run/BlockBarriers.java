@@ -1,12 +1,12 @@
 package dev.athanor.engine.emulator.run;
-import dev.athanor.engine.emulator.step.Block;
-import dev.athanor.engine.emulator.step.BoundInstruction;
 
 import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
+import dev.athanor.engine.emulator.step.Block;
+import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.List;
@@ -62,9 +62,7 @@ public final class BlockBarriers {
     return living;
   }
 
-  /**
-   * Opens a barrier if the arriving warps are the whole block; returns whether they are.
-   */
+  /** Opens a barrier if the arriving warps are the whole block; returns whether they are. */
   public boolean opensAtOnce(BoundInstruction op, int first, int end) {
     if (op.barrier().threads() != null || op.barrier().kind() != BarrierKind.SYNC) {
       return false;
@@ -118,7 +116,8 @@ public final class BlockBarriers {
   }
 
   /**
-   * Lets a warp arrive at a barrier once all its live threads are there: at one instruction, or at several that are not aligned (PTX ISA 9.7.13.1).
+   * Lets a warp arrive at a barrier once all its live threads are there: at one instruction, or at
+   * several that are not aligned (PTX ISA 9.7.13.1).
    */
   public void come(Warp warp) {
     var parts =
@@ -189,9 +188,7 @@ public final class BlockBarriers {
                 && number(code[part.pc], lane(warp.index, part.mask)) == number);
   }
 
-  /**
-   * Reports a thread whose barrier instruction disagrees with those that arrived before.
-   */
+  /** Reports a thread whose barrier instruction disagrees with those that arrived before. */
   private void check(
       BoundInstruction op, int lane, int number, int count, int othersCount, boolean othersReduce) {
     if (othersCount != count) {

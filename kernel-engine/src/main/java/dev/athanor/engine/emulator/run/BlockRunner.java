@@ -2,20 +2,20 @@ package dev.athanor.engine.emulator.run;
 
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.options.Schedule;
-import dev.athanor.engine.emulator.jit.CompiledCode;
-import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.async.AsyncCluster;
 import dev.athanor.engine.emulator.async.AsyncState;
 import dev.athanor.engine.emulator.async.PendingOperations;
+import dev.athanor.engine.emulator.jit.CompiledCode;
+import dev.athanor.engine.emulator.memory.Fault;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.engine.emulator.program.FusedProducts;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.step.Cluster;
-import dev.athanor.engine.emulator.program.FusedProducts;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.step.Vectors;
 import dev.athanor.engine.emulator.watch.Observer;
@@ -27,13 +27,13 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Executes the threads of a block. Adjacent whole warps at the same instruction may execute it together, as a gang; otherwise each fragment executes alone. A fragment that has run a loop for long yields to the others, since it may be waiting for them.
+ * Executes the threads of a block. Adjacent whole warps at the same instruction may execute it
+ * together, as a gang; otherwise each fragment executes alone. A fragment that has run a loop for
+ * long yields to the others, since it may be waiting for them.
  */
 public final class BlockRunner {
 
-  /**
-   * Maximum number of backward jumps of a fragment, and of turns of a block, before it yields.
-   */
+  /** Maximum number of backward jumps of a fragment, and of turns of a block, before it yields. */
   public static final int TURN = CompiledCode.TURN;
 
   private static final BitSet NOWHERE = new BitSet();
@@ -53,9 +53,7 @@ public final class BlockRunner {
 
   private @Nullable CompiledCode compiled;
 
-  /**
-   * The instructions at which compiled segments begin; empty while the block is interpreted.
-   */
+  /** The instructions at which compiled segments begin; empty while the block is interpreted. */
   private BitSet starts = NOWHERE;
 
   /** Interpreted warp instructions of the current block. */
@@ -76,7 +74,9 @@ public final class BlockRunner {
   /** Whether the observer wants to know of each instruction. */
   private final boolean[] watched;
 
-  /** @param rank the rank of the block in its cluster */
+  /**
+   * @param rank the rank of the block in its cluster
+   */
   BlockRunner(LaunchedKernel launch, Cluster cluster, AsyncCluster asyncs, int rank) {
     this.observer = launch.observer(cluster.observer(), rank);
     this.block =
@@ -91,7 +91,9 @@ public final class BlockRunner {
     this.code = launch.program().bind(block, async);
     var vectors = Vectors.available();
     this.fused =
-        vectors == null || observer != null || launch.context().options().schedule() != Schedule.CONVERGING
+        vectors == null
+                || observer != null
+                || launch.context().options().schedule() != Schedule.CONVERGING
             ? null
             : FusedProducts.in(launch.program().code().instructions(), vectors, block);
     this.watched = new boolean[code.length];
@@ -103,7 +105,9 @@ public final class BlockRunner {
       warps[i] = new Warp(i);
     }
     this.barriers = new BlockBarriers(block, code, warps, observer);
-    this.picker = new WarpScheduler(launch.context().options().schedule(), launch.context().options().seed(), warps);
+    this.picker =
+        new WarpScheduler(
+            launch.context().options().schedule(), launch.context().options().seed(), warps);
     this.program = launch.program();
   }
 
@@ -148,7 +152,8 @@ public final class BlockRunner {
   }
 
   /**
-   * Runs every thread until it waits, exits, or has used up its turn; returns whether any thread ran.
+   * Runs every thread until it waits, exits, or has used up its turn; returns whether any thread
+   * ran.
    *
    * @throws Fault if a thread did something undefined
    */
@@ -201,7 +206,8 @@ public final class BlockRunner {
   }
 
   /**
-   * Releases fragments whose event has happened, completing pending operations if necessary; returns whether any fragment was released.
+   * Releases fragments whose event has happened, completing pending operations if necessary;
+   * returns whether any fragment was released.
    */
   private boolean wake() {
     while (!wakeReady()) {
@@ -212,9 +218,7 @@ public final class BlockRunner {
     return true;
   }
 
-  /**
-   * Releases fragments whose wait is limited in time; returns whether there were any.
-   */
+  /** Releases fragments whose wait is limited in time; returns whether there were any. */
   public boolean expire() {
     return waiting(
         (step, _, _) -> step.expires(),
@@ -231,7 +235,8 @@ public final class BlockRunner {
   }
 
   /**
-   * Applies an action to the waiting fragments that satisfy a condition; returns whether there were any.
+   * Applies an action to the waiting fragments that satisfy a condition; returns whether there were
+   * any.
    */
   private boolean waiting(Condition condition, Consumer<Fragment> action) {
     boolean some = false;
@@ -372,9 +377,7 @@ public final class BlockRunner {
     move(pc, fragment, first, end, whole);
   }
 
-  /**
-   * Executes the fused products that start here; returns the number of instructions executed.
-   */
+  /** Executes the fused products that start here; returns the number of instructions executed. */
   private int executeFused(@Nullable FusedProducts[] all, int pc, int first, int end, int limit) {
     var here = all[pc];
     if (here == null || here.length() > limit - pc || !here.execute(first, end)) {
@@ -407,9 +410,7 @@ public final class BlockRunner {
   private static final int EVERYBODY = 1;
   private static final int MIXED = 2;
 
-  /**
-   * Evaluates the guard of an instruction for the active threads: none, all, or some.
-   */
+  /** Evaluates the guard of an instruction for the active threads: none, all, or some. */
   private int chosen(BoundInstruction op, int first, int end) {
     if (op.guard == null) {
       return EVERYBODY;
@@ -538,7 +539,8 @@ public final class BlockRunner {
   }
 
   /**
-   * Executes a collective instruction for a fragment, or makes the fragment wait for the rest of the warp.
+   * Executes a collective instruction for a fragment, or makes the fragment wait for the rest of
+   * the warp.
    */
   private void collect(BoundInstruction op, int pc, Warp warp, Fragment fragment, boolean whole) {
     var step = (Step.Collective) op.step;
@@ -563,9 +565,7 @@ public final class BlockRunner {
     }
   }
 
-  /**
-   * Makes fragments wait whose event has not happened; returns whether there are any.
-   */
+  /** Makes fragments wait whose event has not happened; returns whether there are any. */
   private boolean await(
       BoundInstruction op, int pc, Fragment single, int first, int end, boolean whole) {
     var step = (Step.Event) op.step;

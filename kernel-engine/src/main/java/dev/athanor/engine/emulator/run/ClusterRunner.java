@@ -3,12 +3,12 @@ package dev.athanor.engine.emulator.run;
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report;
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
-import dev.athanor.engine.emulator.options.Schedule;
+import dev.athanor.engine.emulator.async.AsyncCluster;
 import dev.athanor.engine.emulator.async.PendingOperations;
 import dev.athanor.engine.emulator.memory.Fault;
+import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
+import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.emulator.step.Cluster;
-import dev.athanor.engine.emulator.async.AsyncCluster;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import java.math.BigDecimal;
 import java.time.Duration;
@@ -19,7 +19,8 @@ import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the blocks of a cluster (PTX ISA 2.2.2) in turns until all have ended. A block that is launched without a cluster is alone in one.
+ * Runs the blocks of a cluster (PTX ISA 2.2.2) in turns until all have ended. A block that is
+ * launched without a cluster is alone in one.
  */
 public final class ClusterRunner {
 
@@ -41,7 +42,9 @@ public final class ClusterRunner {
   /** When the launch began, by {@link System#nanoTime}. */
   private long started;
 
-  /** @param cancelled whether the cluster of a number need not run to its end */
+  /**
+   * @param cancelled whether the cluster of a number need not run to its end
+   */
   public ClusterRunner(LaunchedKernel launch, LongPredicate cancelled) {
     this.grid = launch.context().grid();
     this.block = launch.context().block();
@@ -51,10 +54,11 @@ public final class ClusterRunner {
     this.timeout = launch.context().options().timeout();
     this.started = launch.started();
     this.cancelled = cancelled;
-    this.work = new PendingOperations(launch.context().options().asyncTiming(), launch.context().options().seed());
+    this.work =
+        new PendingOperations(
+            launch.context().options().asyncTiming(), launch.context().options().seed());
     this.cluster =
-        new Cluster(
-            shape, launch.observer() == null ? null : launch.observer().observeClusters());
+        new Cluster(shape, launch.observer() == null ? null : launch.observer().observeClusters());
     var async = new AsyncCluster(work);
     for (int rank = 0; rank < shape.count(); rank++) {
       runners.add(new BlockRunner(launch, cluster, async, rank));
@@ -64,13 +68,12 @@ public final class ClusterRunner {
             && launch.observer() == null
             && launch.context().options().observers().isEmpty()
             && launch.context().options().schedule() == Schedule.CONVERGING
-            && launch.context().sharedBytes() % Integer.BYTES == 0; // compiled code accesses shared memory in words
+            && launch.context().sharedBytes() % Integer.BYTES
+                == 0; // compiled code accesses shared memory in words
     this.execution = compilable ? launch.context().options().execution() : Execution.INTERPRETED;
   }
 
-  /**
-   * Returns whether a runner of this launch can serve other launches of the same program.
-   */
+  /** Returns whether a runner of this launch can serve other launches of the same program. */
   public static boolean isReusable(LaunchedKernel launch) {
     return launch.observer() == null && launch.context().options().observers().isEmpty();
   }
@@ -116,7 +119,8 @@ public final class ClusterRunner {
     try {
       run(cluster, execution);
     } catch (Fault fault) {
-      // Compiled threads run one after another and may reach another fault first than threads in lockstep.
+      // Compiled threads run one after another and may reach another fault first than threads in
+      // lockstep.
       // If memory is unchanged, the interpreter decides which fault comes first.
       var first = runners.getFirst();
       if (first.ranCompiled() && !first.block().hasStored()) {

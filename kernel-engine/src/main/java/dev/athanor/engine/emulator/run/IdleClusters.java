@@ -5,7 +5,9 @@ import java.util.Deque;
 import java.util.function.LongPredicate;
 
 /**
- * Idle cluster runners, kept for later launches of the same program and shape, since binding instructions takes longer than running many a small kernel. Only the most recently used are kept: each holds the registers and the memory of its threads.
+ * Idle cluster runners, kept for later launches of the same program and shape, since binding
+ * instructions takes longer than running many a small kernel. Only the most recently used are kept:
+ * each holds the registers and the memory of its threads.
  */
 final class IdleClusters {
 

@@ -5,7 +5,8 @@ import dev.athanor.engine.ptx.Semantics.BarrierKind;
 import java.util.Arrays;
 
 /**
- * The sixteen barriers of a block (PTX ISA 9.7.13.1). Whole warps arrive at a barrier; it opens when the expected number has arrived, and is then reset.
+ * The sixteen barriers of a block (PTX ISA 9.7.13.1). Whole warps arrive at a barrier; it opens
+ * when the expected number has arrived, and is then reset.
  */
 public final class NamedBarriers {
 

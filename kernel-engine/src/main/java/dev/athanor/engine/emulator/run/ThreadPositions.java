@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The program counters of the threads of a block. Threads of a warp at the same instruction form a fragment; fragments that meet merge.
+ * The program counters of the threads of a block. Threads of a warp at the same instruction form a
+ * fragment; fragments that meet merge.
  */
 public final class ThreadPositions {
 

@@ -10,7 +10,8 @@ import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the next warp of a block and the length of its turn, by the {@link Schedule} of the launch.
+ * Chooses the next warp of a block and the length of its turn, by the {@link Schedule} of the
+ * launch.
  */
 final class WarpScheduler {
 
@@ -103,7 +104,8 @@ final class WarpScheduler {
   }
 
   /**
-   * Returns the next instruction after this one at which other fragments stand; the turn ends there.
+   * Returns the next instruction after this one at which other fragments stand; the turn ends
+   * there.
    */
   int meeting(int pc) {
     int nearest = NOWHERE;

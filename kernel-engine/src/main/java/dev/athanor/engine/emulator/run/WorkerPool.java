@@ -27,7 +27,8 @@ public final class WorkerPool implements AutoCloseable {
   }
 
   /**
-   * Runs all blocks of a launch, cluster by cluster, starting them in the order of their numbers. When it returns or throws, none of them is running.
+   * Runs all blocks of a launch, cluster by cluster, starting them in the order of their numbers.
+   * When it returns or throws, none of them is running.
    *
    * @throws KernelFault of the failed cluster with the lowest number
    * @throws IllegalStateException if the emulator itself fails
@@ -55,7 +56,9 @@ public final class WorkerPool implements AutoCloseable {
    */
   public static void runCooperatively(LaunchedKernel launch) {
     var clusters = new ArrayList<ClusterRunner>();
-    for (long i = launch.context().grid().count() / launch.context().cluster().count(); i > 0; i--) {
+    for (long i = launch.context().grid().count() / launch.context().cluster().count();
+        i > 0;
+        i--) {
       clusters.add(new ClusterRunner(launch, _ -> false));
     }
     Fault failure = null;
@@ -175,9 +178,7 @@ public final class WorkerPool implements AutoCloseable {
       }
     }
 
-    /**
-     * Clusters before the failed one still run, so that every run reports the same fault.
-     */
+    /** Clusters before the failed one still run, so that every run reports the same fault. */
     private boolean isCancelled(long cluster) {
       if (broken.get() != null) {
         return true;

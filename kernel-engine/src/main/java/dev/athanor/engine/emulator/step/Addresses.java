@@ -21,15 +21,15 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The addresses that an instruction accesses: a 32- or 64-bit register plus a constant, in one state space or generic. Resolves addresses to memories and offsets, and reports those that may not be accessed.
+ * The addresses that an instruction accesses: a 32- or 64-bit register plus a constant, in one
+ * state space or generic. Resolves addresses to memories and offsets, and reports those that may
+ * not be accessed.
  */
 public final class Addresses {
 
   /** The pattern of the addresses of a gang. */
   enum Pattern {
-    /**
-     * Not all in one memory, or misaligned: each address has to be resolved by itself.
-     */
+    /** Not all in one memory, or misaligned: each address has to be resolved by itself. */
     UNSURE,
     SCATTERED,
     /** The bytes of each lane follow those of the lane before. */
@@ -103,13 +103,19 @@ public final class Addresses {
   }
 
   /**
-   * Resolves the offsets of whole warps at once if all lie in one memory and are aligned; leaves them in the block's scratch array.
+   * Resolves the offsets of whole warps at once if all lie in one memory and are aligned; leaves
+   * them in the block's scratch array.
    */
   Pattern offsets(int lo, int hi, int bytes) {
     var first = space(of(lo));
     return switch (first) {
       case SHARED, SHARED_CTA, SHARED_CLUSTER ->
-          offsets(lo, hi, bytes, start(first), block.sharedMemory); // addresses in peers are resolved one by one
+          offsets(
+              lo,
+              hi,
+              bytes,
+              start(first),
+              block.sharedMemory); // addresses in peers are resolved one by one
       case PARAM -> offsets(lo, hi, bytes, start(first), block.parameterMemory);
       case CONST -> offsets(lo, hi, bytes, start(first), block.constants);
       case LOCAL -> local(lo, hi, bytes);
@@ -308,9 +314,7 @@ public final class Addresses {
     };
   }
 
-  /**
-   * Throws the fault of the lanes of a warp with invalid addresses, if there are any.
-   */
+  /** Throws the fault of the lanes of a warp with invalid addresses, if there are any. */
   void check(int warp, int mask, int bytes) {
     var reports = new ArrayList<Report>();
     for (int left = mask; left != 0; left &= left - 1) {

@@ -15,7 +15,8 @@ import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code atom} and {@code red}: the lanes of a warp perform their updates one after another, lane 0 first.
+ * {@code atom} and {@code red}: the lanes of a warp perform their updates one after another, lane 0
+ * first.
  */
 public final class Atomic implements Step {
 

@@ -4,7 +4,8 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import java.util.Arrays;
 
 /**
- * The barrier of a cluster (PTX ISA 9.7.13.4): each thread arrives once, then waits; exited threads count as arrived.
+ * The barrier of a cluster (PTX ISA 9.7.13.4): each thread arrives once, then waits; exited threads
+ * count as arrived.
  */
 public final class ClusterBarrier {
 

@@ -15,8 +15,8 @@ import dev.athanor.engine.ptx.Kernel;
  * @param constants the constant memory of the module
  * @param parameters the parameter memory, laid out as the kernel declares
  * @param memory the buffers that the launch may access
- * @param workspace the address of the memory in which the blocks of a cooperative launch synchronize;
- *     0 = the launch is not cooperative
+ * @param workspace the address of the memory in which the blocks of a cooperative launch
+ *     synchronize; 0 = the launch is not cooperative
  * @param printed the output of the blocks
  */
 public record LaunchContext(

@@ -110,9 +110,7 @@ public final class LoadStore implements Step {
     }
   }
 
-  /**
-   * Executes a whole warp and notifies the observer, if its lanes can be resolved together.
-   */
+  /** Executes a whole warp and notifies the observer, if its lanes can be resolved together. */
   private boolean observed(int warp) {
     int bytes = size * elements.length;
     var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
@@ -139,7 +137,8 @@ public final class LoadStore implements Step {
   }
 
   /**
-   * Moves the bytes at the offsets in the block's scratch array; returns whether the pattern permits it.
+   * Moves the bytes at the offsets in the block's scratch array; returns whether the pattern
+   * permits it.
    */
   private boolean move(Pattern pattern, int lo, int hi) {
     switch (pattern) {

@@ -21,9 +21,7 @@ public final class MatrixSteps {
 
   private MatrixSteps() {}
 
-  /**
-   * {@code ldmatrix} and {@code stmatrix}: rows of 16 bytes, distributed as fragments.
-   */
+  /** {@code ldmatrix} and {@code stmatrix}: rows of 16 bytes, distributed as fragments. */
   public static final class Rows implements Step.Collective {
     private static final int ROWS = 8;
     private static final int ROW_BYTES = 16;
@@ -101,9 +99,7 @@ public final class MatrixSteps {
     }
   }
 
-  /**
-   * {@code wmma.load} and {@code wmma.store}: all lanes give the same address and stride.
-   */
+  /** {@code wmma.load} and {@code wmma.store}: all lanes give the same address and stride. */
   public static final class Tile implements Step.Collective {
     private final Block block;
     private final Instruction instruction;
@@ -218,7 +214,9 @@ public final class MatrixSteps {
     }
 
     /**
-     * Announces the elements that are about to be moved. Which lane moves which element is unspecified (PTX ISA 9.7.14.4): the announcement names the neighboring lane, so that no kernel is correct only because a lane moves what it has written itself.
+     * Announces the elements that are about to be moved. Which lane moves which element is
+     * unspecified (PTX ISA 9.7.14.4): the announcement names the neighboring lane, so that no
+     * kernel is correct only because a lane moves what it has written itself.
      */
     private void show(int warp, long start, long stride) {
       int step = tile.bits() < 8 ? tile.perRegister() : 1;
@@ -270,9 +268,7 @@ public final class MatrixSteps {
       }
     }
 
-    /**
-     * Returns the number of elements between the first element of the matrix and this one.
-     */
+    /** Returns the number of elements between the first element of the matrix and this one. */
     private long index(int register, int lane, int element, long stride) {
       var place = tile.place(register, lane, element);
       return byRows ? place.row() * stride + place.column() : place.column() * stride + place.row();

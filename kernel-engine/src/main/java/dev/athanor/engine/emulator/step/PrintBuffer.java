@@ -8,7 +8,8 @@ import java.util.TreeMap;
 import java.util.function.Consumer;
 
 /**
- * The output of a launch, in the order of its blocks. Holds as much as CUDA's buffer does by default; further output is counted and dropped, whichever block runs first. Thread-safe.
+ * The output of a launch, in the order of its blocks. Holds as much as CUDA's buffer does by
+ * default; further output is counted and dropped, whichever block runs first. Thread-safe.
  */
 public final class PrintBuffer {
 

@@ -8,7 +8,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Locale;
 
 /**
- * C's {@code printf} formatting as device code uses it (CUDA programming guide, formatted output). Floating-point values are converted exactly and rounded half to even.
+ * C's {@code printf} formatting as device code uses it (CUDA programming guide, formatted output).
+ * Floating-point values are converted exactly and rounded half to even.
  */
 final class PrintFormat {
 
@@ -360,9 +361,7 @@ final class PrintFormat {
     return digits + text.substring(end);
   }
 
-  /**
-   * Returns the digits of a hexadecimal float after {@code 0x}, as glibc writes them.
-   */
+  /** Returns the digits of a hexadecimal float after {@code 0x}, as glibc writes them. */
   private static String hexadecimal(double size, int precision, boolean point) {
     long bits = Double.doubleToRawLongBits(size);
     long fraction = bits & ((1L << 52) - 1);

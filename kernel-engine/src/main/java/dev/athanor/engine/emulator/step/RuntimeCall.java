@@ -29,9 +29,7 @@ public final class RuntimeCall implements Step {
   private final Instruction instruction;
   private final RuntimeFunction function;
 
-  /**
-   * Generic addresses of the result variable, if there is one, and of the argument variables.
-   */
+  /** Generic addresses of the result variable, if there is one, and of the argument variables. */
   private final long[] variables;
 
   private final Lanes pointer;
@@ -40,7 +38,8 @@ public final class RuntimeCall implements Step {
   private final MemoryRequest store;
 
   /**
-   * @param offsets local-memory offsets of the result, if the function has one, and of the arguments
+   * @param offsets local-memory offsets of the result, if the function has one, and of the
+   *     arguments
    */
   public RuntimeCall(
       Block block, Instruction instruction, RuntimeFunction function, long[] offsets) {

@@ -1,28 +1,20 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.device.Report.Kind;
-import dev.athanor.engine.emulator.lanes.LaneLoop;
-import dev.athanor.engine.emulator.memory.Registers.Lanes;
-import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.meaning.AddressWindow;
-import java.lang.invoke.VarHandle;
-import java.util.List;
 
-/**
- * The effect of an instruction on the lanes of a block, bound to the block's registers.
- */
+/** The effect of an instruction on the lanes of a block, bound to the block's registers. */
 public interface Step {
 
   /**
-   * Executes the instruction for the {@linkplain Block#active active} lanes of the warps from {@code first} to {@code end - 1}.
+   * Executes the instruction for the {@linkplain Block#active active} lanes of the warps from
+   * {@code first} to {@code end - 1}.
    *
-   * @param whole whether all live lanes are active, so that registers of inactive lanes may be overwritten
+   * @param whole whether all live lanes are active, so that registers of inactive lanes may be
+   *     overwritten
    */
   void execute(int first, int end, boolean whole);
 
-  /**
-   * An instruction that the lanes of a warp, or those of its member mask, execute together.
-   */
+  /** An instruction that the lanes of a warp, or those of its member mask, execute together. */
   interface Collective extends Step {
 
     /**
@@ -32,9 +24,7 @@ public interface Step {
      */
     int needed(int warp, int mask);
 
-    /**
-     * Returns whether a member mask names the lanes, rather than the whole warp being meant.
-     */
+    /** Returns whether a member mask names the lanes, rather than the whole warp being meant. */
     default boolean names() {
       return false;
     }
@@ -43,13 +33,12 @@ public interface Step {
   /** An instruction that waits for an event. */
   interface Event extends Step {
 
-    /**
-     * Returns whether the event has happened for all of these lanes; polled until it has.
-     */
+    /** Returns whether the event has happened for all of these lanes; polled until it has. */
     boolean isReady(int warp, int mask);
 
     /**
-     * Completes a pending operation that these lanes wait for; returns whether there was one. Called when no other thread can run.
+     * Completes a pending operation that these lanes wait for; returns whether there was one.
+     * Called when no other thread can run.
      */
     default boolean hasten(int warp, int mask) {
       return false;

@@ -16,9 +16,7 @@ public final class WarpSteps {
 
   private WarpSteps() {}
 
-  /**
-   * Returns the rows of 32-bit words of a register: one, or two for 64 bits, low word first.
-   */
+  /** Returns the rows of 32-bit words of a register: one, or two for 64 bits, low word first. */
   private static int rows(Lanes register) {
     return switch (register.storage()) {
       case MASK, INT, FLOAT -> 1;
@@ -53,7 +51,9 @@ public final class WarpSteps {
     private final int[][] resultWords;
     private final int[][] sourceWords;
 
-    /** @param members the member mask operand; null = all lanes */
+    /**
+     * @param members the member mask operand; null = all lanes
+     */
     public Call(
         Block block,
         Instruction instruction,
@@ -126,9 +126,7 @@ public final class WarpSteps {
       }
     }
 
-    /**
-     * Notifies the observer of synchronizing lanes, and reports member masks that disagree.
-     */
+    /** Notifies the observer of synchronizing lanes, and reports member masks that disagree. */
     private void observe(Observer observer, int warp, int mask) {
       if (members == null) {
         return;
@@ -183,9 +181,7 @@ public final class WarpSteps {
     }
   }
 
-  /**
-   * Copies the lanes of a register of a warp to rows of words; returns the next row.
-   */
+  /** Copies the lanes of a register of a warp to rows of words; returns the next row. */
   static int read(Lanes register, int warp, int[][] words, int row) {
     int from = 32 * warp;
     switch (register.storage()) {

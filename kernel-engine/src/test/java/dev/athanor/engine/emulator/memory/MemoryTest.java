@@ -3,11 +3,11 @@ package dev.athanor.engine.emulator.memory;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.device.Dim3;
+import dev.athanor.engine.emulator.Rig;
 import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.options.EmulatorOptions.AsyncTiming;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
-import dev.athanor.engine.emulator.Rig;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;

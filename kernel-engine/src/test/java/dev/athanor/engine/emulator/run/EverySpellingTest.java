@@ -4,11 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.emulator.memory.GlobalMemory;
 import dev.athanor.engine.emulator.memory.ModuleVariables;
-import dev.athanor.engine.emulator.program.Program;
 import dev.athanor.engine.emulator.memory.VariableExtents;
-
+import dev.athanor.engine.emulator.program.Program;
 import dev.athanor.engine.emulator.sanitizer.MemoryEffect;
-
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Statement.Instruction;

@@ -5,14 +5,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.EmulatedDevice;
-import dev.athanor.engine.emulator.options.EmulatorOptions;
 import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.memory.GlobalMemory;
+import dev.athanor.engine.emulator.memory.Memory;
+import dev.athanor.engine.emulator.options.EmulatorOptions;
+import dev.athanor.engine.emulator.run.ClusterRunner;
+import dev.athanor.engine.emulator.run.LaunchedKernel;
 import dev.athanor.engine.emulator.step.LaunchContext;
 import dev.athanor.engine.emulator.step.PrintBuffer;
-import dev.athanor.engine.emulator.memory.Memory;
-import dev.athanor.engine.emulator.run.LaunchedKernel;
-import dev.athanor.engine.emulator.run.ClusterRunner;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
