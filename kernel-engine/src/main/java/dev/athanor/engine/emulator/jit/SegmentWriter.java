@@ -128,7 +128,7 @@ final class SegmentWriter {
     registers.copyArrays();
     loadParameters();
     code.iconst_0().istore(stored);
-    code.aload(0).getfield(CompiledMembers.BASE, "turn", CD_int).istore(jumpCost);
+    code.aload(0).getfield(CompiledMembers.BASE, "jumpCost", CD_int).istore(jumpCost);
     int active = code.allocateLocal(TypeKind.REFERENCE);
     code.aload(0).getfield(CompiledMembers.BASE, "active", INTS).astore(active);
     code.aload(0).getfield(CompiledMembers.BASE, "words", INTS).astore(words);
@@ -191,7 +191,7 @@ final class SegmentWriter {
             code.allocateLocal(TypeKind.INT),
             code.allocateLocal(TypeKind.INT),
             code.allocateLocal(TypeKind.INT));
-    code.loadConstant(CompiledCode.SEVERAL).istore(exit.common);
+    code.loadConstant(CompiledCode.DIVERGED).istore(exit.common);
     code.iconst_0().istore(exit.different);
     return exit;
   }
@@ -263,7 +263,7 @@ final class SegmentWriter {
     code.aload(0).iload(lane).iload(access).iload(ENTRY).iload(END);
     code.invokevirtual(
         CompiledMembers.BASE,
-        "depart",
+        "bailOut",
         MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
     code.iconst_1().istore(exit.different);
   }
@@ -288,7 +288,7 @@ final class SegmentWriter {
 
   private void returnExit(ExitLocals exit) {
     var same = code.newLabel();
-    code.iload(exit.different).ifeq(same).loadConstant(CompiledCode.SEVERAL).ireturn();
+    code.iload(exit.different).ifeq(same).loadConstant(CompiledCode.DIVERGED).ireturn();
     code.labelBinding(same).iload(exit.common).ireturn();
   }
 
@@ -345,7 +345,7 @@ final class SegmentWriter {
     var label = segment.contains(target) ? targets.get(target) : exit(target);
     if (segment.contains(target) && target <= pc) {
       code.iload(remainingJumps).iload(jumpCost).isub().dup().istore(remainingJumps).ifgt(label);
-      code.aload(0).iconst_1().putfield(CompiledMembers.BASE, "spent", CD_boolean);
+      code.aload(0).iconst_1().putfield(CompiledMembers.BASE, "turnEnded", CD_boolean);
       code.goto_(exit(target));
     } else {
       code.goto_(label);
