@@ -1,14 +1,14 @@
 package dev.athanor.engine.emulator.jit;
 
 /**
- * Compiled code came to an access that it cannot do. Compiled code itself catches it, and leaves
- * the thread before the instruction.
+ * Ends a segment at an access that compiled code does not execute. The code of the segment catches it
+ * and leaves the thread before the instruction.
  */
 final class Bailout extends RuntimeException {
 
   private static final long serialVersionUID = 1;
 
   Bailout() {
-    super("compiled code cannot go on", null, false, false);
+    super("compiled code does not execute this access", null, false, false);
   }
 }

@@ -10,8 +10,8 @@ import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where one instruction of compiled code last touched memory. The memory is looked up again only
- * when an address lies in another.
+ * The memory that one load or store of compiled code accessed last. It is looked up again only if an
+ * address lies outside it.
  */
 final class MemorySite {
 
@@ -21,12 +21,12 @@ final class MemorySite {
   private MemorySegment segment = MemorySegment.NULL;
   private long start;
 
-  /** How many addresses from the start on may be touched. */
+  /** The number of addresses, from the start on, at which an access is in bounds. */
   private long extent;
 
   /**
-   * @param space that of the instruction; null = generic
-   * @param bytes what an access touches, which its address has to be a multiple of
+   * @param space of the instruction; null = generic
+   * @param bytes the size and the alignment of an access
    */
   MemorySite(Block block, @Nullable Space space, int bytes) {
     this.block = block;
@@ -35,13 +35,13 @@ final class MemorySite {
   }
 
   /**
-   * The offset of a lane's address in the memory that it lies in.
+   * Returns the offset of a lane's address in its memory.
    *
-   * @throws Bailout when it may not be touched
+   * @throws Bailout if the access is out of bounds or misaligned
    */
   long offset(long address, int lane) {
     long offset = address - start;
-    // memories are aligned, hence an offset is where its address is
+    // memories are aligned, hence an offset is aligned if its address is
     return (offset & (bytes - 1)) == 0 && Long.compareUnsigned(offset, extent) < 0
         ? offset
         : find(address, lane);
@@ -62,7 +62,7 @@ final class MemorySite {
       case PARAM -> keep(block.parameterMemory, first);
       case CONST -> keep(block.constants, first);
       case LOCAL -> {
-        // each lane has a frame of its own: not kept
+        // each lane has its own local memory: not kept
         long at = address - first;
         if ((at & (bytes - 1)) == 0 && at >= 0 && at <= block.localBytes - bytes) {
           segment = block.localMemory.segment();

@@ -128,7 +128,7 @@ final class SegmentWriter {
     registers.copyArrays();
     loadParameters();
     code.iconst_0().istore(stored);
-    code.aload(0).getfield(CompiledMembers.BASE, "turn", CD_int).istore(jumpCost);
+    code.aload(0).getfield(CompiledMembers.BASE, "jumpCost", CD_int).istore(jumpCost);
     int active = code.allocateLocal(TypeKind.REFERENCE);
     code.aload(0).getfield(CompiledMembers.BASE, "active", INTS).astore(active);
     code.aload(0).getfield(CompiledMembers.BASE, "words", INTS).astore(words);
@@ -191,7 +191,7 @@ final class SegmentWriter {
             code.allocateLocal(TypeKind.INT),
             code.allocateLocal(TypeKind.INT),
             code.allocateLocal(TypeKind.INT));
-    code.loadConstant(CompiledCode.SEVERAL).istore(exit.common);
+    code.loadConstant(CompiledCode.DIVERGED).istore(exit.common);
     code.iconst_0().istore(exit.different);
     return exit;
   }
@@ -261,7 +261,9 @@ final class SegmentWriter {
     registers.storeWritten(this::isLiveAtAccess);
     code.aload(0).iload(lane).iload(access).iload(ENTRY).iload(END);
     code.invokevirtual(
-        CompiledMembers.BASE, "depart", MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
+        CompiledMembers.BASE,
+        "bailOut",
+        MethodTypeDesc.of(CD_void, CD_int, CD_int, CD_int, CD_int));
     code.iconst_1().istore(exit.different);
   }
 
@@ -285,7 +287,7 @@ final class SegmentWriter {
 
   private void returnExit(ExitLocals exit) {
     var same = code.newLabel();
-    code.iload(exit.different).ifeq(same).loadConstant(CompiledCode.SEVERAL).ireturn();
+    code.iload(exit.different).ifeq(same).loadConstant(CompiledCode.DIVERGED).ireturn();
     code.labelBinding(same).iload(exit.common).ireturn();
   }
 
@@ -342,7 +344,7 @@ final class SegmentWriter {
     var label = segment.contains(target) ? targets.get(target) : exit(target);
     if (segment.contains(target) && target <= pc) {
       code.iload(remainingJumps).iload(jumpCost).isub().dup().istore(remainingJumps).ifgt(label);
-      code.aload(0).iconst_1().putfield(CompiledMembers.BASE, "spent", CD_boolean);
+      code.aload(0).iconst_1().putfield(CompiledMembers.BASE, "turnEnded", CD_boolean);
       code.goto_(exit(target));
     } else {
       code.goto_(label);
@@ -364,8 +366,9 @@ final class SegmentWriter {
             .map(result -> registers.local((Register) result))
             .toList();
     // all sources are read before a register is written
+    boolean direct = destinations.size() == 1;
     var results =
-        destinations.size() == 1
+        direct
             ? destinations
             : destinations.stream().map(local -> laneCode.allocate(local.carrier())).toList();
     laneCode.compute(
@@ -373,7 +376,7 @@ final class SegmentWriter {
         (function, push) -> members.evaluate(code, function, push),
         operands,
         results);
-    if (results != destinations) {
+    if (!direct) {
       for (int i = 0; i < results.size(); i++) {
         laneCode.load(results.get(i));
         laneCode.store(destinations.get(i));

@@ -1,17 +1,17 @@
 package dev.athanor.engine.emulator.jit;
 
 /**
- * How compiled code touches shared memory: an array of 32-bit words, whose own check of indices is
- * that of the bounds.
+ * Accesses of compiled code to shared memory: an array of 32-bit words, whose own bounds checks
+ * detect accesses out of bounds.
  */
 final class SharedWords {
 
   private SharedWords() {}
 
   /**
-   * An address as a signed number.
+   * Returns an address as an int.
    *
-   * @throws Bailout when it lies beyond any shared memory, or is no multiple of {@code bytes}
+   * @throws Bailout if it is above any shared memory or no multiple of {@code bytes}, a power of two
    */
   static int address(long address, int bytes) {
     if (address < 0 || address > Integer.MAX_VALUE - bytes || (address & (bytes - 1)) != 0) {
@@ -20,7 +20,11 @@ final class SharedWords {
     return (int) address;
   }
 
-  /** Complains of an address that is no multiple of a power of two. */
+  /**
+   * Checks the alignment of an address.
+   *
+   * @throws Bailout if it is no multiple of {@code bytes}, a power of two
+   */
   static void align(int address, int bytes) {
     if ((address & (bytes - 1)) != 0) {
       throw new Bailout();

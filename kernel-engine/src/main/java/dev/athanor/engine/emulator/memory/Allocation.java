@@ -6,7 +6,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** A buffer of the emulator: host memory behind an address that only kernels use. */
+/** A buffer of the emulator: host memory at a device address, which only kernels use. */
 public final class Allocation implements Buffer, Memory {
 
   private final GlobalMemory memory;
@@ -19,9 +19,9 @@ public final class Allocation implements Buffer, Memory {
   private volatile boolean closed;
 
   /**
-   * @param block its first bytes are the buffer's
-   * @param name what messages call it
-   * @param sanitized whether it is kept in mind which bytes somebody has written
+   * @param block the host memory, of which the buffer occupies the first bytes
+   * @param name of the buffer in messages
+   * @param sanitized whether to track which bytes have been written
    */
   Allocation(
       GlobalMemory memory,
@@ -49,25 +49,25 @@ public final class Allocation implements Buffer, Memory {
     return Space.GLOBAL;
   }
 
-  /** Which bytes somebody has written; null = it is not kept in mind. */
+  /** The bytes that have been written; null = they are not tracked. */
   public @Nullable DefinedBytes defined() {
     return defined;
   }
 
-  /** Whether an address is one of its bytes. */
-  boolean has(long of) {
-    return of >= address && of < address + bytes;
+  /** Whether an address lies in the buffer. */
+  boolean contains(long at) {
+    return at >= address && at < address + bytes;
   }
 
-  /** Takes note that the host has written some bytes. */
+  /** Records that the host has written some bytes. */
   public void define(long offset, long count) {
     if (defined != null) {
       defined.setRange(offset, count);
     }
   }
 
-  /** Fills bytes with values that show when they are used, as if nobody had written them. */
-  void forget(long offset, long count) {
+  /** Poisons bytes and marks them as never written. */
+  void undefine(long offset, long count) {
     GlobalMemory.poison(segment.asSlice(offset, count));
     if (defined != null) {
       defined.unsetRange(offset, count);
@@ -78,12 +78,12 @@ public final class Allocation implements Buffer, Memory {
     return memory == owner;
   }
 
-  /** Whether kernels that are launched from now on may no longer touch it. */
+  /** Whether the buffer is closed: kernels launched from now on must not access it. */
   public boolean isClosed() {
     return closed;
   }
 
-  /** Where its bytes lie. */
+  /** The host memory of the buffer. */
   HostMemory block() {
     return block;
   }

@@ -4,7 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 
-/** Which bytes of a memory somebody has written: a bit each. Several workers may use one. */
+/** A bitmap of the bytes of a memory that have been written. It is thread-safe. */
 public final class DefinedBytes {
 
   private static final VarHandle WORD = MethodHandles.arrayElementVarHandle(long[].class);
@@ -15,14 +15,14 @@ public final class DefinedBytes {
     bits = new long[Math.toIntExact(Math.ceilDiv(bytes, 64))];
   }
 
-  /** Forgets everything. */
+  /** Makes all bytes undefined. */
   public void clear() {
     Arrays.fill(bits, 0);
   }
 
   /**
-   * Which of some bytes that lie in one aligned group of 64 are defined: bit {@code i} is that of
-   * byte {@code offset + i}.
+   * Returns which bytes are defined: bit {@code i} stands for byte {@code offset + i}. The bytes
+   * must lie in one aligned group of 64.
    */
   public long of(long offset, int bytes) {
     return ((long) WORD.getOpaque(bits, (int) (offset >>> 6)) >>> offset) & ones(bytes);
@@ -33,7 +33,7 @@ public final class DefinedBytes {
     setAll(offset, ones(bytes));
   }
 
-  /** Defines those bytes from an offset on whose bits are set. */
+  /** Defines the bytes {@code offset + i} for which bit {@code i} is set, in one group of 64. */
   public void setAll(long offset, long defined) {
     int at = (int) (offset >>> 6);
     long wanted = defined << offset;
@@ -42,7 +42,7 @@ public final class DefinedBytes {
     }
   }
 
-  /** Makes bytes undefined again. */
+  /** Makes bytes of one aligned group of 64 undefined. */
   public void unset(long offset, int bytes) {
     WORD.getAndBitwiseAnd(bits, (int) (offset >>> 6), ~(ones(bytes) << offset));
   }
@@ -57,7 +57,7 @@ public final class DefinedBytes {
     }
   }
 
-  /** Makes any number of bytes undefined again. */
+  /** Makes any number of bytes undefined. */
   void unsetRange(long offset, long bytes) {
     long end = offset + bytes;
     for (long at = offset; at < end; ) {
@@ -67,7 +67,7 @@ public final class DefinedBytes {
     }
   }
 
-  /** Makes bytes as defined as others are. */
+  /** Copies the definedness of bytes from another bitmap. */
   public void copyRange(DefinedBytes from, long source, long target, long bytes) {
     for (long i = 0; i < bytes; i++) {
       if (from.of(source + i, 1) != 0) {
@@ -78,6 +78,7 @@ public final class DefinedBytes {
     }
   }
 
+  /** A mask of {@code bytes} ones, 0 to 64. */
   public static long ones(int bytes) {
     return bytes == 64 ? -1 : (1L << bytes) - 1;
   }

@@ -6,32 +6,33 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory that kernels get from {@code malloc}: one buffer, cut into blocks with a gap between.
- * Blocks outlive launches, as on a GPU. The search for room goes on from the last block, so that
- * freed bytes are used again as late as can be.
+ * The heap of {@code malloc} in kernels: one buffer, divided into blocks with gaps between them.
+ * Blocks outlive launches, as on a GPU. Allocation is next-fit, so that freed bytes are reused as
+ * late as possible.
  */
 public final class DeviceHeap {
 
-  /** What every block's address is a multiple of, and the least gap between two. */
+  /** The alignment of blocks in bytes, and the minimum gap between two. */
   static final int ALIGNMENT = 16;
 
   /**
-   * A block that a kernel asked for.
+   * A block that a kernel has allocated.
    *
    * @param offset in the heap
-   * @param bytes as asked for
+   * @param bytes that the kernel requested
+   * @param allocated the call that allocated it
    */
   public record Chunk(long offset, long bytes, Place allocated) {
-    /** The first byte that another block may have. */
+    /** The lowest offset of a following block. */
     long end() {
       return (Math.ceilDiv(offset + bytes, ALIGNMENT) + 1) * ALIGNMENT;
     }
   }
 
   /**
-   * A block that was freed, for messages.
+   * A freed block, kept for messages.
    *
-   * @param freed where
+   * @param freed the call that freed it
    */
   public record Freed(Chunk chunk, Place freed) {}
 
@@ -48,13 +49,13 @@ public final class DeviceHeap {
     return buffer;
   }
 
-  /** A new block's address; 0 when there is no room, or for no bytes. */
+  /** Allocates a block and returns its address; 0 if no gap is large enough, or for 0 bytes. */
   public synchronized long allocate(long bytes, Place by) {
     if (bytes <= 0 || bytes > buffer.bytes()) {
       return 0;
     }
-    long at = room(next, bytes);
-    at = at < 0 ? room(0, bytes) : at;
+    long at = findGap(next, bytes);
+    at = at < 0 ? findGap(0, bytes) : at;
     if (at < 0) {
       return 0;
     }
@@ -62,12 +63,12 @@ public final class DeviceHeap {
     chunks.put(at, chunk);
     next = chunk.end();
     forgetFreed(chunk);
-    buffer.forget(at, bytes);
+    buffer.undefine(at, bytes);
     return buffer.address() + at;
   }
 
-  /** The first offset from a place on that has so much room; -1 = none. */
-  private long room(long from, long bytes) {
+  /** The first offset from {@code from} on with enough free bytes; -1 = none. */
+  private long findGap(long from, long bytes) {
     long at = from;
     var before = chunks.floorEntry(from);
     if (before != null) {
@@ -92,21 +93,21 @@ public final class DeviceHeap {
   }
 
   /**
-   * Gives a block back.
+   * Frees a block.
    *
-   * @return what is wrong with the address; null = nothing
+   * @return an error message about the address; null = the block is freed
    */
   public synchronized @Nullable String free(long address, Place by) {
     var chunk = chunks.remove(address - buffer.address());
     if (chunk == null) {
-      return complaint(address);
+      return invalidFree(address);
     }
     freed.put(chunk.offset, new Freed(chunk, by));
-    buffer.forget(chunk.offset, chunk.bytes);
+    buffer.undefine(chunk.offset, chunk.bytes);
     return null;
   }
 
-  private String complaint(long address) {
+  private String invalidFree(long address) {
     long offset = address - buffer.address();
     var again = freed.get(offset);
     if (again != null) {
@@ -120,7 +121,7 @@ public final class DeviceHeap {
         : "frees 0x%x, which malloc has not returned".formatted(address);
   }
 
-  /** The block that bytes lie in; null = none. */
+  /** The block that contains these bytes; null = none. */
   public synchronized @Nullable Chunk find(long offset, long bytes) {
     var entry = chunks.floorEntry(offset);
     return entry != null && offset + bytes <= entry.getKey() + entry.getValue().bytes
@@ -128,7 +129,7 @@ public final class DeviceHeap {
         : null;
   }
 
-  /** The freed block that a byte was in; null = none is remembered. */
+  /** The freed block that contained a byte; null = none, or its bytes are in use again. */
   public synchronized @Nullable Freed freed(long offset) {
     var entry = freed.floorEntry(offset);
     return entry != null && offset < entry.getKey() + entry.getValue().chunk.bytes
@@ -136,13 +137,13 @@ public final class DeviceHeap {
         : null;
   }
 
-  /** The block that begins nearest before a byte, for messages; null = none. */
+  /** The last block that begins at or before a byte, for messages; null = none. */
   public synchronized @Nullable Chunk before(long offset) {
     var entry = chunks.floorEntry(offset);
     return entry == null ? null : entry.getValue();
   }
 
-  /** What was never freed, in a sentence; null = nothing. */
+  /** A message about the blocks that have not been freed; null = none. */
   public synchronized @Nullable String leaks() {
     if (chunks.isEmpty()) {
       return null;

@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A tensor map in its 128 bytes. The manual leaves them open; this is our own encoding, in which
- * zero means that a field is not set, as in maps that kernels make of cleared memory. Fields have
- * the numbers that {@code tensormap.replace} gives them (PTX ISA 9.7.9.28).
+ * A tensor map in its 128 bytes. NVIDIA does not document the encoding; this is the emulator's own.
+ * A field of zeros is unset, as in maps that kernels build in cleared memory. Values of fields are
+ * those of {@code tensormap.replace} (PTX ISA 9.7.9.28).
  *
  * @param address of the first element
  */
@@ -32,7 +32,7 @@ public record EncodedTensorMap(TensorMap map, long address) {
           "fill_mode", 84,
           "global_stride", 88);
 
-  /** Where a field is; the second and later numbers of a list follow the first. */
+  /** The byte offset of a field; the elements of a list follow one another. */
   public static int offset(String field) {
     var offset = OFFSETS.get(field);
     if (offset == null) {
@@ -60,15 +60,15 @@ public record EncodedTensorMap(TensorMap map, long address) {
     }
   }
 
-  /** The number of a field's value, which is its place among them. */
+  /** The encoding of an enum constant: its index. */
   private static <E extends Enum<E>> int index(E[] all, E one) {
     return List.of(all).indexOf(one);
   }
 
   /**
-   * Reads a map.
+   * Decodes a map.
    *
-   * @throws IllegalArgumentException when it is none, saying why
+   * @throws IllegalArgumentException if a field has no valid value
    */
   public static EncodedTensorMap decode(MemorySegment from) {
     int rank = number(from, "rank", 5) + 1;

@@ -4,17 +4,17 @@ import dev.athanor.engine.device.Report;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Stops a block that did something undefined. */
+/** Stops a block whose behavior is undefined. */
 public final class Fault extends RuntimeException {
 
-  /** The most sentences about one fault. */
-  static final int MOST_REPORTS = 8;
+  /** The maximum number of reports of one fault. */
+  static final int MAX_REPORTS = 8;
 
   private final transient List<Report> reports;
 
   public Fault(List<Report> reports) {
     super(reports.stream().map(Report::toString).collect(Collectors.joining("; ")));
-    this.reports = reports.stream().limit(MOST_REPORTS).toList();
+    this.reports = reports.stream().limit(MAX_REPORTS).toList();
   }
 
   public List<Report> reports() {

@@ -15,24 +15,24 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The device's memory. Every allocation has an address of its own that is never used again, with a
- * gap after it, so that an access beyond a buffer or into a closed one is seen.
+ * The device's global memory. Addresses are never reused, and a gap follows every buffer, so that
+ * accesses beyond a buffer or to a closed one are detected.
  */
 public final class GlobalMemory {
 
-  /** The multiple at which every buffer lies. */
+  /** The alignment of buffers in bytes. */
   static final int ALIGNMENT = 256;
 
-  /** Beyond 32 bits, so that a truncated pointer points nowhere. */
+  /** Above 32 bits, so that a truncated pointer is invalid. */
   private static final long FIRST_ADDRESS = 0x10_0000_0000L;
 
   private static final long GAP = 1 << 16;
 
-  /** How many closed buffers are remembered for the sake of messages. */
-  private static final int REMEMBERED = 4096;
+  /** The maximum number of closed buffers that messages can name. */
+  private static final int MAX_CLOSED = 4096;
 
-  /** How many bytes of closed buffers are kept for new ones. */
-  private static final long KEPT = 64 << 20;
+  /** The maximum size of the host memory that is kept for reuse, in bytes. */
+  private static final long MAX_CACHED_BYTES = 64 << 20;
 
   private final long limit;
   private final boolean sanitized;
@@ -47,24 +47,29 @@ public final class GlobalMemory {
   private @Nullable DeviceHeap heap;
 
   /**
-   * @param sanitized whether it is kept in mind which bytes somebody has written
+   * @param limit the size of the memory in bytes
+   * @param sanitized whether to track which bytes have been written
    */
   public GlobalMemory(long limit, boolean sanitized) {
     this.limit = limit;
     this.sanitized = sanitized;
-    // the sanitizer had better meet memory that is gone than memory that is another's
-    blocks = new HostMemoryPool(sanitized ? 0 : KEPT, bytes -> HostMemory.pageable(bytes, _ -> {}));
+    // with the sanitizer, a stale access had better fail than find the memory of another buffer
+    blocks = new HostMemoryPool(sanitized ? 0 : MAX_CACHED_BYTES, bytes -> HostMemory.pageable(bytes, _ -> {}));
   }
 
-  /** A new buffer, filled with values that show when they are used. */
+  /**
+   * Allocates a buffer and poisons it.
+   *
+   * @throws DeviceException.OutOfMemory if the device or the host has too little memory
+   */
   public Allocation allocate(long bytes) {
     return allocate(bytes, "a buffer");
   }
 
   /**
-   * As {@link #allocate(long)}.
+   * Allocates a buffer as {@link #allocate(long)} does.
    *
-   * @param name what messages call it
+   * @param name of the buffer in messages
    */
   public Allocation allocate(long bytes, String name) {
     Allocation allocation;
@@ -90,7 +95,7 @@ public final class GlobalMemory {
     return allocation;
   }
 
-  /** Fills memory with a pattern that is a NaN in every floating-point type. */
+  /** Fills memory with a pattern that is NaN in every floating-point type. */
   public static void poison(MemorySegment segment) {
     long whole = segment.byteSize() & -4L;
     if (whole > 0) {
@@ -103,9 +108,9 @@ public final class GlobalMemory {
   }
 
   /**
-   * Makes the heap of kernels that allocate, if it is not there.
+   * Creates the heap of {@code malloc} in kernels unless it exists.
    *
-   * @throws DeviceException.OutOfMemory when so much is not free
+   * @throws DeviceException.OutOfMemory if the device or the host has too little memory
    */
   public synchronized void openHeap(long bytes) {
     if (heap == null) {
@@ -113,16 +118,16 @@ public final class GlobalMemory {
     }
   }
 
-  /** What kernels allocate from; null = none was loaded that does. */
+  /** The heap of {@code malloc} in kernels; null = no loaded kernel needs one. */
   public synchronized @Nullable DeviceHeap heap() {
     return heap;
   }
 
-  /** Called once by an allocation that is closed. */
+  /** Releases a buffer that has been closed; its host memory is freed once no kernel runs. */
   synchronized void release(Allocation allocation) {
     open.remove(allocation.address());
     closed.addLast(allocation);
-    if (closed.size() > REMEMBERED) {
+    if (closed.size() > MAX_CLOSED) {
       closed.removeFirst();
     }
     snapshot = null;
@@ -130,11 +135,12 @@ public final class GlobalMemory {
     freeUnused();
   }
 
-  /** Until {@link #leave} no memory is given back to the host. */
+  /** Begins a use of the buffers: until {@link #leave} no host memory is freed. */
   public synchronized void enter() {
     users++;
   }
 
+  /** Ends a use of the buffers. */
   public synchronized void leave() {
     users--;
     freeUnused();
@@ -158,13 +164,13 @@ public final class GlobalMemory {
     return limit;
   }
 
-  /** Closes all buffers; the memory goes back to the host as soon as nobody uses it. */
+  /** Closes all buffers; their host memory is freed as soon as it is not in use. */
   public synchronized void close() {
     List.copyOf(open.values()).forEach(Allocation::close);
     blocks.close();
   }
 
-  /** The buffers as they are now. */
+  /** Returns the buffers that are open now. */
   public synchronized Snapshot snapshot() {
     var now = snapshot;
     if (now == null) {
@@ -174,7 +180,7 @@ public final class GlobalMemory {
     return now;
   }
 
-  /** The buffers at one moment, by address. */
+  /** The open buffers at one moment, ordered by address. */
   public static final class Snapshot {
     private final Allocation[] open;
     private final long[] addresses;
@@ -189,12 +195,12 @@ public final class GlobalMemory {
       this.closed = closed;
     }
 
-    /** What kernels allocate from; null = none was loaded that does. */
+    /** The heap of {@code malloc} in kernels; null = no loaded kernel needs one. */
     public @Nullable DeviceHeap heap() {
       return heap;
     }
 
-    /** The open buffer in which all of these bytes lie. */
+    /** The open buffer that contains all of these bytes; null = none. */
     public @Nullable Allocation find(long address, long bytes) {
       int at = Arrays.binarySearch(addresses, address);
       int index = at >= 0 ? at : -at - 2;
@@ -203,11 +209,11 @@ public final class GlobalMemory {
           : null;
     }
 
-    /** Which kind of fault an access to bytes is that lie in no open buffer. */
-    public Report.Kind complaint(long address) {
+    /** The kind of fault of an access that {@link #find} does not allow. */
+    public Report.Kind faultKind(long address) {
       return isNull(address)
           ? Report.Kind.NULL_POINTER
-          : closed.stream().anyMatch(each -> each.has(address))
+          : closed.stream().anyMatch(each -> each.contains(address))
               ? Report.Kind.USE_AFTER_CLOSE
               : Report.Kind.OUT_OF_BOUNDS;
     }
@@ -216,14 +222,14 @@ public final class GlobalMemory {
       return Long.compareUnsigned(address, GAP) < 0;
     }
 
-    /** What is wrong with an access to bytes that lie in no open buffer. */
+    /** A message about an access that {@link #find} does not allow. */
     public String describe(long address, long bytes) {
       if (isNull(address)) {
         return "touches %d bytes at 0x%x, which is a null pointer%s"
             .formatted(bytes, address, address == 0 ? "" : " and an offset");
       }
       for (var each : closed) {
-        if (each.has(address)) {
+        if (each.contains(address)) {
           return touches(address, bytes, each) + ", which is closed";
         }
       }

@@ -7,8 +7,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * How the lanes of one register go to memory and come from it. Offsets count bytes of a segment;
- * {@code shift} is added to each.
+ * Loads the lanes of a register from memory and stores them. Offsets are in bytes from the start of a
+ * segment; {@code shift} is added to each.
  */
 public abstract sealed class LaneAccess {
 
@@ -23,17 +23,19 @@ public abstract sealed class LaneAccess {
   static final ValueLayout.OfDouble DOUBLE =
       ValueLayout.JAVA_DOUBLE_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-  /** Loads the lanes {@code lo..hi-1}, each from its offset. */
+  /** Loads the lanes {@code lo} to {@code hi - 1}, each from its own offset. */
   public abstract void load(MemorySegment from, long[] offsets, int shift, int lo, int hi);
 
+  /** Stores the lanes {@code lo} to {@code hi - 1}, each at its own offset. */
   public abstract void store(MemorySegment to, long[] offsets, int shift, int lo, int hi);
 
-  /** As {@link #load} from memory that is an array of words, where that is faster. */
+  /** Loads lanes from memory that is an array of words, which is faster for some types. */
   public void loadWords(
       int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
     load(from, offsets, shift, lo, hi);
   }
 
+  /** Stores lanes to memory that is an array of words, which is faster for some types. */
   public void storeWords(int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
     store(to, offsets, shift, lo, hi);
   }
@@ -41,22 +43,28 @@ public abstract sealed class LaneAccess {
   /** Loads one lane. */
   public abstract void load(MemorySegment from, long offset, int lane);
 
+  /** Stores one lane. */
   public abstract void store(MemorySegment to, long offset, int lane);
 
-  /** Loads the lanes {@code lo..hi-1} from consecutive cells. */
+  /** Loads the lanes {@code lo} to {@code hi - 1} from consecutive elements of {@code size} bytes. */
   public void loadRun(MemorySegment from, long offset, int size, int lo, int hi) {
     for (int i = lo; i < hi; i++) {
       load(from, offset + (long) (i - lo) * size, i);
     }
   }
 
+  /** Stores the lanes {@code lo} to {@code hi - 1} to consecutive elements of {@code size} bytes. */
   public void storeRun(MemorySegment to, long offset, int size, int lo, int hi) {
     for (int i = lo; i < hi; i++) {
       store(to, offset + (long) (i - lo) * size, i);
     }
   }
 
-  /** The cells of an access of this type by a register. */
+  /**
+   * Returns the access of a register to memory elements of a type.
+   *
+   * @throws IllegalArgumentException if the register has another width
+   */
   public static LaneAccess of(Type type, Lanes register) {
     var storage = register.storage();
     int bits = type.bits();
@@ -100,7 +108,7 @@ public abstract sealed class LaneAccess {
       }
     }
 
-    /** The register has 16 bits, which is how far a sign goes. */
+    /** The register has 16 bits, hence the sign is extended to 16 bits only. */
     @Override
     public void load(MemorySegment from, long offset, int lane) {
       int value = from.get(ValueLayout.JAVA_BYTE, offset);
@@ -155,18 +163,18 @@ public abstract sealed class LaneAccess {
     @Override
     public void loadWords(
         int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
-      int further = shift / Integer.BYTES;
+      int distance = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
-        lanes[i] = words[(int) (offsets[i] >>> 2) + further];
+        lanes[i] = words[(int) (offsets[i] >>> 2) + distance];
       }
     }
 
     @Override
     public void storeWords(
         int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
-      int further = shift / Integer.BYTES;
+      int distance = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
-        words[(int) (offsets[i] >>> 2) + further] = lanes[i];
+        words[(int) (offsets[i] >>> 2) + distance] = lanes[i];
       }
     }
 
@@ -215,18 +223,18 @@ public abstract sealed class LaneAccess {
     @Override
     public void loadWords(
         int[] words, MemorySegment from, long[] offsets, int shift, int lo, int hi) {
-      int further = shift / Integer.BYTES;
+      int distance = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
-        lanes[i] = Float.intBitsToFloat(words[(int) (offsets[i] >>> 2) + further]);
+        lanes[i] = Float.intBitsToFloat(words[(int) (offsets[i] >>> 2) + distance]);
       }
     }
 
     @Override
     public void storeWords(
         int[] words, MemorySegment to, long[] offsets, int shift, int lo, int hi) {
-      int further = shift / Integer.BYTES;
+      int distance = shift / Integer.BYTES;
       for (int i = lo; i < hi; i++) {
-        words[(int) (offsets[i] >>> 2) + further] = Float.floatToRawIntBits(lanes[i]);
+        words[(int) (offsets[i] >>> 2) + distance] = Float.floatToRawIntBits(lanes[i]);
       }
     }
 

@@ -3,18 +3,18 @@ package dev.athanor.engine.emulator.memory;
 import dev.athanor.engine.ptx.Modifier.Space;
 import java.lang.foreign.MemorySegment;
 
-/** Bytes that instructions address: a buffer, or one of the small memories. */
+/** Memory that instructions address: a buffer, or the memory of another state space. */
 public sealed interface Memory permits Allocation, Memory.Small {
 
-  /** Where its bytes are. */
+  /** The bytes. */
   MemorySegment segment();
 
-  /** The state space that it belongs to. */
+  /** The state space. */
   Space space();
 
   /**
-   * The shared memory of a block, the local memory of its threads one after the other, the
-   * parameters of a launch, or the constants of a module. Two are the same only if they are one.
+   * The shared memory of a block, the local memory of its threads one after another, the parameters
+   * of a launch, or the constants of a module. Equality is identity.
    */
   final class Small implements Memory {
     private final Space space;

@@ -5,29 +5,30 @@ import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * The variables of a loaded module: each in global memory is a buffer of its own, the constants lie
- * together in a memory of theirs. They live as long as the device.
+ * The variables of a loaded module. Each variable in global memory has its own buffer; all constants
+ * share one memory. They live as long as the device.
  */
 public final class ModuleVariables {
 
-  /** The constants that a module may have (PTX ISA 5.1.3). */
-  private static final long MOST_CONSTANTS = 64 << 10;
+  /** The maximum size of the constants of a module in bytes (PTX ISA 5.1.3). */
+  private static final long MAX_CONSTANT_BYTES = 64 << 10;
 
   private final Map<String, Allocation> buffers = new HashMap<>();
   private final Map<String, Long> constantOffsets = new HashMap<>();
   private final Memory constants;
 
   /**
-   * Allocates the variables of a module, whose functions are named by numbers, and gives them their
-   * first values.
+   * Allocates and initializes the variables of a module, whose functions are named by numbers.
    *
-   * @throws IllegalArgumentException when the emulator cannot hold them
+   * @throws IllegalArgumentException if a variable is external or in a wrong state space, or if the
+   *     constants are too large
    */
   public ModuleVariables(List<Variable> variables, GlobalMemory memory) {
     long end = 0;
@@ -41,12 +42,12 @@ public final class ModuleVariables {
         }
         default ->
             throw new IllegalArgumentException(
-                "%s is in no space that a module's variables may be in".formatted(variable));
+                "%s is in a state space that a variable of a module cannot have; use .global or .const".formatted(variable));
       }
     }
-    if (end > MOST_CONSTANTS) {
+    if (end > MAX_CONSTANT_BYTES) {
       throw new IllegalArgumentException(
-          "the module has %d bytes of constants, %d are the most".formatted(end, MOST_CONSTANTS));
+          "the module has %d bytes of constants, %d are the most; use .global".formatted(end, MAX_CONSTANT_BYTES));
     }
     constants =
         new Memory.Small(
@@ -55,10 +56,10 @@ public final class ModuleVariables {
       var buffer = buffers.get(variable.name());
       var offset = constantOffsets.get(variable.name());
       if (buffer != null) {
-        initialise(variable, buffer.segment());
+        initialize(variable, buffer.segment());
         buffer.define(0, buffer.bytes());
       } else if (offset != null) {
-        initialise(variable, constants.segment().asSlice(offset, variable.bytes()));
+        initialize(variable, constants.segment().asSlice(offset, variable.bytes()));
       }
     }
   }
@@ -71,7 +72,7 @@ public final class ModuleVariables {
     return memory.allocate(Math.max(1, variable.bytes()), "variable " + variable.name());
   }
 
-  private void initialise(Variable variable, MemorySegment segment) {
+  private void initialize(Variable variable, MemorySegment segment) {
     segment.fill((byte) 0);
     int size = variable.type().bytes();
     for (int i = 0; i < variable.initial().size(); i++) {
@@ -93,7 +94,7 @@ public final class ModuleVariables {
       }
       for (int at = 0; at < size; at++) {
         segment.set(
-            java.lang.foreign.ValueLayout.JAVA_BYTE,
+            ValueLayout.JAVA_BYTE,
             (long) i * size + at,
             (byte) (bits >>> (8 * at)));
       }
@@ -104,7 +105,7 @@ public final class ModuleVariables {
     return constants;
   }
 
-  /** Where a variable is in its state space. */
+  /** The address of a variable in its state space; empty = the module has no such variable. */
   public OptionalLong address(String name) {
     var buffer = buffers.get(name);
     if (buffer != null) {

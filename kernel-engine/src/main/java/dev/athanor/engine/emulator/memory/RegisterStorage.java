@@ -4,7 +4,7 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Type;
 
-/** How the lanes of one register are kept: an array with an element a lane, or a mask a warp. */
+/** The storage of a register in all lanes: an array with an element per lane, or a mask per warp. */
 public enum RegisterStorage {
   INT(int.class),
   LONG(long.class),
@@ -34,7 +34,7 @@ public enum RegisterStorage {
     return carrier;
   }
 
-  /** A literal as one boxed lane of the register that a type asks for. */
+  /** Returns a literal as the boxed value of one lane of a register for a type. */
   public static Object scalar(Immediate literal, Type type) {
     long bits = literal.bits();
     return switch (of(type.registerClass())) {

@@ -9,13 +9,13 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-/** The registers of a block, an array each; its lanes are padded to whole warps. */
+/** The registers of a block: one array per register, padded to whole warps. */
 public final class Registers {
 
-  /** What registers hold before they are written: a NaN to show when it is used. */
+  /** The value of registers before they are written: a NaN, so that its use shows. */
   public static final int POISON = 0xFFC0_DEAD;
 
-  /** The array of a register and what it holds. */
+  /** The array of a register. */
   public record Lanes(RegisterStorage storage, Object array) {
     public int[] ints() {
       return (int[]) array;
@@ -33,7 +33,7 @@ public final class Registers {
       return (double[]) array;
     }
 
-    /** The bits that a lane holds, zero-extended. */
+    /** The bits of a lane, zero-extended. */
     public long bits(int lane) {
       return switch (storage) {
         case MASK -> (ints()[lane >> 5] >>> lane) & 1;
@@ -44,7 +44,7 @@ public final class Registers {
       };
     }
 
-    /** Puts bits into a lane. */
+    /** Sets the bits of a lane. */
     public void set(int lane, long bits) {
       switch (storage) {
         case MASK -> {
@@ -97,7 +97,7 @@ public final class Registers {
     return special;
   }
 
-  /** A register with one value in all lanes. */
+  /** Creates a register with the same value in all lanes. */
   public Lanes constant(RegisterStorage storage, Object value) {
     var lanes = lanes(storage);
     switch (storage) {
@@ -110,7 +110,7 @@ public final class Registers {
     return lanes;
   }
 
-  /** Forgets what a block left. */
+  /** Resets all registers to the poison value before the next block. */
   public void poison() {
     for (var lanes : arrays.values()) {
       switch (lanes.storage()) {

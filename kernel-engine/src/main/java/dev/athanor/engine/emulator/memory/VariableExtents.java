@@ -16,8 +16,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where the variables of a kernel lie in their state spaces, and to which of them the address of an
- * instruction belongs.
+ * The extents of the variables of a kernel in their state spaces, and the variable from which the
+ * address of an instruction is derived.
  */
 public final class VariableExtents {
 
@@ -32,7 +32,7 @@ public final class VariableExtents {
   private final Map<Operand.Register, Set<String>> origins = new HashMap<>();
 
   /**
-   * @param sharedBytes of a block, in which an array without a size goes to the end
+   * @param sharedBytes the shared memory of a block, at whose end a dynamic array ends
    */
   public VariableExtents(Kernel kernel, List<Instruction> instructions, int sharedBytes) {
     for (var array : kernel.shared()) {
@@ -50,7 +50,7 @@ public final class VariableExtents {
       extents.add(new Extent(local.name(), Space.LOCAL, start, start + local.bytes()));
     }
     for (var parameter : kernel.parameters()) {
-      place(
+      add(
           parameter.name(),
           Space.PARAM,
           kernel.parameterOffset(parameter.name()),
@@ -59,19 +59,19 @@ public final class VariableExtents {
     for (boolean changed = true; changed; ) {
       changed = false;
       for (var instruction : instructions) {
-        changed |= follow(instruction);
+        changed |= propagate(instruction);
       }
     }
   }
 
-  private void place(String name, Space space, OptionalInt start, long bytes) {
+  private void add(String name, Space space, OptionalInt start, long bytes) {
     if (start.isPresent()) {
       extents.add(new Extent(name, space, start.getAsInt(), start.getAsInt() + bytes));
     }
   }
 
-  /** What an instruction computes from addresses of variables is an address of theirs. */
-  private boolean follow(Instruction instruction) {
+  /** Propagates origins: a value computed from the address of a variable is derived from it. */
+  private boolean propagate(Instruction instruction) {
     if (!(instruction.form().semantics() instanceof Semantics.Pure)) {
       return false;
     }
@@ -101,8 +101,7 @@ public final class VariableExtents {
   }
 
   /**
-   * The variable that the address of an instruction belongs to; null = it comes from none, or from
-   * several.
+   * The variable from which the address of an instruction is derived; null = none, or several.
    */
   public @Nullable Extent of(Operand address) {
     var from = new HashSet<String>();
@@ -114,7 +113,7 @@ public final class VariableExtents {
     return extents.stream().filter(each -> each.name().equals(name)).findFirst().orElse(null);
   }
 
-  /** The variable that a byte lies in; null = none. */
+  /** The variable that contains a byte; null = none. */
   public @Nullable Extent at(Space space, long offset) {
     return extents.stream()
         .filter(each -> each.space() == space && offset >= each.start() && offset < each.end())

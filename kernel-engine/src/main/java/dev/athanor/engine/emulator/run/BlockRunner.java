@@ -293,12 +293,12 @@ public final class BlockRunner {
     for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
       if (compiled != null && starts.get(pc)) {
         int to = runCompiled(compiled, pc, first, end);
-        if (to == CompiledCode.SEVERAL) {
+        if (to == CompiledCode.DIVERGED) {
           part(compiled, pc, fragment, first, end, whole);
           return;
         }
         backward += to <= pc ? 1 : 0;
-        if (compiled.spent || backward >= TURN) {
+        if (compiled.turnEnded || backward >= TURN) {
           move(to, fragment, first, end, whole);
           spend(fragment, first, end, whole);
           return;
@@ -390,10 +390,10 @@ public final class BlockRunner {
 
   private int runCompiled(CompiledCode code, int pc, int first, int end) {
     segments++;
-    code.spent = false;
-    code.departed = false;
+    code.turnEnded = false;
+    code.bailedOut = false;
     int to = code.run(pc, first, end);
-    if (code.departed) {
+    if (code.bailedOut) {
       departed = true;
       starts = NOWHERE;
     }
@@ -503,10 +503,10 @@ public final class BlockRunner {
         rest &= ~together;
         if (rest == 0) {
           fragment.pc = pc;
-          fragment.spent = left.spent && pc <= start;
+          fragment.spent = left.turnEnded && pc <= start;
         } else {
           warps[warp].split(fragment, together, pc);
-          warps[warp].fragments.getLast().spent = left.spent && pc <= start;
+          warps[warp].fragments.getLast().spent = left.turnEnded && pc <= start;
         }
       }
     }

@@ -363,7 +363,7 @@ public final class Addresses {
     long address = of(lane);
     return (address & (alignment - 1)) != 0
         ? Kind.MISALIGNED
-        : space(address) == Space.GLOBAL ? block.memory.complaint(address) : Kind.OUT_OF_BOUNDS;
+        : space(address) == Space.GLOBAL ? block.memory.faultKind(address) : Kind.OUT_OF_BOUNDS;
   }
 
   /** Returns the fault of one lane with an invalid address. */
