@@ -1,8 +1,8 @@
 package dev.athanor.engine.emulator.jit;
 
 /**
- * Ends a segment at an access that compiled code does not execute. The code of the segment catches it
- * and leaves the thread before the instruction.
+ * Ends a segment at an access that compiled code does not execute. The code of the segment catches
+ * it and leaves the thread before the instruction.
  */
 final class Bailout extends RuntimeException {
 

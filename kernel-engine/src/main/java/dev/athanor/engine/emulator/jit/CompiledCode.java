@@ -16,8 +16,9 @@ public abstract class CompiledCode {
   public static final int TURN = 4096;
 
   /**
-   * By how much a jump backward shortens a thread's turn: 1, but not a constant. With a constant the
-   * JIT would take the remaining turn for a loop counter and unroll loops that are too short for it.
+   * By how much a jump backward shortens a thread's turn: 1, but not a constant. With a constant
+   * the JIT would take the remaining turn for a loop counter and unroll loops that are too short
+   * for it.
    */
   int jumpCost = 1;
 

@@ -10,8 +10,8 @@ import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory that one load or store of compiled code accessed last. It is looked up again only if an
- * address lies outside it.
+ * The memory that one load or store of compiled code accessed last. It is looked up again only if
+ * an address lies outside it.
  */
 final class MemorySite {
 

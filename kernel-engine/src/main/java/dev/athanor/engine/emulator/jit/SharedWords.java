@@ -11,7 +11,8 @@ final class SharedWords {
   /**
    * Returns an address as an int.
    *
-   * @throws Bailout if it is above any shared memory or no multiple of {@code bytes}, a power of two
+   * @throws Bailout if it is above any shared memory or no multiple of {@code bytes}, a power of
+   *     two
    */
   static int address(long address, int bytes) {
     if (address < 0 || address > Integer.MAX_VALUE - bytes || (address & (bytes - 1)) != 0) {

@@ -54,7 +54,9 @@ public final class GlobalMemory {
     this.limit = limit;
     this.sanitized = sanitized;
     // with the sanitizer, a stale access had better fail than find the memory of another buffer
-    blocks = new HostMemoryPool(sanitized ? 0 : MAX_CACHED_BYTES, bytes -> HostMemory.pageable(bytes, _ -> {}));
+    blocks =
+        new HostMemoryPool(
+            sanitized ? 0 : MAX_CACHED_BYTES, bytes -> HostMemory.pageable(bytes, _ -> {}));
   }
 
   /**

@@ -7,8 +7,8 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 
 /**
- * Loads the lanes of a register from memory and stores them. Offsets are in bytes from the start of a
- * segment; {@code shift} is added to each.
+ * Loads the lanes of a register from memory and stores them. Offsets are in bytes from the start of
+ * a segment; {@code shift} is added to each.
  */
 public abstract sealed class LaneAccess {
 
@@ -46,14 +46,18 @@ public abstract sealed class LaneAccess {
   /** Stores one lane. */
   public abstract void store(MemorySegment to, long offset, int lane);
 
-  /** Loads the lanes {@code lo} to {@code hi - 1} from consecutive elements of {@code size} bytes. */
+  /**
+   * Loads the lanes {@code lo} to {@code hi - 1} from consecutive elements of {@code size} bytes.
+   */
   public void loadRun(MemorySegment from, long offset, int size, int lo, int hi) {
     for (int i = lo; i < hi; i++) {
       load(from, offset + (long) (i - lo) * size, i);
     }
   }
 
-  /** Stores the lanes {@code lo} to {@code hi - 1} to consecutive elements of {@code size} bytes. */
+  /**
+   * Stores the lanes {@code lo} to {@code hi - 1} to consecutive elements of {@code size} bytes.
+   */
   public void storeRun(MemorySegment to, long offset, int size, int lo, int hi) {
     for (int i = lo; i < hi; i++) {
       store(to, offset + (long) (i - lo) * size, i);

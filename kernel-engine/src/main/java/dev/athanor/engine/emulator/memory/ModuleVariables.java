@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 
 /**
- * The variables of a loaded module. Each variable in global memory has its own buffer; all constants
- * share one memory. They live as long as the device.
+ * The variables of a loaded module. Each variable in global memory has its own buffer; all
+ * constants share one memory. They live as long as the device.
  */
 public final class ModuleVariables {
 
@@ -42,12 +42,14 @@ public final class ModuleVariables {
         }
         default ->
             throw new IllegalArgumentException(
-                "%s is in a state space that a variable of a module cannot have; use .global or .const".formatted(variable));
+                "%s is in a state space that a variable of a module cannot have; use .global or .const"
+                    .formatted(variable));
       }
     }
     if (end > MAX_CONSTANT_BYTES) {
       throw new IllegalArgumentException(
-          "the module has %d bytes of constants, %d are the most; use .global".formatted(end, MAX_CONSTANT_BYTES));
+          "the module has %d bytes of constants, %d are the most; use .global"
+              .formatted(end, MAX_CONSTANT_BYTES));
     }
     constants =
         new Memory.Small(
@@ -93,10 +95,7 @@ public final class ModuleVariables {
                     : address);
       }
       for (int at = 0; at < size; at++) {
-        segment.set(
-            ValueLayout.JAVA_BYTE,
-            (long) i * size + at,
-            (byte) (bits >>> (8 * at)));
+        segment.set(ValueLayout.JAVA_BYTE, (long) i * size + at, (byte) (bits >>> (8 * at)));
       }
     }
   }

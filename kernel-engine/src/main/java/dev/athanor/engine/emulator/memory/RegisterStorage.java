@@ -4,7 +4,9 @@ import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.Type;
 
-/** The storage of a register in all lanes: an array with an element per lane, or a mask per warp. */
+/**
+ * The storage of a register in all lanes: an array with an element per lane, or a mask per warp.
+ */
 public enum RegisterStorage {
   INT(int.class),
   LONG(long.class),

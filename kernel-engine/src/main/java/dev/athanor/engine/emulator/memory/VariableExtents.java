@@ -100,9 +100,7 @@ public final class VariableExtents {
     }
   }
 
-  /**
-   * The variable from which the address of an instruction is derived; null = none, or several.
-   */
+  /** The variable from which the address of an instruction is derived; null = none, or several. */
   public @Nullable Extent of(Operand address) {
     var from = new HashSet<String>();
     collect(address, from);
