@@ -327,7 +327,7 @@ class FaultsTest {
             faults(1, 32, "setp.lt.u32 %p0, %r0, 3;\n@%p0 bra.uni END;\nmov.u32 %r5, 0;\nEND:\n"))
         .singleElement()
         .asString()
-        .endsWith("threads of one warp go different ways");
+        .endsWith("threads of one warp take different branches");
   }
 
   @Test

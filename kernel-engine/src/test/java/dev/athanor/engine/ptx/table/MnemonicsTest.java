@@ -30,7 +30,6 @@ class MnemonicsTest {
           // write instructions
           "conformance.ProbeKernel", Set.of("ret"),
           "emulator.program.Program", Set.of("ret"),
-          "ptx.check.Expansion", Set.of("bra", "trap"),
           // the syntax of calls, which differs from all others, and .calltargets
           "ptx.text.BodyParser", Set.of("call"),
           "ptx.Statement", Set.of("call"),
