@@ -6,7 +6,7 @@ import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
 
 import com.marcnuri.helm.Helm;
 import com.marcnuri.helm.LintResult;
-import dev.athanor.service.run.RunSettings;
+import dev.athanor.service.device.RunSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -6,6 +6,7 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
+import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -25,6 +26,8 @@ import javax.net.ssl.X509ExtendedKeyManager;
 import javax.net.ssl.X509ExtendedTrustManager;
 import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The arrows between the modules, and the rules that hold in all of them. */
 class ArchitectureTest {
@@ -35,6 +38,9 @@ class ArchitectureTest {
 
   /** A floor, so that no rule passes for want of classes; raise it as the modules grow. */
   private static final int FEWEST_CLASSES = 4;
+
+  /** Maximum number of top-level classes of a package. */
+  private static final int MOST_CLASSES = 25;
 
   private static final JavaClasses CLASSES =
       new ClassFileImporter()
@@ -127,6 +133,63 @@ class ArchitectureTest {
   @Test
   void packagesHaveNoCycles() {
     slices().matching("dev.athanor.(**)").should().beFreeOfCycles().check(CLASSES);
+  }
+
+  /** Each layer sees only lower ones; adapters do not see one another. */
+  @Test
+  void serviceIsLayered() {
+    layeredArchitecture()
+        .consideringOnlyDependenciesInLayers()
+        .layer("device")
+        .definedBy("dev.athanor.service.device")
+        .layer("stream")
+        .definedBy("dev.athanor.service.stream")
+        .layer("transfer")
+        .definedBy("dev.athanor.service.transfer")
+        .layer("run")
+        .definedBy("dev.athanor.service.run")
+        .layer("openinference")
+        .definedBy("dev.athanor.service.openinference")
+        .layer("rest.http")
+        .definedBy("dev.athanor.service.rest.http")
+        .layer("rest")
+        .definedBy("dev.athanor.service.rest")
+        .layer("grpc")
+        .definedBy("dev.athanor.service.grpc")
+        .layer("config")
+        .definedBy("dev.athanor.service.config")
+        .whereLayer("config")
+        .mayNotBeAccessedByAnyLayer()
+        .whereLayer("rest")
+        .mayOnlyBeAccessedByLayers("config")
+        .whereLayer("grpc")
+        .mayOnlyBeAccessedByLayers("config")
+        .whereLayer("rest.http")
+        .mayOnlyBeAccessedByLayers("rest", "config")
+        .whereLayer("openinference")
+        .mayOnlyBeAccessedByLayers("rest", "rest.http", "grpc", "config")
+        .whereLayer("run")
+        .mayOnlyBeAccessedByLayers("openinference", "rest", "rest.http", "grpc", "config")
+        .whereLayer("transfer")
+        .mayOnlyBeAccessedByLayers(
+            "run", "openinference", "rest", "rest.http", "grpc", "config")
+        .check(CLASSES);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "device", "stream", "transfer", "run", "tensor", "schedule", "openinference", "rest",
+        "rest.http", "grpc", "config", "security", "metrics", "codec", "load"
+      })
+  void packagesAreSmall(String name) {
+    var types = new TreeSet<String>();
+    for (JavaClass type : CLASSES.that(resideInAPackage("dev.athanor.service." + name))) {
+      if (!type.getSimpleName().equals("package-info")) {
+        types.add(type.getName().split("\\$", 2)[0]);
+      }
+    }
+    assertThat(types).as("classes of %s", name).hasSizeBetween(1, MOST_CLASSES);
   }
 
   @Test

@@ -4,7 +4,7 @@ import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Npy;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -27,7 +27,7 @@ final class TensorFile {
    */
   static HostTensor read(Path file) throws IOException {
     try (var in = new BufferedInputStream(Files.newInputStream(file))) {
-      return Npy.open(ByteSource.of(in), Room.onHeap(Integer.MAX_VALUE), file.toString())
+      return Npy.open(ByteSource.of(in), DecodeBudget.onHeap(Integer.MAX_VALUE), file.toString())
           .toTensor();
     }
   }

@@ -29,7 +29,7 @@ final class ByteSink extends OutputStream {
    * @param room with the most that there may be
    * @param onOverflow throws what tells the client of one byte too many
    */
-  ByteSink(Room room, Runnable onOverflow) {
+  ByteSink(DecodeBudget room, Runnable onOverflow) {
     this(room.memory(), Math.min(room.limit(), Integer.MAX_VALUE - 16), 1 << 12, 2, onOverflow);
   }
 

@@ -22,12 +22,12 @@ public final class JsonElements {
   private final JsonParser parser;
   private final String tensor;
   private final String field;
-  private final Room room;
+  private final DecodeBudget room;
 
   private @Nullable Elements elements;
   private @Nullable MemorySegment deferred;
 
-  private JsonElements(JsonParser parser, String tensor, Room room) {
+  private JsonElements(JsonParser parser, String tensor, DecodeBudget room) {
     this.parser = parser;
     this.tensor = tensor;
     field = tensor.isEmpty() ? "data" : tensor + ".data";
@@ -43,7 +43,7 @@ public final class JsonElements {
    * @throws Failure.Refused with {@code invalid-tensor} when there are no numbers that fit
    */
   public static JsonElements read(
-      JsonParser parser, String tensor, @Nullable DType dtype, Room room) {
+      JsonParser parser, String tensor, @Nullable DType dtype, DecodeBudget room) {
     var data = new JsonElements(parser, tensor, room);
     data.read(dtype);
     return data;
@@ -96,7 +96,7 @@ public final class JsonElements {
 
   /** Keeps the text of data whose dtype comes after it: what a number means is not known yet. */
   private MemorySegment copy() {
-    var text = new ByteSink(new Room(room.memory(), Integer.MAX_VALUE), this::tooLarge);
+    var text = new ByteSink(new DecodeBudget(room.memory(), Integer.MAX_VALUE), this::tooLarge);
     try (var generator = Json.write(text)) {
       int depth = 0;
       for (var token = parser.currentToken(); ; token = parser.nextToken()) {

@@ -48,7 +48,7 @@ public final class Npy {
    * @param field what the errors call the tensor
    * @throws Failure with {@code invalid-tensor}, {@code unsupported-dtype} or {@code too-large}
    */
-  public static Elements open(ByteSource in, Room room, String field) throws IOException {
+  public static Elements open(ByteSource in, DecodeBudget room, String field) throws IOException {
     var start = in.readNBytes(8);
     if (start.length < 8 || !Arrays.equals(start, 0, 6, MAGIC, 0, 6)) {
       throw invalid(field, "the body is no npy file: it does not begin with \\x93NUMPY");
@@ -207,7 +207,7 @@ public final class Npy {
   }
 
   /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
-  private static HostTensor transposed(Header header, ByteSource in, Room room, String field)
+  private static HostTensor transposed(Header header, ByteSource in, DecodeBudget room, String field)
       throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
     var parts = List.of(new Tensors.Part(field, reversed));

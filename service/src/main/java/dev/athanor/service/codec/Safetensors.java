@@ -107,7 +107,7 @@ public final class Safetensors {
   public Map<String, HostTensor> read(HostAllocator memory) throws IOException {
     var parts = new ArrayList<Tensors.Part>();
     types.forEach((name, type) -> parts.add(new Tensors.Part(field + "." + excerpt(name), type)));
-    var data = Tensors.read(parts, in, new Room(memory, limit)).iterator();
+    var data = Tensors.read(parts, in, new DecodeBudget(memory, limit)).iterator();
     var tensors = new LinkedHashMap<String, HostTensor>();
     types.keySet().forEach(name -> tensors.put(name, data.next()));
     if (in.read() >= 0) {

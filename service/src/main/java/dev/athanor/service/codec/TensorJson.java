@@ -39,7 +39,7 @@ public final class TensorJson {
 
   private final JsonParser parser;
   private final String path;
-  private final Room room;
+  private final DecodeBudget room;
 
   private @Nullable DType dtype;
   private @Nullable List<Long> shape;
@@ -47,7 +47,7 @@ public final class TensorJson {
   private @Nullable ByteSink base64;
   private @Nullable String handle;
 
-  private TensorJson(JsonParser parser, String path, Room room) {
+  private TensorJson(JsonParser parser, String path, DecodeBudget room) {
     this.parser = parser;
     this.path = path;
     this.room = room;
@@ -59,7 +59,7 @@ public final class TensorJson {
    * @param parser at the object's start
    * @param path where it stands in the request, for errors; may be empty
    */
-  public static Source read(JsonParser parser, String path, Room room) {
+  public static Source read(JsonParser parser, String path, DecodeBudget room) {
     return new TensorJson(parser, path, room).read();
   }
 

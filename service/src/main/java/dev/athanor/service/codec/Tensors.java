@@ -125,7 +125,7 @@ public final class Tensors {
    * @throws Failure with {@code invalid-tensor} when there are fewer bytes than the types say, or
    *     {@code too-large} when one of them takes more than the limit
    */
-  public static List<HostTensor> read(List<Part> parts, ByteSource in, Room room)
+  public static List<HostTensor> read(List<Part> parts, ByteSource in, DecodeBudget room)
       throws IOException {
     long bytes = 0;
     for (var part : parts) {
@@ -144,7 +144,7 @@ public final class Tensors {
   }
 
   /** Reads a body that is data alone, to its end; of one byte too many it tells itself. */
-  public static MemorySegment readAll(ByteSource body, Room room) throws IOException {
+  public static MemorySegment readAll(ByteSource body, DecodeBudget room) throws IOException {
     return ByteSink.readAll(body, room.memory(), room.limit() + 1);
   }
 

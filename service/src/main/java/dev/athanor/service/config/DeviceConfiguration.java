@@ -13,19 +13,19 @@ import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.rest.RestSettings;
-import dev.athanor.service.run.DeviceHealth;
-import dev.athanor.service.run.DeviceMemory;
-import dev.athanor.service.run.Drain;
-import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.stream.Drain;
+import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.run.Place;
-import dev.athanor.service.run.Placement;
-import dev.athanor.service.run.Places;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.transfer.Placement;
+import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.run.SelfTest;
-import dev.athanor.service.run.StreamPool;
-import dev.athanor.service.run.Transfers;
-import dev.athanor.service.tensor.CreationKeys;
+import dev.athanor.service.stream.StreamPool;
+import dev.athanor.service.transfer.Transfers;
+import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorStore;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -84,7 +84,7 @@ class DeviceConfiguration {
     return Devices::openAll;
   }
 
-  /** The devices that are open, by number; closed with their {@link Places}. */
+  /** The devices that are open, by number; closed with their {@link DeviceRuntimes}. */
   record Opened(List<Devices.Opened> all) {
     List<Device> devices() {
       return all.stream().map(Devices.Opened::device).toList();
@@ -150,17 +150,17 @@ class DeviceConfiguration {
   }
 
   @Bean
-  Places places(
+  DeviceRuntimes places(
       Opened opened,
       DeviceHealth health,
       TuningCache tuned,
       Metrics metrics,
       AthanorProperties properties) {
-    var places = new ArrayList<Place>();
+    var places = new ArrayList<DeviceRuntime>();
     for (var device : opened.devices()) {
       var ofDevice = metrics.of(device.capability().id());
       places.add(
-          new Place(
+          new DeviceRuntime(
               device,
               new DeviceMemory(places.size(), device, health, properties.run()),
               new Planner(device.capability(), tuned),
@@ -168,35 +168,35 @@ class DeviceConfiguration {
               ofDevice,
               properties.run()));
     }
-    return new Places(places);
+    return new DeviceRuntimes(places);
   }
 
   @Bean
-  StreamPool streamPool(Places places, DeviceHealth health, AthanorProperties properties) {
+  StreamPool streamPool(DeviceRuntimes places, DeviceHealth health, AthanorProperties properties) {
     return new StreamPool(
-        places.all().stream().map(Place::device).toList(), health, properties.run());
+        places.all().stream().map(DeviceRuntime::device).toList(), health, properties.run());
   }
 
   @Bean
-  TensorStore tensorStore(AthanorProperties properties, Clock clock, Places places) {
+  TensorStore tensorStore(AthanorProperties properties, Clock clock, DeviceRuntimes places) {
     var store = new TensorStore(new Handles(properties.replica()), properties.tensors(), clock);
     places.onShortage(store::makeRoom);
     return store;
   }
 
   @Bean
-  InlineMemory inlineMemory(Places places, AthanorProperties properties) {
+  InlineMemory inlineMemory(DeviceRuntimes places, AthanorProperties properties) {
     return new InlineMemory(places, properties.run());
   }
 
   @Bean
-  Placement placement(Places places, TensorStore store, StreamPool streams) {
+  Placement placement(DeviceRuntimes places, TensorStore store, StreamPool streams) {
     return new Placement(places, store, streams);
   }
 
   @Bean
-  CreationKeys creationKeys(TensorStore store) {
-    return new CreationKeys(store::lives);
+  IdempotencyKeys creationKeys(TensorStore store) {
+    return new IdempotencyKeys(store::lives);
   }
 
   @Bean
@@ -207,7 +207,7 @@ class DeviceConfiguration {
 
   @Bean
   OpRunner opRunner(
-      Places places,
+      DeviceRuntimes places,
       Placement placement,
       ObjectProvider<Tuners> tuners,
       TensorStore store,
@@ -226,7 +226,7 @@ class DeviceConfiguration {
   @Bean(destroyMethod = "close")
   @Lazy
   @ConditionalOnBooleanProperty("athanor.tuning.background")
-  Tuners tuners(Places places, TuningCache tuned, StreamPool streams, Clock clock) {
+  Tuners tuners(DeviceRuntimes places, TuningCache tuned, StreamPool streams, Clock clock) {
     return new Tuners(
         places.all().stream()
             .map(place ->
@@ -235,13 +235,13 @@ class DeviceConfiguration {
                     tuned,
                     place.device().capability(),
                     () -> streams.busy() == 0 && streams.waiting() == 0,
-                    _ -> places.all().forEach(Place::forgetPlans)))
+                    _ -> places.all().forEach(DeviceRuntime::forgetPlans)))
             .toList());
   }
 
   /** Those that tune in the background, by the number of their device. */
   record Tuners(List<BackgroundTuner> all) implements AutoCloseable {
-    BackgroundTuner of(Place place) {
+    BackgroundTuner of(DeviceRuntime place) {
       return all.get(place.number());
     }
 
@@ -263,7 +263,7 @@ class DeviceConfiguration {
 
   @Bean
   ApplicationRunner selfTest(
-      Catalogue catalogue, OpRunner runner, Places places, DeviceHealth health) {
+      Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
     var test = new SelfTest(catalogue, runner, places, health);
     return _ -> test.run();
   }
@@ -294,7 +294,7 @@ class DeviceConfiguration {
 
   /** Ends leases in time, so that memory does not wait for the next request. */
   @Bean
-  Housekeeping housekeeping(TensorStore store, CreationKeys keys) {
+  Housekeeping housekeeping(TensorStore store, IdempotencyKeys keys) {
     return new Housekeeping(() -> {
       store.sweep();
       keys.sweep();
@@ -329,7 +329,7 @@ class DeviceConfiguration {
 
   @Bean
   Gauges gauges(
-      Places places, StreamPool streams, TensorStore store, InlineMemory inline, Metrics all) {
+      DeviceRuntimes places, StreamPool streams, TensorStore store, InlineMemory inline, Metrics all) {
     all.gauge(Meters.INLINE_BYTES, inline::used);
     for (var place : places.all()) {
       var metrics = place.metrics();

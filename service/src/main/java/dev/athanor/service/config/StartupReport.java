@@ -1,7 +1,7 @@
 package dev.athanor.service.config;
 
 import dev.athanor.engine.Devices;
-import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.security.Listeners;
 import dev.athanor.service.security.SecuritySettings;
 import java.net.InetAddress;

@@ -3,7 +3,7 @@ package dev.athanor.service.grpc;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import io.grpc.Context;
 import io.grpc.Contexts;
 import io.grpc.Metadata;
@@ -29,12 +29,12 @@ final class CallMetadata implements ServerInterceptor {
     var context = Context.current();
     var priority = metadata.get(PRIORITY);
     if (priority != null) {
-      if (!priority.matches("[1-" + Terms.LAST_PRIORITY + "]")) {
+      if (!priority.matches("[1-" + RequestContext.LAST_PRIORITY + "]")) {
         throw new Failure.Refused(
             Code.INVALID_ATTRIBUTE,
             "x-priority",
             "x-priority is \"%s\"; it must be an integer 1 to %d"
-                .formatted(Tensors.excerpt(priority), Terms.LAST_PRIORITY));
+                .formatted(Tensors.excerpt(priority), RequestContext.LAST_PRIORITY));
       }
       context = context.withValue(Requests.PRIORITY, Integer.valueOf(priority));
     }

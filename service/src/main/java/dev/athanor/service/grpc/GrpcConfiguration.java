@@ -3,7 +3,7 @@ package dev.athanor.service.grpc;
 import dev.athanor.api.inference.GRPCInferenceServiceGrpc;
 import dev.athanor.api.v1.OpsGrpc;
 import dev.athanor.api.v1.TensorsGrpc;
-import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.security.Callers;
 import dev.athanor.service.security.Rules;
 import io.grpc.ServerInterceptors;

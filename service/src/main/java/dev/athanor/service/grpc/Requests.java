@@ -1,9 +1,9 @@
 package dev.athanor.service.grpc;
 
 import dev.athanor.service.failure.Deadline;
-import dev.athanor.service.run.InlineMemory;
-import dev.athanor.service.run.RequestMemory;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
@@ -21,30 +21,30 @@ final class Requests {
   /** Whose call it is. */
   static final Context.Key<Tenant> TENANT = Context.keyWithDefault("athanor.tenant", Tenant.LOCAL);
 
-  /** How urgent it is; see {@link Terms#priority}. */
+  /** How urgent it is; see {@link RequestContext#priority}. */
   static final Context.Key<Integer> PRIORITY =
       Context.keyWithDefault("athanor.priority", Ticket.MIDDLE);
 
   private Requests() {}
 
-  static Tenant tenant() {
+  public static Tenant tenant() {
     return TENANT.get();
   }
 
   /** On which terms the call at hand is to be served. */
-  static Terms terms() {
+  public static RequestContext terms() {
     return terms(RequestMemory.HEAP);
   }
 
   /** The same of a call whose tensors come and go in some memory. */
-  static Terms terms(RequestMemory memory) {
+  public static RequestContext terms(RequestMemory memory) {
     var context = Context.current();
     var given = context.getDeadline();
     var deadline =
         given == null
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
-    return new Terms(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
+    return new RequestContext(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
   }
 
   /** A deadline cancels a call too, but those who wait know of it and have more to say. */

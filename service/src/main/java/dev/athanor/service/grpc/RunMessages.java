@@ -16,7 +16,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Pipeline;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -43,7 +43,7 @@ final class RunMessages {
                     .formatted(Tensors.excerpt(name))));
   }
 
-  static Call call(Catalogue catalogue, RunRequest request, Terms terms) {
+  static Call call(Catalogue catalogue, RunRequest request, RequestContext terms) {
     var op = find(catalogue, request.getOp(), "op");
     var description = op.description();
     request
@@ -87,7 +87,7 @@ final class RunMessages {
         terms);
   }
 
-  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, Terms terms) {
+  static Pipeline pipeline(Catalogue catalogue, RunPipelineRequest request, RequestContext terms) {
     if (request.getStepsCount() > Pipeline.MOST_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,

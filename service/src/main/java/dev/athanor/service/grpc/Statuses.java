@@ -8,7 +8,7 @@ import com.google.rpc.RetryInfo;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Traces;
-import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.device.DeviceHealth;
 import io.grpc.Status;
 import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;

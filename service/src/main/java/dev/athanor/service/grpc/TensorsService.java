@@ -26,11 +26,11 @@ import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.run.DeviceHealth;
-import dev.athanor.service.run.Terms;
-import dev.athanor.service.run.Transfers;
-import dev.athanor.service.tensor.CreationKeys;
-import dev.athanor.service.tensor.CreationKeys.Creation;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.transfer.Transfers;
+import dev.athanor.service.tensor.IdempotencyKeys;
+import dev.athanor.service.tensor.IdempotencyKeys.Creation;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -52,14 +52,14 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
 
   private final TensorStore store;
   private final Transfers transfers;
-  private final CreationKeys keys;
+  private final IdempotencyKeys keys;
   private final DeviceHealth health;
   private final GrpcSettings settings;
 
   TensorsService(
       TensorStore store,
       Transfers transfers,
-      CreationKeys keys,
+      IdempotencyKeys keys,
       DeviceHealth health,
       GrpcSettings settings) {
     this.store = store;
@@ -84,7 +84,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     return upload;
   }
 
-  private TensorInfo put(Upload upload, Terms terms) {
+  private TensorInfo put(Upload upload, RequestContext terms) {
     var header = upload.header(terms.deadline());
     var type = Messages.type(header.getDtype(), header.getShapeList(), "header");
     health.admit();
@@ -97,7 +97,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     }
   }
 
-  private TensorInfo replace(Replacement replaced, TensorType type, ByteSource upload, Terms terms)
+  private TensorInfo replace(Replacement replaced, TensorType type, ByteSource upload, RequestContext terms)
       throws IOException {
     var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
     if (!present.equals(type)) {
@@ -113,7 +113,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         terms);
   }
 
-  private TensorInfo create(PutHeader header, TensorType type, ByteSource upload, Terms terms)
+  private TensorInfo create(PutHeader header, TensorType type, ByteSource upload, RequestContext terms)
       throws IOException {
     var asked = header.getCreate();
     var options = options(asked);
@@ -146,7 +146,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   /** The share of the quota is taken before the elements are read. */
-  private TensorInfo create(TensorType type, TensorOptions options, ByteSource upload, Terms terms)
+  private TensorInfo create(TensorType type, TensorOptions options, ByteSource upload, RequestContext terms)
       throws IOException {
     var elements = Elements.of(type, upload, settings.maxTensorBytes(), "chunk");
     return transfers.create(
@@ -196,7 +196,7 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     Requests.start(answer, () -> get(request, outflow, terms));
   }
 
-  private void get(GetRequest request, Outflow<GetResponse> outflow, Terms terms) {
+  private void get(GetRequest request, Outflow<GetResponse> outflow, RequestContext terms) {
     int most = request.hasChunkBytes() ? request.getChunkBytes() : CHUNK;
     if (most < SMALLEST_CHUNK || most > GrpcSettings.LARGEST_CHUNK) {
       throw notIn("chunk_bytes", most, SMALLEST_CHUNK, GrpcSettings.LARGEST_CHUNK);

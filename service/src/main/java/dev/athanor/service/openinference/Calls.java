@@ -9,7 +9,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.TenantTensors;
 import java.math.BigInteger;
 import java.util.HashMap;
@@ -44,12 +44,12 @@ final class Calls {
    *
    * @param tensors of the tenant whose request it is
    */
-  static Call of(Op op, InferenceRequest request, TenantTensors tensors, Terms terms) {
+  static Call of(Op op, InferenceRequest request, TenantTensors tensors, RequestContext terms) {
     var description = op.description();
     var attributes = new HashMap<>(request.parameters());
-    long priority = whole(attributes, PRIORITY, Terms.LAST_PRIORITY);
+    long priority = whole(attributes, PRIORITY, RequestContext.LAST_PRIORITY);
     var within =
-        new Terms(
+        new RequestContext(
             terms.tenant(),
             priority == 0 ? terms.priority() : (int) priority,
             deadline(attributes, terms.deadline()),

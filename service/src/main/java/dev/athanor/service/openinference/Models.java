@@ -5,9 +5,9 @@ import dev.athanor.ops.Op;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.run.DeviceHealth;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.TensorStore;
 import java.time.InstantSource;
 import java.util.List;
@@ -125,7 +125,7 @@ public final class Models {
    * @param terms which the request's parameters may narrow
    * @throws Failure when the request is wrong, cannot be served now, or fails
    */
-  public Inference infer(Op op, InferenceRequest request, Terms terms) {
+  public Inference infer(Op op, InferenceRequest request, RequestContext terms) {
     var call = Calls.of(op, request, store.of(terms.tenant()), terms);
     var name = op.description().name();
     long asked = System.nanoTime();

@@ -1,11 +1,12 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.service.codec.DeviceView;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.run.DeviceHealth;
-import dev.athanor.service.run.Place;
-import dev.athanor.service.run.Places;
-import dev.athanor.service.run.StreamPool;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.stream.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -17,11 +18,11 @@ import org.springframework.web.bind.annotation.RestController;
 @RestController
 class DeviceController {
 
-  private final Places places;
+  private final DeviceRuntimes places;
   private final DeviceHealth health;
   private final StreamPool streams;
 
-  DeviceController(Places places, DeviceHealth health, StreamPool streams) {
+  DeviceController(DeviceRuntimes places, DeviceHealth health, StreamPool streams) {
     this.places = places;
     this.health = health;
     this.streams = streams;
@@ -37,7 +38,7 @@ class DeviceController {
         new DeviceView.Devices(places.all().stream().map(this::view).toList()));
   }
 
-  private DeviceView view(Place place) {
+  private DeviceView view(DeviceRuntime place) {
     var capability = place.device().capability();
     var memory = place.device().memory();
     return new DeviceView(

@@ -1,4 +1,6 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;

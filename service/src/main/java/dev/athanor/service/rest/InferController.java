@@ -1,11 +1,14 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Problems;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.openinference.Models;
-import dev.athanor.service.run.InlineMemory;
-import dev.athanor.service.run.RequestMemory;
+import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.device.RequestMemory;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -74,7 +77,7 @@ class InferController {
     var header = Requests.inferenceHeader(request, limit);
     InferRequest asked;
     try (var body = Requests.unpacked(request, limit)) {
-      asked = InferRequest.read(op, body, header, new Room(memory, limit));
+      asked = InferRequest.read(op, body, header, new DecodeBudget(memory, limit));
     }
     var inference = models.infer(op, asked.request(), terms);
     RunAnswers.timing(response, inference.result().timing());

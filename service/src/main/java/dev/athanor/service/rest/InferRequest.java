@@ -1,4 +1,5 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
 
 import static java.util.Objects.requireNonNullElse;
 
@@ -9,7 +10,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.JsonElements;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -62,7 +63,7 @@ record InferRequest(
    * @param header how many bytes of JSON it begins with; null when it is nothing else, 0 when it is
    *     the data of the only input
    */
-  static InferRequest read(Op op, ByteSource body, @Nullable Long header, Room room)
+  static InferRequest read(Op op, ByteSource body, @Nullable Long header, DecodeBudget room)
       throws IOException {
     if (header == null) {
       return Json.read(body, parser -> new Reader(op.description(), parser, room).read()).finish();
@@ -86,7 +87,7 @@ record InferRequest(
   }
 
   /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(OpDescription op, ByteSource body, Room room) throws IOException {
+  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget room) throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();
@@ -183,7 +184,7 @@ record InferRequest(
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final Room room;
+    private final DecodeBudget room;
 
     private @Nullable String id;
     private Map<String, Object> parameters = Map.of();
@@ -191,7 +192,7 @@ record InferRequest(
     private final Map<String, Map<String, Object>> outputs = new HashMap<>();
     private final Set<String> names = new HashSet<>();
 
-    Reader(OpDescription op, JsonParser parser, Room room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
       this.op = op;
       this.parser = parser;
       this.room = room;

@@ -1,4 +1,5 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
 
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import jakarta.servlet.http.HttpServletRequest;

@@ -1,4 +1,5 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.failure.Failure;

@@ -1,4 +1,8 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Problems;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.DType;
@@ -11,10 +15,10 @@ import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
-import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.run.Places;
-import dev.athanor.service.run.RequestMemory;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
@@ -35,7 +39,7 @@ class OpController {
   private final OpRunner runner;
   private final Metrics metrics;
   private final RestSettings settings;
-  private final Places places;
+  private final DeviceRuntimes places;
   private final InlineMemory inline;
 
   OpController(
@@ -43,7 +47,7 @@ class OpController {
       OpRunner runner,
       Metrics metrics,
       RestSettings settings,
-      Places places,
+      DeviceRuntimes places,
       InlineMemory inline) {
     this.catalogue = catalogue;
     this.runner = runner;

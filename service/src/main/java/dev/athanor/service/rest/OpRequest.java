@@ -1,11 +1,12 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -14,7 +15,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Handles;
 import jakarta.servlet.http.HttpServletRequest;
 import java.io.IOException;
@@ -42,9 +43,9 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * @param limit how many bytes a tensor may have
    * @param sayable the dtypes that the answer can say
    */
-  static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, Terms terms)
+  static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, RequestContext terms)
       throws IOException {
-    var room = new Room(terms.memory(), limit);
+    var room = new DecodeBudget(terms.memory(), limit);
     return Json.read(
         body, parser -> new Reader(op.description(), parser, room).read(op, sayable, terms));
   }
@@ -62,7 +63,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       ByteSource body,
       long limit,
       Set<DType> sayable,
-      Terms terms)
+      RequestContext terms)
       throws IOException {
     var description = op.description();
     var inputs = new HashMap<String, Call.Input>();
@@ -105,7 +106,7 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
       Map<String, ?> attributes,
       Map<String, Target> outputs,
       Set<DType> sayable,
-      Terms terms) {
+      RequestContext terms) {
     var inline = new Destination.Inline(sayable);
     var targets = new HashMap<>(outputs);
     targets.replaceAll((_, target) ->
@@ -147,19 +148,19 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
   private static final class Reader {
     private final OpDescription op;
     private final JsonParser parser;
-    private final Room room;
+    private final DecodeBudget room;
     private final Map<String, Call.Input> inputs = new HashMap<>();
     private final Map<String, Object> attributes = new HashMap<>();
     private final Map<String, Target> outputs = new HashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(OpDescription op, JsonParser parser, Room room) {
+    Reader(OpDescription op, JsonParser parser, DecodeBudget room) {
       this.op = op;
       this.parser = parser;
       this.room = room;
     }
 
-    OpRequest read(Op runnable, Set<DType> sayable, Terms terms) {
+    OpRequest read(Op runnable, Set<DType> sayable, RequestContext terms) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();

@@ -2,14 +2,14 @@ package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.Pipeline;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -35,28 +35,28 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    *
    * @param limit how many bytes a tensor may have
    */
-  static PipelineRequest read(Catalogue catalogue, InputStream body, long limit, Terms terms)
+  static PipelineRequest read(Catalogue catalogue, InputStream body, long limit, RequestContext terms)
       throws IOException {
-    var room = new Room(terms.memory(), limit);
+    var room = new DecodeBudget(terms.memory(), limit);
     return Json.read(body, parser -> new Reader(catalogue, parser, room).read(terms));
   }
 
   private static final class Reader {
     private final Catalogue catalogue;
     private final JsonParser parser;
-    private final Room room;
+    private final DecodeBudget room;
     private final Map<String, Call.Input> inputs = new LinkedHashMap<>();
     private final List<Pipeline.Step> steps = new ArrayList<>();
     private final Map<String, Target> outputs = new LinkedHashMap<>();
     private final Map<String, Encoding> encodings = new HashMap<>();
 
-    Reader(Catalogue catalogue, JsonParser parser, Room room) {
+    Reader(Catalogue catalogue, JsonParser parser, DecodeBudget room) {
       this.catalogue = catalogue;
       this.parser = parser;
       this.room = room;
     }
 
-    PipelineRequest read(Terms terms) {
+    PipelineRequest read(RequestContext terms) {
       while (parser.nextToken() != JsonToken.END_OBJECT) {
         var key = parser.currentName();
         parser.nextToken();

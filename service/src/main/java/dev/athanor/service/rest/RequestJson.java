@@ -1,7 +1,7 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
@@ -35,7 +35,7 @@ final class RequestJson {
   }
 
   /** Reads a tensor. */
-  static Call.Input input(JsonParser parser, String path, Room room) {
+  static Call.Input input(JsonParser parser, String path, DecodeBudget room) {
     return switch (TensorJson.read(parser, path, room)) {
       case TensorJson.Source.Inline(var tensor) -> new Call.Input.Inline(tensor);
       case TensorJson.Source.Handle(var handle, var shape) ->

@@ -1,4 +1,5 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.PacedOutput;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;

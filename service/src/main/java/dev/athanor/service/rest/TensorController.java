@@ -1,4 +1,6 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
@@ -7,18 +9,18 @@ import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.run.DeviceHealth;
-import dev.athanor.service.run.InlineMemory;
-import dev.athanor.service.run.Terms;
-import dev.athanor.service.run.Transfers;
-import dev.athanor.service.tensor.CreationKeys;
-import dev.athanor.service.tensor.CreationKeys.Creation;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.transfer.Transfers;
+import dev.athanor.service.tensor.IdempotencyKeys;
+import dev.athanor.service.tensor.IdempotencyKeys.Creation;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -60,7 +62,7 @@ class TensorController {
 
   private final TensorStore store;
   private final Transfers transfers;
-  private final CreationKeys keys;
+  private final IdempotencyKeys keys;
   private final DeviceHealth health;
   private final RestSettings settings;
   private final InlineMemory inline;
@@ -68,7 +70,7 @@ class TensorController {
   TensorController(
       TensorStore store,
       Transfers transfers,
-      CreationKeys keys,
+      IdempotencyKeys keys,
       DeviceHealth health,
       RestSettings settings,
       InlineMemory inline) {
@@ -122,11 +124,11 @@ class TensorController {
 
   /** The share of the quota is taken once the size is known, before the elements are read. */
   private TensorInfo create(
-      HttpServletRequest request, Media media, ByteSource body, TensorOptions options, Terms terms)
+      HttpServletRequest request, Media media, ByteSource body, TensorOptions options, RequestContext terms)
       throws IOException {
     try (var memory = inline.open(Requests.tenant(request))) {
       return create(
-          request, media, body, new Room(memory, settings.maxBodyBytes()), options, terms);
+          request, media, body, new DecodeBudget(memory, settings.maxBodyBytes()), options, terms);
     }
   }
 
@@ -134,9 +136,9 @@ class TensorController {
       HttpServletRequest request,
       Media media,
       ByteSource body,
-      Room room,
+      DecodeBudget room,
       TensorOptions options,
-      Terms terms)
+      RequestContext terms)
       throws IOException {
     var declared = media == Media.OCTET_STREAM ? declared(request) : null;
     // not a resource of a try: it belongs to the tensor in the end
@@ -163,7 +165,7 @@ class TensorController {
       Media media,
       @Nullable TensorType type,
       ByteSource body,
-      Room room)
+      DecodeBudget room)
       throws IOException {
     return switch (media) {
       case JSON -> Elements.of(json(body, room));
@@ -194,7 +196,7 @@ class TensorController {
     return Tensors.type(Tensors.dtype(dtype, "dtype"), Tensors.extents(shape, "shape"), "shape");
   }
 
-  private static HostTensor json(InputStream body, Room room) throws IOException {
+  private static HostTensor json(InputStream body, DecodeBudget room) throws IOException {
     return switch (Json.read(body, p -> TensorJson.read(p, "", room))) {
       case TensorJson.Source.Inline(var tensor) -> tensor;
       case TensorJson.Source.Handle _ ->
@@ -206,7 +208,7 @@ class TensorController {
   }
 
   private TensorInfo createOnce(
-      String key, HttpServletRequest request, Media media, TensorOptions options, Terms terms)
+      String key, HttpServletRequest request, Media media, TensorOptions options, RequestContext terms)
       throws IOException {
     var body = new Digested(Requests.body(request, settings.maxBodyBytes()));
     var created = new TensorInfo[1];
@@ -347,7 +349,7 @@ class TensorController {
     var ifMatch = request.getHeader("If-Match");
     TensorInfo info;
     try (var memory = inline.open(Requests.tenant(request))) {
-      var room = new Room(memory, settings.maxBodyBytes());
+      var room = new DecodeBudget(memory, settings.maxBodyBytes());
       var contents = elements(request, media, type, body, room);
       info = transfers.replace(handle, contents, v -> ETags.allows(ifMatch, v), terms);
     }

@@ -1,4 +1,5 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
@@ -23,7 +24,7 @@ public record Call(
     Map<String, ?> attributes,
     Map<String, Target> outputs,
     @Nullable Target others,
-    Terms terms) {
+    RequestContext terms) {
 
   public Call {
     inputs = Map.copyOf(inputs);
@@ -37,7 +38,7 @@ public record Call(
       Map<String, Input> inputs,
       Map<String, ?> attributes,
       Map<String, Target> outputs,
-      Terms terms) {
+      RequestContext terms) {
     this(op, inputs, attributes, outputs, Target.INLINE, terms);
   }
 

@@ -1,4 +1,11 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.RunSettings;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamPool;
+import dev.athanor.service.transfer.Placement;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
@@ -37,12 +44,15 @@ public final class OpRunner {
   /** The label of metrics in place of an op's name. */
   public static final String PIPELINE = "pipeline";
 
-  private final Places places;
+  private final DeviceRuntimes places;
   private final Placement placement;
-  private final BiConsumer<Place, Problem> onPlan;
+  private final BiConsumer<DeviceRuntime, Problem> onPlan;
   private final TensorStore store;
   private final StreamPool streams;
   private final boolean batchInvariant;
+
+  /** The captured pipelines of each device, by its number. */
+  private final List<CapturedPipelines> pipelines;
 
   /**
    * A runner on devices.
@@ -50,9 +60,9 @@ public final class OpRunner {
    * @param onPlan is told of every problem that is planned anew
    */
   public OpRunner(
-      Places places,
+      DeviceRuntimes places,
       Placement placement,
-      BiConsumer<Place, Problem> onPlan,
+      BiConsumer<DeviceRuntime, Problem> onPlan,
       TensorStore store,
       StreamPool streams,
       RunSettings settings) {
@@ -62,6 +72,19 @@ public final class OpRunner {
     this.store = store;
     this.streams = streams;
     batchInvariant = settings.batchInvariant();
+    pipelines = places.all().stream().map(place -> pipelines(place, settings)).toList();
+  }
+
+  private static CapturedPipelines pipelines(DeviceRuntime place, RunSettings settings) {
+    var device = place.device();
+    var pipelines =
+        new CapturedPipelines(
+            device,
+            place.memory(),
+            place.kernels(),
+            settings.graphCacheSize(device.capability()));
+    place.attach(pipelines);
+    return pipelines;
   }
 
   /**
@@ -75,11 +98,11 @@ public final class OpRunner {
   }
 
   /** Runs an op on a device of the caller's choice. */
-  Result run(Call call, Place place) {
+  Result run(Call call, DeviceRuntime place) {
     return run(call, place, System.nanoTime());
   }
 
-  private Result run(Call call, Place place, long asked) {
+  private Result run(Call call, DeviceRuntime place, long asked) {
     try {
       return run(prepare(call, place), asked, call.terms());
     } catch (Failure e) {
@@ -89,7 +112,7 @@ public final class OpRunner {
     }
   }
 
-  private Place place(Call call) {
+  private DeviceRuntime place(Call call) {
     var reads = new ArrayList<String>();
     call.inputs().values().forEach(input -> addHandle(reads, input));
     var targets = new ArrayList<>(call.outputs().values());
@@ -99,7 +122,7 @@ public final class OpRunner {
     return place(call.terms(), reads, targets);
   }
 
-  private Place place(Pipeline pipeline) {
+  private DeviceRuntime place(Pipeline pipeline) {
     var reads = new ArrayList<String>();
     pipeline.inputs().values().forEach(input -> addHandle(reads, input));
     pipeline.steps().forEach(step -> reads.addAll(step.inputs().values()));
@@ -112,7 +135,7 @@ public final class OpRunner {
     }
   }
 
-  private Place place(Terms terms, List<String> reads, Collection<Target> targets) {
+  private DeviceRuntime place(RequestContext terms, List<String> reads, Collection<Target> targets) {
     var writes = new ArrayList<String>();
     boolean keeps = false;
     for (var target : targets) {
@@ -165,7 +188,7 @@ public final class OpRunner {
     }
   }
 
-  private Result run(StepsJob job, long asked, Terms terms) {
+  private Result run(StepsJob job, long asked, RequestContext terms) {
     streams.run(job, terms);
     var ran = job.ran();
     var timing =
@@ -191,7 +214,7 @@ public final class OpRunner {
   }
 
   /** All that can be refused is refused here, before the device has any work of it. */
-  private StepsJob prepare(Call call, Place place) {
+  private StepsJob prepare(Call call, DeviceRuntime place) {
     var job = job(place, call.terms());
     try {
       var op = call.op().description();
@@ -220,7 +243,7 @@ public final class OpRunner {
             }
           });
       var alone = batchInvariant ? job.onlyStep().plan().kernel() : null;
-      Together.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
+      BatchLaunch.of(call.op(), attributes, alone, job.onlyStep(), handles, place)
           .ifPresent(job::share);
       job.lock(streams.locks());
       return job;
@@ -234,7 +257,7 @@ public final class OpRunner {
   }
 
   /** The same of a pipeline: the shapes of all steps are known before the first of them runs. */
-  private StepsJob prepare(Pipeline pipeline, Place place) {
+  private StepsJob prepare(Pipeline pipeline, DeviceRuntime place) {
     if (pipeline.steps().isEmpty() || pipeline.steps().size() > Pipeline.MOST_STEPS) {
       throw new Failure.Refused(
           Code.INVALID_ATTRIBUTE,
@@ -284,9 +307,10 @@ public final class OpRunner {
     }
   }
 
-  private StepsJob job(Place place, Terms terms) {
+  private StepsJob job(DeviceRuntime place, RequestContext terms) {
     terms.deadline().check();
-    return new StepsJob(place, store.of(terms.tenant()), terms);
+    return new StepsJob(
+        place, pipelines.get(place.number()), store.of(terms.tenant()), terms);
   }
 
   private Map<String, Value> step(

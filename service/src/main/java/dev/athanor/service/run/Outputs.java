@@ -1,4 +1,6 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.Scratch;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
@@ -9,7 +11,7 @@ import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.StepsJob.Value;
-import dev.athanor.service.tensor.Home;
+import dev.athanor.service.tensor.DeviceStorage;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TenantTensors.Charge;
@@ -177,7 +179,7 @@ final class Outputs {
    *
    * @param home where they lie
    */
-  Map<String, Result.Output> commit(Home home) {
+  Map<String, Result.Output> commit(DeviceStorage home) {
     var results = new LinkedHashMap<String, Result.Output>();
     for (var out : outs) {
       results.put(out.name, commit(out, home));
@@ -185,7 +187,7 @@ final class Outputs {
     return results;
   }
 
-  private Result.Output commit(Out out, Home home) {
+  private Result.Output commit(Out out, DeviceStorage home) {
     if (out.host != null) {
       return new Result.Output.Inline(out.host);
     }

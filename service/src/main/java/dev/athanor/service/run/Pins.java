@@ -1,4 +1,6 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.ContentLocks;
+import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -55,7 +57,7 @@ final class Pins implements AutoCloseable {
   }
 
   /** Waits for the contents of all; in one order in all calls, so that none wait in a circle. */
-  void lock(ContentLocks locks, Terms terms) {
+  void lock(ContentLocks locks, RequestContext terms) {
     held.values().forEach(one -> locks.lock(one.pin, one.access, terms));
   }
 

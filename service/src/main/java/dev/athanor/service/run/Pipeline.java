@@ -1,4 +1,5 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.Op;
 import dev.athanor.service.run.Call.Target;
@@ -17,7 +18,7 @@ import java.util.Map;
  *     step reads comes back inline
  */
 public record Pipeline(
-    Map<String, Call.Input> inputs, List<Step> steps, Map<String, Target> outputs, Terms terms) {
+    Map<String, Call.Input> inputs, List<Step> steps, Map<String, Target> outputs, RequestContext terms) {
 
   public static final int MOST_STEPS = 256;
 

@@ -1,4 +1,8 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
@@ -21,10 +25,10 @@ public final class SelfTest {
 
   private final Catalogue catalogue;
   private final OpRunner runner;
-  private final Places places;
+  private final DeviceRuntimes places;
   private final DeviceHealth health;
 
-  public SelfTest(Catalogue catalogue, OpRunner runner, Places places, DeviceHealth health) {
+  public SelfTest(Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.places = places;
@@ -54,7 +58,7 @@ public final class SelfTest {
     return false;
   }
 
-  private void check(Op op, Place place) {
+  private void check(Op op, DeviceRuntime place) {
     var test =
         op.cases(new Random(SEED), true).stream()
             .min((a, b) -> Long.compare(bytes(a), bytes(b)))
@@ -63,7 +67,7 @@ public final class SelfTest {
     var inputs = new HashMap<String, Call.Input>();
     test.inputs().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     var result =
-        runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), Terms.OWN), place);
+        runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), RequestContext.OWN), place);
     op.reference(test.inputs(), test.attributes())
         .forEach((name, reference) -> {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {

@@ -1,4 +1,13 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.device.Scratch;
+import dev.athanor.service.stream.ContentLocks;
+import dev.athanor.service.stream.Job;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamTimer;
+import dev.athanor.service.transfer.Transfers;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
@@ -122,10 +131,11 @@ final class StepsJob implements Job {
   private static final double FLOPS_PER_MICRO = 1e8;
   private static final double LAUNCH_MICROS = 10;
 
-  private final Place place;
+  private final DeviceRuntime place;
+  private final CapturedPipelines graphs;
   private final DeviceMemory memory;
   private final Tenant tenant;
-  private final Terms terms;
+  private final RequestContext terms;
   private final Deadline deadline;
 
   private final Pins pins;
@@ -155,11 +165,16 @@ final class StepsJob implements Job {
   private long preparing;
   private boolean committed;
   private @Nullable Ran ran;
-  private @Nullable Together together;
-  private @Nullable Replay replay;
+  private @Nullable BatchLaunch together;
+  private @Nullable CapturedPipeline replay;
 
-  StepsJob(Place place, TenantTensors tensors, Terms terms) {
+  StepsJob(
+      DeviceRuntime place,
+      CapturedPipelines graphs,
+      TenantTensors tensors,
+      RequestContext terms) {
     this.place = place;
+    this.graphs = graphs;
     memory = place.memory();
     tenant = terms.tenant();
     this.terms = terms;
@@ -321,13 +336,12 @@ final class StepsJob implements Job {
   public void run(Stream stream) {
     long started = System.nanoTime();
     deadline.check();
-    var graphs = place.graphs();
     if (!graphs.areKept() || !isRepeatable()) {
       ran = stepByStep(stream, started);
       return;
     }
-    var numbers = Wiring.numbers(steps);
-    var wiring = Wiring.of(tenant, steps, numbers);
+    var numbers = PipelineKey.numbers(steps);
+    var wiring = PipelineKey.of(tenant, steps, numbers);
     replay = graphs.take(wiring).orElse(null);
     if (replay == null || !again(replay, numbers, stream, started)) {
       ran = stepByStep(stream, started);
@@ -344,7 +358,7 @@ final class StepsJob implements Job {
   }
 
   private Ran stepByStep(Stream stream, long started) {
-    try (var marks = new Marks(stream)) {
+    try (var marks = new StreamTimer(stream)) {
       uploads.forEach((value, tensor) -> {
         value.tensor = scratch.tensor(value.type);
         stream.upload(tensor.data(), value.tensor().buffer(), 0);
@@ -380,10 +394,10 @@ final class StepsJob implements Job {
    *
    * @return false when there is no memory for both; then that of the graph is given back
    */
-  private boolean again(Replay with, Map<Value, Integer> numbers, Stream stream, long started) {
+  private boolean again(CapturedPipeline with, Map<Value, Integer> numbers, Stream stream, long started) {
     Function<Value, DeviceTensor> tensors =
         value -> with.tensor(Objects.requireNonNull(numbers.get(value)));
-    try (var marks = new Marks(stream)) {
+    try (var marks = new StreamTimer(stream)) {
       uploads.forEach(
           (value, tensor) -> stream.upload(tensor.data(), tensors.apply(value).buffer(), 0));
       marks.set();
@@ -399,7 +413,7 @@ final class StepsJob implements Job {
       LOG.debug("no memory for a graph of {} steps and its outputs", steps.size(), e);
       stream.synchronize(); // what was enqueued uses the memory that is given back
       scratch.free();
-      place.graphs().refuse(with);
+      graphs.refuse(with);
       replay = null;
       return false;
     }
@@ -464,7 +478,7 @@ final class StepsJob implements Job {
   // -- in company; see Together
 
   /** Lets the run, of one step, share a launch, unless it takes something from elsewhere. */
-  void share(Together with) {
+  void share(BatchLaunch with) {
     if (foreign.isEmpty()) {
       together = with;
     }
@@ -475,13 +489,13 @@ final class StepsJob implements Job {
     return scratch;
   }
 
-  Place place() {
+  DeviceRuntime place() {
     return place;
   }
 
   @Override
   public Optional<Ticket.Batch> batch() {
-    return Optional.ofNullable(together).map(Together::batch);
+    return Optional.ofNullable(together).map(BatchLaunch::batch);
   }
 
   @Override
@@ -551,11 +565,11 @@ final class StepsJob implements Job {
   }
 
   /** After a fault nobody knows what state a graph is in. */
-  private void giveBack(Replay used) {
+  private void giveBack(CapturedPipeline used) {
     if (ran == null) {
-      place.graphs().drop(used);
+      graphs.drop(used);
     } else {
-      place.graphs().giveBack(used);
+      graphs.giveBack(used);
     }
   }
 

@@ -1,4 +1,4 @@
-/** The one way to the device: admission, streams, deadlines, ops and transfers. */
+/** Runs of ops and pipelines: batching, captured pipelines, outputs. */
 @NullMarked
 package dev.athanor.service.run;
 

@@ -38,7 +38,7 @@ public final class Pin implements AutoCloseable {
   }
 
   /** The device on which it lies. */
-  public Home home() {
+  public DeviceStorage home() {
     return entry.home;
   }
 

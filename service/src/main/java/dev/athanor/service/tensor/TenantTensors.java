@@ -29,7 +29,7 @@ public final class TenantTensors {
 
   // guarded by the store's monitor
   private final TreeMap<Long, Entry> byAge = new TreeMap<>();
-  private final Map<Home, Long> bytesAt = new HashMap<>();
+  private final Map<DeviceStorage, Long> bytesAt = new HashMap<>();
   private long chargedBytes;
 
   /** No lease ends before. */
@@ -75,7 +75,7 @@ public final class TenantTensors {
      * @param home the device of the buffer
      * @param buffer of {@code type.bytes()} bytes, as many as the share has
      */
-    public TensorInfo add(TensorType type, Home home, Buffer buffer, TensorOptions options) {
+    public TensorInfo add(TensorType type, DeviceStorage home, Buffer buffer, TensorOptions options) {
       return store.guarded(() -> {
         open = false; // given back when the buffer is
         var lease = options.lease() == null ? store.settings.lease() : options.lease();
@@ -183,9 +183,9 @@ public final class TenantTensors {
    *
    * @param handles of which those that are unknown do not count
    */
-  public Map<Home, Long> homes(Collection<String> handles) {
+  public Map<DeviceStorage, Long> homes(Collection<String> handles) {
     return store.guarded(() -> {
-      var bytes = new HashMap<Home, Long>();
+      var bytes = new HashMap<DeviceStorage, Long>();
       for (var handle : handles) {
         var entry = own(handle);
         if (entry != null) {
@@ -197,7 +197,7 @@ public final class TenantTensors {
   }
 
   /** Where the tenant's tensors lie, by how much of them does. */
-  public Map<Home, Long> homes() {
+  public Map<DeviceStorage, Long> homes() {
     return store.guarded(() -> Map.copyOf(bytesAt));
   }
 

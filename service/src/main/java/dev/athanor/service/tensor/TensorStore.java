@@ -55,7 +55,7 @@ public final class TensorStore {
     final String handle;
     final TensorOptions options;
     final TensorType type;
-    final Home home;
+    final DeviceStorage home;
     final long sequence;
     final Instant createdAt;
 
@@ -84,7 +84,7 @@ public final class TensorStore {
         String handle,
         TensorOptions options,
         TensorType type,
-        Home home,
+        DeviceStorage home,
         Buffer buffer,
         long sequence,
         Instant now,
@@ -130,7 +130,7 @@ public final class TensorStore {
   private final Map<Tenant, TenantTensors> tenants = new HashMap<>();
   private final Map<String, Entry> entries = new HashMap<>();
   private final LinkedHashMap<String, Tombstone> tombstones = new LinkedHashMap<>();
-  private final Map<Home, Usage> usage = new HashMap<>();
+  private final Map<DeviceStorage, Usage> usage = new HashMap<>();
   private long sequence;
 
   public TensorStore(Handles handles, TensorSettings settings, Clock clock) {
@@ -280,7 +280,7 @@ public final class TensorStore {
    *
    * @param bytes how many will be asked for
    */
-  public void makeRoom(Home home, long bytes) {
+  public void makeRoom(DeviceStorage home, long bytes) {
     sweep();
     long needed = bytes - home.free();
     boolean goesOn = true;
@@ -299,7 +299,7 @@ public final class TensorStore {
   }
 
   /** Tensors that can be moved to the host, pinned. */
-  private List<Entry> idle(Home home, long needed) {
+  private List<Entry> idle(DeviceStorage home, long needed) {
     return guarded(() -> {
       long room = settings.spillBytes() - usage.values().stream().mapToLong(u -> u.spilled).sum();
       var idle =
@@ -376,7 +376,7 @@ public final class TensorStore {
   }
 
   /** How many bytes of a device's tensors lie on the host. */
-  public long spilled(Home home) {
+  public long spilled(DeviceStorage home) {
     return guarded(() -> usage(home).spilled);
   }
 
@@ -392,12 +392,12 @@ public final class TensorStore {
   }
 
   /** How many tensors lie on a device, those that wait for their last work included. */
-  public int count(Home home) {
+  public int count(DeviceStorage home) {
     return guarded(() -> usage(home).tensors);
   }
 
   /** The bytes of the tensors on a device. */
-  public long bytes(Home home) {
+  public long bytes(DeviceStorage home) {
     return guarded(() -> usage(home).bytes);
   }
 
@@ -430,7 +430,7 @@ public final class TensorStore {
     return ++sequence;
   }
 
-  private Usage usage(Home home) {
+  private Usage usage(DeviceStorage home) {
     return usage.computeIfAbsent(home, _ -> new Usage());
   }
 

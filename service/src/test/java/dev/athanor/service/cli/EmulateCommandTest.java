@@ -9,7 +9,7 @@ import dev.athanor.ops.TensorType;
 import dev.athanor.service.Athanor;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Npy;
-import dev.athanor.service.codec.Room;
+import dev.athanor.service.codec.DecodeBudget;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -72,7 +72,7 @@ class EmulateCommandTest {
 
   private HostTensor read(String name) throws IOException {
     try (var in = Files.newInputStream(folder.resolve(name))) {
-      return Npy.open(ByteSource.of(in), Room.onHeap(1 << 20), name).toTensor();
+      return Npy.open(ByteSource.of(in), DecodeBudget.onHeap(1 << 20), name).toTensor();
     }
   }
 

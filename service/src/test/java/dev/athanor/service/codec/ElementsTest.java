@@ -104,7 +104,7 @@ class ElementsTest {
     for (int i = 0; i < 200; i++) {
       turned[i / width * width + width - 1 - i % width] = sent[i];
     }
-    var elements = Npy.open(source(npy(descr, false, count + ",", sent)), Room.onHeap(200), "body");
+    var elements = Npy.open(source(npy(descr, false, count + ",", sent)), DecodeBudget.onHeap(200), "body");
     assertThat(elements.type().shape().extents()).containsExactly((long) count);
     assertThat(all(elements)).isEqualTo(turned);
   }
@@ -123,7 +123,7 @@ class ElementsTest {
       }
     }
     var elements =
-        Npy.open(source(npy(descr, true, rows + ", " + columns, sent)), Room.onHeap(1000), "body");
+        Npy.open(source(npy(descr, true, rows + ", " + columns, sent)), DecodeBudget.onHeap(1000), "body");
     assertThat(all(elements)).isEqualTo(expected);
   }
 
@@ -131,7 +131,7 @@ class ElementsTest {
   void tooLargeIsFoundOutBeforeAnythingIsRead() {
     for (boolean fortran : new boolean[] {false, true}) {
       var file = npy("<f4", fortran, "50,", new byte[0]);
-      assertThatThrownBy(() -> Npy.open(source(file), Room.onHeap(199), "body"))
+      assertThatThrownBy(() -> Npy.open(source(file), DecodeBudget.onHeap(199), "body"))
           .hasMessage("f32[50] takes 200 bytes; 199 are the most");
     }
   }

@@ -42,7 +42,7 @@ class NumberParserTest {
   }
 
   private static HostTensor read(InputStream in) throws IOException {
-    var source = Json.read(in, parser -> TensorJson.read(parser, "", Room.onHeap(LIMIT)));
+    var source = Json.read(in, parser -> TensorJson.read(parser, "", DecodeBudget.onHeap(LIMIT)));
     return ((TensorJson.Source.Inline) source).tensor();
   }
 

@@ -26,7 +26,7 @@ class TensorJsonTest {
 
   private static HostTensor read(String json) throws IOException {
     InputStream in = new ByteArrayInputStream(json.getBytes(StandardCharsets.UTF_8));
-    var source = Json.read(in, parser -> TensorJson.read(parser, "", Room.onHeap(LIMIT)));
+    var source = Json.read(in, parser -> TensorJson.read(parser, "", DecodeBudget.onHeap(LIMIT)));
     return ((TensorJson.Source.Inline) source).tensor();
   }
 
@@ -89,7 +89,7 @@ class TensorJsonTest {
     assertSame(
         Npy.open(
                 ByteSource.of(new ByteArrayInputStream(file.toByteArray())),
-                Room.onHeap(LIMIT),
+                DecodeBudget.onHeap(LIMIT),
                 "body")
             .toTensor(),
         tensor);

@@ -25,7 +25,7 @@ import dev.athanor.service.TestClock;
 import dev.athanor.service.TestService;
 import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.run.Fakes;
-import dev.athanor.service.run.StreamPool;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.tensor.TensorStore;
 import io.grpc.Grpc;

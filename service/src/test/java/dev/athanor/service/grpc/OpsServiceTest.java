@@ -18,7 +18,7 @@ import dev.athanor.api.v1.RunRequest;
 import dev.athanor.api.v1.RunResponse;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
 import io.grpc.Metadata;
 import io.grpc.Status;

@@ -11,7 +11,7 @@ import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Result;
-import dev.athanor.service.run.Terms;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.run.TestOps;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Tenant;
@@ -35,7 +35,7 @@ class CallsTest {
           new TensorSettings(1000, 10, Duration.ofHours(1), 0, Duration.ofHours(1)),
           Clock.systemUTC());
 
-  private static Call call(Map<String, Object> parameters, Terms terms, Output... outputs) {
+  private static Call call(Map<String, Object> parameters, RequestContext terms, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
     var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
     return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), terms);
@@ -43,7 +43,7 @@ class CallsTest {
 
   @Test
   void parametersAreAttributesButForThoseThatNarrowTheTerms() {
-    var terms = new Terms(TENANT, 2, Deadline.in(60_000), () -> true);
+    var terms = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> true);
     var call = call(Map.of("gate", true, "timeout", 500_000, "priority", 1L), terms);
     assertThat(call.attributes()).isEqualTo(Map.of("gate", true));
     assertThat(call.terms().tenant()).isEqualTo(TENANT);
@@ -56,7 +56,7 @@ class CallsTest {
 
   @Test
   void theNearestDeadlineHoldsAndZeroIsNone() {
-    var terms = new Terms(TENANT, 2, Deadline.in(60_000), () -> false);
+    var terms = new RequestContext(TENANT, 2, Deadline.in(60_000), () -> false);
     assertThat(millis(Map.of("timeout", 0, "deadline_ms", 0, "priority", 0), terms))
         .isEqualTo(60_000);
     assertThat(millis(Map.of("timeout", 90_000_000), terms)).isEqualTo(60_000);
@@ -65,20 +65,20 @@ class CallsTest {
     assertThat(call(Map.of("priority", 0), terms).terms().priority()).isEqualTo(2);
     var endless = BigInteger.TWO.pow(64).subtract(BigInteger.ONE);
     assertThat(millis(Map.of("timeout", endless), terms)).isEqualTo(60_000);
-    assertThat(call(Map.of(), Terms.OWN).terms().deadline().isSet()).isFalse();
+    assertThat(call(Map.of(), RequestContext.OWN).terms().deadline().isSet()).isFalse();
   }
 
-  private static long millis(Map<String, Object> parameters, Terms terms) {
+  private static long millis(Map<String, Object> parameters, RequestContext terms) {
     return call(parameters, terms).terms().deadline().millis();
   }
 
   @Test
   void outputsThatNobodyNamesAreForgottenIfOthersAreNamed() {
-    var all = call(Map.of(), Terms.OWN);
+    var all = call(Map.of(), RequestContext.OWN);
     assertThat(all.outputs()).isEmpty();
     assertThat(all.others())
         .isEqualTo(new Call.Target(new Destination.Inline(Datatypes.NUMBERS), null));
-    var one = call(Map.of(), Terms.OWN, new Output("y", new Destination.Keep()));
+    var one = call(Map.of(), RequestContext.OWN, new Output("y", new Destination.Keep()));
     assertThat(one.outputs()).containsOnlyKeys("y");
     assertThat(one.others()).isNull();
   }

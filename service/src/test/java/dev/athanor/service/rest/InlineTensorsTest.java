@@ -8,7 +8,7 @@ import static org.hamcrest.Matchers.equalTo;
 import dev.athanor.ops.DType;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
-import dev.athanor.service.run.InlineMemory;
+import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.TestOps;
 import io.restassured.response.Response;
 import java.io.IOException;

@@ -9,7 +9,7 @@ import static org.hamcrest.Matchers.matchesPattern;
 import static org.hamcrest.Matchers.nullValue;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.service.run.StreamPool;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.run.TestOps;
 import io.restassured.response.Response;
 import java.util.List;

@@ -40,9 +40,9 @@ import org.springframework.boot.test.web.server.LocalServerPort;
       "athanor.rest.max-body-bytes=33554432"
     },
     webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
-abstract class RestTest {
+public abstract class RestTest {
 
-  @LocalServerPort int port;
+  public @LocalServerPort int port;
   @Autowired TestClock clock;
   @Autowired FakeDevice device;
   RequestSpecification spec = new RequestSpecBuilder().build();

@@ -1,4 +1,5 @@
 package dev.athanor.service.rest;
+import dev.athanor.service.rest.http.HttpProtocol;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;

@@ -1,4 +1,6 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.transfer.Transfers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
@@ -80,8 +82,8 @@ class BatchingTest {
     device.close();
   }
 
-  private static Terms terms() {
-    return new Terms(Tenant.LOCAL, Deadline.none());
+  private static RequestContext terms() {
+    return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
   private String resident(HostTensor tensor) {

@@ -1,4 +1,5 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -101,7 +102,7 @@ class BlockingCallsTest {
         Map.of("x", new Input.Inline(x)),
         attributes,
         Map.of(),
-        Terms.OWN);
+        RequestContext.OWN);
   }
 
   @Test
@@ -146,7 +147,7 @@ class BlockingCallsTest {
 
   private String tensor() {
     var ones = HostTensor.of(TensorType.of(DType.F32, 2), 1, 1);
-    return rig.create(ones, TensorOptions.NONE, Terms.OWN).handle();
+    return rig.create(ones, TensorOptions.NONE, RequestContext.OWN).handle();
   }
 
   @Test

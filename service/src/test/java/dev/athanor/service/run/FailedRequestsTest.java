@@ -1,4 +1,7 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.Staging;
+import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -93,7 +96,7 @@ class FailedRequestsTest {
     final String y = create(FOUR, null);
     final String square = create(TensorType.of(DType.F32, 2, 2), null);
     final String foreign =
-        rig.create(numbers(FOUR), TensorOptions.NONE, new Terms(OTHER, Deadline.none())).handle();
+        rig.create(numbers(FOUR), TensorOptions.NONE, new RequestContext(OTHER, Deadline.none())).handle();
 
     Scene() {
       rig.clock.advance(Duration.ofSeconds(2));
@@ -130,7 +133,7 @@ class FailedRequestsTest {
       }
     }
 
-    void call(Op op, Map<String, Input> inputs, Map<String, Target> outputs, Terms terms) {
+    void call(Op op, Map<String, Input> inputs, Map<String, Target> outputs, RequestContext terms) {
       rig.runner.run(new Call(op, inputs, Map.of(), outputs, terms));
     }
 
@@ -141,8 +144,8 @@ class FailedRequestsTest {
     }
   }
 
-  private static Terms terms() {
-    return new Terms(Tenant.LOCAL, Deadline.none());
+  private static RequestContext terms() {
+    return new RequestContext(Tenant.LOCAL, Deadline.none());
   }
 
   private static HostTensor numbers(TensorType type) {
@@ -171,7 +174,7 @@ class FailedRequestsTest {
 
   // -- what is refused for what it says
 
-  record Wrong(String name, Code code, BiConsumer<Scene, Terms> request) {
+  record Wrong(String name, Code code, BiConsumer<Scene, RequestContext> request) {
     @Override
     public String toString() {
       return name;
@@ -346,7 +349,7 @@ class FailedRequestsTest {
 
   // -- what is right and fails on its way
 
-  private static Pipeline pipeline(Scene s, Map<String, Target> outputs, Terms terms) {
+  private static Pipeline pipeline(Scene s, Map<String, Target> outputs, RequestContext terms) {
     return new Pipeline(
         Map.of("in", inline(numbers(FOUR))),
         List.of(
@@ -378,9 +381,9 @@ class FailedRequestsTest {
     });
 
     @SuppressWarnings("ImmutableEnumChecker") // a lambda without state
-    final BiConsumer<Scene, Terms> action;
+    final BiConsumer<Scene, RequestContext> action;
 
-    Request(BiConsumer<Scene, Terms> action) {
+    Request(BiConsumer<Scene, RequestContext> action) {
       this.action = action;
     }
 
@@ -390,7 +393,7 @@ class FailedRequestsTest {
   }
 
   private static @Nullable Code failure(
-      Scene scene, BiConsumer<Scene, Terms> request, Terms terms) {
+      Scene scene, BiConsumer<Scene, RequestContext> request, RequestContext terms) {
     try (var memory = scene.rig.inline.open(Tenant.LOCAL)) {
       var within = Rig.in(memory, terms);
       var failure = catchThrowableOfType(Failure.class, () -> request.accept(scene, within));
@@ -399,8 +402,8 @@ class FailedRequestsTest {
   }
 
   /** Deadlines change when tensors that are there are written. */
-  private static List<Terms> bothTerms() {
-    return List.of(terms(), new Terms(Tenant.LOCAL, Deadline.in(60_000)));
+  private static List<RequestContext> bothTerms() {
+    return List.of(terms(), new RequestContext(Tenant.LOCAL, Deadline.in(60_000)));
   }
 
   @ParameterizedTest
@@ -459,7 +462,7 @@ class FailedRequestsTest {
     }
   }
 
-  private static boolean failsAt(int operation, Request request, Terms terms, boolean lost) {
+  private static boolean failsAt(int operation, Request request, RequestContext terms, boolean lost) {
     var scene = new Scene();
     try (var _ = scene.rig) {
       var before = scene.state();
@@ -493,12 +496,12 @@ class FailedRequestsTest {
 
   // -- what nobody waits for any more
 
-  private static Terms late(long millis) {
-    return new Terms(Tenant.LOCAL, Deadline.in(millis));
+  private static RequestContext late(long millis) {
+    return new RequestContext(Tenant.LOCAL, Deadline.in(millis));
   }
 
-  private static Terms gone() {
-    return new Terms(Tenant.LOCAL, 3, Deadline.none(), () -> true);
+  private static RequestContext gone() {
+    return new RequestContext(Tenant.LOCAL, 3, Deadline.none(), () -> true);
   }
 
   @ParameterizedTest
@@ -506,7 +509,7 @@ class FailedRequestsTest {
   void whatIsLateOrUnwantedInTheQueueLeavesNothing(Request request) throws InterruptedException {
     try (var scene = new Scene()) {
       var before = scene.state();
-      var past = new Terms(Tenant.LOCAL, new Deadline(1, System.nanoTime() - 1));
+      var past = new RequestContext(Tenant.LOCAL, new Deadline(1, System.nanoTime() - 1));
       assertThat(failure(scene, request.action, past)).isEqualTo(Code.DEADLINE_EXCEEDED);
       assertThat(scene.state()).as("late from the beginning").isEqualTo(before);
 
@@ -562,7 +565,7 @@ class FailedRequestsTest {
         var terms =
             leaving == Leaving.LATE
                 ? late(60)
-                : new Terms(
+                : new RequestContext(
                     Tenant.LOCAL,
                     3,
                     Deadline.in(60_000),

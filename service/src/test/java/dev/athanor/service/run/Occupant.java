@@ -1,12 +1,13 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.Job;
 
 import dev.athanor.engine.device.Stream;
 import java.util.concurrent.CountDownLatch;
 
 /** Keeps the only stream until it is told to let go. */
-final class Occupant implements Job {
-  final CountDownLatch begun = new CountDownLatch(1);
-  final CountDownLatch end = new CountDownLatch(1);
+public final class Occupant implements Job {
+  public final CountDownLatch begun = new CountDownLatch(1);
+  public final CountDownLatch end = new CountDownLatch(1);
 
   @Override
   public int device() {

@@ -1,4 +1,5 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -171,7 +172,7 @@ class ResidentTensorsTest {
   void aCreationThatIsRefusedSweepsItsOwnTenantOnly() {
     try (var rig = rig(1)) {
       for (var tenant : TENANTS) {
-        rig.create(all(1), TensorOptions.NONE, new Terms(tenant, Deadline.none()));
+        rig.create(all(1), TensorOptions.NONE, new RequestContext(tenant, Deadline.none()));
       }
       rig.clock.advance(LEASE);
       var own = rig.store.of(TENANTS.getFirst());
@@ -182,7 +183,7 @@ class ResidentTensorsTest {
       rig.store.sweep();
       assertThat(rig.store.count()).isZero();
       var later =
-          rig.create(all(1), TensorOptions.NONE, new Terms(TENANTS.getFirst(), Deadline.none()));
+          rig.create(all(1), TensorOptions.NONE, new RequestContext(TENANTS.getFirst(), Deadline.none()));
       own.renew(later.handle(), Duration.ofSeconds(1));
       rig.clock.advance(Duration.ofSeconds(1));
       rig.store.sweep();
@@ -218,10 +219,10 @@ class ResidentTensorsTest {
       var tenant = slot == null ? TENANTS.get(random.nextInt(2)) : slot.tenant;
       var terms =
           switch (random.nextInt(12)) {
-            case 0 -> new Terms(tenant, Deadline.in(1));
-            case 1 -> new Terms(tenant, Deadline.in(60_000));
-            case 2 -> new Terms(tenant, 3, Deadline.none(), () -> true);
-            default -> new Terms(tenant, Deadline.none());
+            case 0 -> new RequestContext(tenant, Deadline.in(1));
+            case 1 -> new RequestContext(tenant, Deadline.in(60_000));
+            case 2 -> new RequestContext(tenant, 3, Deadline.none(), () -> true);
+            default -> new RequestContext(tenant, Deadline.none());
           };
       var other = slots.get(random.nextInt(SLOTS));
       int what = random.nextInt(100);
@@ -252,7 +253,7 @@ class ResidentTensorsTest {
       }
     }
 
-    private void create(int at, Terms terms) {
+    private void create(int at, RequestContext terms) {
       long stamp = stamps.incrementAndGet();
       var info = rig.create(all(stamp), TensorOptions.NONE, terms);
       saw(info, stamp, 0);
@@ -262,7 +263,7 @@ class ResidentTensorsTest {
       did("create");
     }
 
-    private void read(Slot slot, Terms terms, Random random) {
+    private void read(Slot slot, RequestContext terms, Random random) {
       long before = known(slot);
       try (var reader = rig.transfers.open(slot.handle, terms)) {
         int piece = 8 * (LONGS / (1 + random.nextInt(4)));
@@ -276,7 +277,7 @@ class ResidentTensorsTest {
       did("read");
     }
 
-    private Result run(Slot slot, Map<String, Target> outputs, Terms terms) {
+    private Result run(Slot slot, Map<String, Target> outputs, RequestContext terms) {
       var inputs = Map.<String, Input>of("x", new Input.Resident(slot.handle));
       return rig.runner.run(new Call(IDENTITY, inputs, Map.of(), outputs, terms));
     }
@@ -285,13 +286,13 @@ class ResidentTensorsTest {
       return Objects.requireNonNull(result.outputs().get("y"));
     }
 
-    private void run(Slot slot, Terms terms) {
+    private void run(Slot slot, RequestContext terms) {
       var output = (Result.Output.Inline) output(run(slot, Map.of(), terms));
       assertThat(stamp(output.tensor().data())).isBetween(1L, stamps.get());
       did("run");
     }
 
-    private void put(Slot slot, Terms terms, boolean guarded) {
+    private void put(Slot slot, RequestContext terms, boolean guarded) {
       long before = known(slot);
       long stamp = stamps.incrementAndGet();
       var info =
@@ -303,7 +304,7 @@ class ResidentTensorsTest {
       did("put");
     }
 
-    private void into(Slot source, Slot target, Terms terms) {
+    private void into(Slot source, Slot target, RequestContext terms) {
       long before = known(target);
       var into = Map.of("y", new Target(new Destination.Into(target.handle), null));
       var output = (Result.Output.Resident) output(run(source, into, terms));
@@ -312,11 +313,11 @@ class ResidentTensorsTest {
       did("into");
     }
 
-    private void keep(Slot slot, Terms terms) {
+    private void keep(Slot slot, RequestContext terms) {
       var kept = Map.of("y", new Target(new Destination.Keep(), null));
       var info = ((Result.Output.Resident) output(run(slot, kept, terms))).info();
       try (var reader =
-          rig.transfers.open(info.handle(), new Terms(slot.tenant, Deadline.none()))) {
+          rig.transfers.open(info.handle(), new RequestContext(slot.tenant, Deadline.none()))) {
         saw(info, stamp(reader.read(0, (int) TYPE.bytes())), 1);
       } finally {
         rig.store.of(slot.tenant).delete(info.handle());
@@ -357,7 +358,7 @@ class ResidentTensorsTest {
   @Test
   void whatATenantLeavesIsZeroWhenAnotherGetsIt() {
     try (var rig = rig(1)) {
-      var a = new Terms(TENANTS.getFirst(), Deadline.none());
+      var a = new RequestContext(TENANTS.getFirst(), Deadline.none());
       var secret = rig.create(all(0x5ec4e7), TensorOptions.NONE, a);
       var call =
           new Call(

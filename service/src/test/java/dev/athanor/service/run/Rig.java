@@ -1,4 +1,15 @@
 package dev.athanor.service.run;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.device.RunSettings;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamPool;
+import dev.athanor.service.transfer.Placement;
+import dev.athanor.service.transfer.Transfers;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.HostTensor;
@@ -25,26 +36,27 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.util.unit.DataSize;
 
 /** Devices and all that is needed to run ops on them, put together without Spring. */
-final class Rig implements AutoCloseable {
+public final class Rig implements AutoCloseable {
 
   final TestClock clock = new TestClock();
   final SimpleMeterRegistry registry = new SimpleMeterRegistry();
-  final DeviceHealth health;
-  final Places places;
+  private final int graphs;
+  public final DeviceHealth health;
+  final DeviceRuntimes places;
   final DeviceMemory memory;
-  final TensorStore store;
-  final StreamPool pool;
+  public final TensorStore store;
+  public final StreamPool pool;
   private final Placement placement;
-  final OpRunner runner;
-  final Transfers transfers;
-  final InlineMemory inline;
+  public final OpRunner runner;
+  public final Transfers transfers;
+  public final InlineMemory inline;
 
   /**
    * A service.
    *
    * @param queue how many jobs may wait
    */
-  Rig(Device device, Planner planner, int streams, int queue, TensorSettings tensors) {
+  public Rig(Device device, Planner planner, int streams, int queue, TensorSettings tensors) {
     this(List.of(device), planner, streams, queue, tensors);
   }
 
@@ -53,7 +65,7 @@ final class Rig implements AutoCloseable {
    *
    * @param queue how many jobs may wait
    */
-  Rig(
+  public Rig(
       List<? extends Device> devices,
       Planner planner,
       int streams,
@@ -68,19 +80,20 @@ final class Rig implements AutoCloseable {
    * @param queue how many jobs may wait
    * @param graphs how many each device keeps
    */
-  Rig(
+  public Rig(
       List<? extends Device> devices,
       Planner planner,
       int streams,
       int queue,
       TensorSettings tensors,
       int graphs) {
+    this.graphs = graphs;
     health = new DeviceHealth(devices.stream().map(one -> one.capability().id()).toList());
     var settings = settings(streams, queue, true, graphs);
-    var all = new ArrayList<Place>();
+    var all = new ArrayList<DeviceRuntime>();
     for (var device : devices) {
       all.add(
-          new Place(
+          new DeviceRuntime(
               device,
               new DeviceMemory(all.size(), device, health, settings),
               planner,
@@ -92,7 +105,7 @@ final class Rig implements AutoCloseable {
                   new MetricsSettings(false)),
               settings));
     }
-    places = new Places(all);
+    places = new DeviceRuntimes(all);
     memory = places.first().memory();
     store = new TensorStore(new Handles(""), tensors, clock);
     places.onShortage(store::makeRoom);
@@ -126,11 +139,11 @@ final class Rig implements AutoCloseable {
   /** Another runner on the same streams. */
   OpRunner runner(boolean batchInvariant) {
     return new OpRunner(
-        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, 0));
+        places, placement, (_, _) -> {}, store, pool, settings(1, 1, batchInvariant, graphs));
   }
 
   /** Makes a tensor resident. */
-  TensorInfo create(HostTensor tensor, TensorOptions options, Terms terms) {
+  TensorInfo create(HostTensor tensor, TensorOptions options, RequestContext terms) {
     var charge = store.of(terms.tenant()).charge(tensor.type().bytes());
     try {
       return transfers.create(Elements.of(tensor), charge, options, terms);
@@ -140,7 +153,7 @@ final class Rig implements AutoCloseable {
   }
 
   /** Replaces the contents of a tensor. */
-  TensorInfo replace(String handle, HostTensor contents, LongPredicate matches, Terms terms) {
+  TensorInfo replace(String handle, HostTensor contents, LongPredicate matches, RequestContext terms) {
     try {
       return transfers.replace(handle, Elements.of(contents), matches, terms);
     } catch (IOException e) {
@@ -149,8 +162,8 @@ final class Rig implements AutoCloseable {
   }
 
   /** Terms of a request with memory of its own. */
-  static Terms in(RequestMemory memory, Terms terms) {
-    return new Terms(
+  public static RequestContext in(RequestMemory memory, RequestContext terms) {
+    return new RequestContext(
         terms.tenant(), terms.priority(), terms.deadline(), terms.clientHasGone(), memory);
   }
 
@@ -160,7 +173,7 @@ final class Rig implements AutoCloseable {
     places
         .all()
         .forEach(place -> {
-          place.graphs().close();
+          place.forgetPlans();
           place.memory().close();
         });
   }

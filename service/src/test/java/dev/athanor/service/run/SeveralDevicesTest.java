@@ -1,4 +1,5 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -66,11 +67,11 @@ class SeveralDevicesTest {
     assertThat(second.wasFreedDirty() && !rig.health.isLost(1)).isFalse();
   }
 
-  private static Terms terms(String tenant) {
-    return new Terms(new Tenant(tenant), Deadline.none());
+  private static RequestContext terms(String tenant) {
+    return new RequestContext(new Tenant(tenant), Deadline.none());
   }
 
-  private static Terms terms() {
+  private static RequestContext terms() {
     return terms("a");
   }
 
@@ -79,7 +80,7 @@ class SeveralDevicesTest {
         terms(), device, HostTensor.of(TensorType.of(DType.F32, elements.length), elements));
   }
 
-  private TensorInfo create(Terms terms, @Nullable String device, HostTensor tensor) {
+  private TensorInfo create(RequestContext terms, @Nullable String device, HostTensor tensor) {
     return rig.create(tensor, new TensorOptions(null, null, null, device), terms);
   }
 

@@ -1,4 +1,6 @@
 package dev.athanor.service.run;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.transfer.Transfers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -27,7 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 class SpillTest {
 
   private static final TensorType TYPE = TensorType.of(DType.U8, 1000);
-  private static final Terms TERMS = new Terms(Tenant.LOCAL, Deadline.none());
+  private static final RequestContext TERMS = new RequestContext(Tenant.LOCAL, Deadline.none());
   private static final Duration LEASE = Duration.ofMinutes(1);
 
   @TempDir private Path folder;

@@ -92,8 +92,8 @@ class TensorStoreModelTest {
   }
 
   /** Where all tensors lie. */
-  private static final Home HOME =
-      new Home() {
+  private static final DeviceStorage HOME =
+      new DeviceStorage() {
         @Override
         public int number() {
           return 0;

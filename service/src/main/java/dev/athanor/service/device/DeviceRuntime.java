@@ -1,0 +1,178 @@
+package dev.athanor.service.device;
+
+import dev.athanor.engine.device.Device;
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.ops.Attributes;
+import dev.athanor.ops.KernelCache;
+import dev.athanor.ops.Op;
+import dev.athanor.ops.Plan;
+import dev.athanor.ops.Problem;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.service.metrics.Metrics;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A device, and what is known and kept for it alone: memory, plans, kernels. */
+public final class DeviceRuntime implements AutoCloseable {
+
+  private record PlanKey(String op, Map<String, TensorType> inputs, Attributes attributes) {}
+
+  private static final Logger LOG = LoggerFactory.getLogger(DeviceRuntime.class);
+
+  private final Device device;
+  private final DeviceMemory memory;
+  private final Planner planner;
+  private final KernelCache kernels;
+  private final Metrics metrics;
+  private final List<DeviceCache> caches = new CopyOnWriteArrayList<>();
+  private final Map<PlanKey, Plan> plans;
+
+  /**
+   * A device.
+   *
+   * @param settings the number of plans to keep
+   */
+  public DeviceRuntime(
+      Device device,
+      DeviceMemory memory,
+      Planner planner,
+      KernelCache kernels,
+      Metrics metrics,
+      RunSettings settings) {
+    this.device = device;
+    this.memory = memory;
+    this.planner = planner;
+    this.kernels = kernels;
+    this.metrics = metrics;
+    plans =
+        Collections.synchronizedMap(
+            new LinkedHashMap<>(16, 0.75f, true) {
+              @Override
+              protected boolean removeEldestEntry(Map.Entry<PlanKey, Plan> eldest) {
+                return size() > settings.planCacheSize();
+              }
+            });
+  }
+
+  public Device device() {
+    return device;
+  }
+
+  public DeviceMemory memory() {
+    return memory;
+  }
+
+  public KernelCache kernels() {
+    return kernels;
+  }
+
+  /** Adds a cache, which shortages of memory shrink and {@link #close} closes. */
+  public void attach(DeviceCache cache) {
+    caches.add(cache);
+  }
+
+  public Metrics metrics() {
+    return metrics;
+  }
+
+  /** The place of the device among those of the service. */
+  public int number() {
+    return memory.number();
+  }
+
+  /** The id of the device. */
+  public String id() {
+    return memory.id();
+  }
+
+  /**
+   * Plans a problem and loads its kernels, so that no stream waits for a compiler.
+   *
+   * @param onPlan is told of a problem that is planned anew
+   * @throws dev.athanor.service.failure.Failure what a fault of the device means
+   */
+  public Plan plan(
+      Op op, Map<String, TensorType> inputs, Attributes attributes, Consumer<Problem> onPlan) {
+    var key = new PlanKey(op.description().name(), Map.copyOf(inputs), attributes);
+    var known = plans.get(key);
+    try {
+      return known != null && known.isLoaded(kernels)
+          ? load(known)
+          : memory
+              .threads()
+              .call(() -> load(known != null ? known : plan(key, op, inputs, attributes, onPlan)));
+    } catch (DeviceException e) {
+      throw memory.explain(e);
+    }
+  }
+
+  private Plan load(Plan plan) {
+    plan.load(kernels);
+    return plan;
+  }
+
+  /** Outside of any lock: while one problem is planned others find what is known. */
+  private Plan plan(
+      PlanKey key,
+      Op op,
+      Map<String, TensorType> inputs,
+      Attributes attributes,
+      Consumer<Problem> onPlan) {
+    var problem = new Problem(op, inputs, attributes);
+    var chosen = planner.plan(problem);
+    var earlier = plans.putIfAbsent(key, chosen);
+    if (earlier != null) {
+      return earlier;
+    }
+    onPlan.accept(problem);
+    return chosen;
+  }
+
+  /** The best plan of a problem. */
+  public Plan plan(Problem problem) {
+    return planner.plan(problem);
+  }
+
+  /** The plan of a problem that has the kernel of this name; the best where none is named. */
+  public Optional<Plan> plan(Problem problem, @Nullable String kernel) {
+    return planner.plans(problem).stream()
+        .filter(plan -> kernel == null || plan.kernel().equals(kernel))
+        .findFirst();
+  }
+
+  /** Has all problems planned anew, since there is a winner that was not known. */
+  public void forgetPlans() {
+    plans.clear();
+    caches.forEach(DeviceCache::forget);
+  }
+
+  /** Sets what to do, after shrinking the caches, before an allocation is refused. */
+  void onShortage(LongConsumer action) {
+    memory.onShortage(bytes -> {
+      caches.forEach(DeviceCache::makeRoom);
+      action.accept(bytes);
+    });
+  }
+
+  /** A device that is at work is left to the end of the process: closing it could crash that. */
+  @Override
+  public void close() {
+    if (memory.isAtWork()) {
+      LOG.warn("{} is not closed: its work has not ended", id());
+      return;
+    }
+    caches.forEach(DeviceCache::close);
+    memory.close();
+    device.close();
+  }
+}

@@ -1,0 +1,297 @@
+package dev.athanor.service.rest.http;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.openinference.Unsupported;
+import dev.athanor.service.security.Caller;
+import dev.athanor.service.security.Callers;
+import dev.athanor.service.security.Credentials;
+import dev.athanor.service.security.Rule;
+import dev.athanor.service.security.Rules;
+import dev.athanor.service.security.Rules.Match;
+import jakarta.servlet.DispatcherType;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.ServletRequest;
+import jakarta.servlet.ServletResponse;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.security.cert.X509Certificate;
+import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.http.HttpHeaders;
+import org.springframework.security.authentication.AbstractAuthenticationToken;
+import org.springframework.security.authentication.AuthenticationManager;
+import org.springframework.security.authorization.AuthorizationDecision;
+import org.springframework.security.config.ObjectPostProcessor;
+import org.springframework.security.config.annotation.web.builders.HttpSecurity;
+import org.springframework.security.config.annotation.web.configurers.AbstractHttpConfigurer;
+import org.springframework.security.config.annotation.web.configurers.HeadersConfigurer;
+import org.springframework.security.config.http.SessionCreationPolicy;
+import org.springframework.security.config.observation.SecurityObservationSettings;
+import org.springframework.security.core.Authentication;
+import org.springframework.security.core.AuthenticationException;
+import org.springframework.security.core.authority.AuthorityUtils;
+import org.springframework.security.web.SecurityFilterChain;
+import org.springframework.security.web.access.intercept.AuthorizationFilter;
+import org.springframework.security.web.authentication.AnonymousAuthenticationFilter;
+import org.springframework.security.web.authentication.AuthenticationFilter;
+import org.springframework.security.web.firewall.HttpFirewall;
+import org.springframework.security.web.firewall.RequestRejectedHandler;
+import org.springframework.security.web.firewall.StrictHttpFirewall;
+import org.springframework.security.web.header.HeaderWriterFilter;
+import org.springframework.security.web.header.writers.StaticHeadersWriter;
+
+/**
+ * {@link Callers} and {@link Rules} on HTTP. Credentials are looked at only where the rule wants
+ * them, before any of the body is read. There are no sessions and no cookies, so a page of another
+ * site has nothing to ride on, and no CSRF tokens are needed.
+ */
+@Configuration(proxyBeanMethods = false)
+class AccessConfiguration {
+
+  /** The attribute that keeps what was found for a request. */
+  private static final String MATCH = Match.class.getName();
+
+  private static final String CERTIFICATES = "jakarta.servlet.request.X509Certificate";
+
+  private final Callers callers;
+  private final Rules rules;
+
+  AccessConfiguration(Callers callers, Rules rules) {
+    this.callers = callers;
+    this.rules = rules;
+  }
+
+  @Bean
+  SecurityFilterChain access(HttpSecurity http, AuthenticationManager manager) {
+    return http.authorizeHttpRequests(requests ->
+            requests
+                .dispatcherTypeMatchers(DispatcherType.ERROR, DispatcherType.ASYNC)
+                .permitAll()
+                .anyRequest()
+                .access((authentication, context) ->
+                    new AuthorizationDecision(admits(context.getRequest(), authentication.get()))))
+        .addFilterBefore(authentication(manager), AnonymousAuthenticationFilter.class)
+        .addFilterAfter(AccessConfiguration::withoutBody, AuthorizationFilter.class)
+        .exceptionHandling(handling ->
+            handling
+                .authenticationEntryPoint(
+                    (request, response, e) -> unauthenticated(request, response, e))
+                .accessDeniedHandler((request, response, _) -> denied(request, response)))
+        .headers(AccessConfiguration::headers)
+        .sessionManagement(
+            session -> session.sessionCreationPolicy(SessionCreationPolicy.STATELESS))
+        .csrf(AbstractHttpConfigurer::disable)
+        .logout(AbstractHttpConfigurer::disable)
+        .requestCache(AbstractHttpConfigurer::disable)
+        .servletApi(AbstractHttpConfigurer::disable)
+        .build();
+  }
+
+  private static void headers(HeadersConfigurer<HttpSecurity> headers) {
+    headers
+        // answers are one tenant's, even those to X-API-Key, of which shared caches know nothing
+        .cacheControl(cache -> cache.disable())
+        .addHeaderWriter(new StaticHeadersWriter(HttpHeaders.CACHE_CONTROL, "private, no-cache"))
+        .contentSecurityPolicy(
+            policy -> policy.policyDirectives("default-src 'none'; frame-ancestors 'none'"))
+        .referrerPolicy(policy -> {})
+        .withObjectPostProcessor(
+            new ObjectPostProcessor<HeaderWriterFilter>() {
+              @Override
+              public <F extends HeaderWriterFilter> F postProcess(F filter) {
+                // else every write of an answer would be watched for the moment of its commitment
+                filter.setShouldWriteHeadersEagerly(true);
+                return filter;
+              }
+            });
+  }
+
+  /** None of what every filter of the chain does: that would cost more than the filters. */
+  @Bean
+  SecurityObservationSettings observations() {
+    return SecurityObservationSettings.noObservations();
+  }
+
+  /** Methods are left to the rules, which answer 405 for those that a path does not take. */
+  @Bean
+  HttpFirewall firewall() {
+    var firewall = new StrictHttpFirewall();
+    firewall.setUnsafeAllowAnyHttpMethod(true);
+    return firewall;
+  }
+
+  /** What the firewall takes for a trick, such as {@code //}, {@code ;} or {@code %2e}. */
+  @Bean
+  RequestRejectedHandler rejected() {
+    return (request, response, _) -> Problems.write(request, response, Problems.of(400));
+  }
+
+  /** A bean, so that Spring Boot makes up no user and password. */
+  @Bean
+  AuthenticationManager authenticationManager() {
+    return authentication -> {
+      try {
+        return new Known(callers.identify(((Unknown) authentication).brought));
+      } catch (Failure e) {
+        throw new NotKnown(e);
+      }
+    };
+  }
+
+  private AuthenticationFilter authentication(AuthenticationManager manager) {
+    var filter = new AuthenticationFilter(manager, request -> new Unknown(credentials(request)));
+    filter.setRequestMatcher(
+        request -> !(match(request) instanceof Match.Ruled(Rule rule) && rule.open()));
+    filter.setSuccessHandler((request, _, authentication) -> {
+      request.setAttribute(Requests.TENANT, ((Known) authentication).caller.tenant());
+      Connections.enlargeBuffers();
+    });
+    filter.setFailureHandler(this::unauthenticated);
+    return filter;
+  }
+
+  /**
+   * Refuses bodies where none is of use. Actuator would parse those of probes, whoever sends them,
+   * of any size and at any pace.
+   */
+  private static void withoutBody(
+      ServletRequest request, ServletResponse response, FilterChain chain)
+      throws IOException, ServletException {
+    var http = (HttpServletRequest) request;
+    boolean reads = http.getMethod().equals("GET") || http.getMethod().equals("HEAD");
+    if (reads
+        && request.getDispatcherType() == DispatcherType.REQUEST
+        && !Connections.isBodyRead()) {
+      Problems.write(
+          http,
+          (HttpServletResponse) response,
+          new Failure.Refused(Code.MALFORMED_BODY, "%s takes no body".formatted(http.getMethod())));
+    } else {
+      chain.doFilter(request, response);
+    }
+  }
+
+  private Match match(HttpServletRequest request) {
+    if (request.getAttribute(MATCH) instanceof Match known) {
+      return known;
+    }
+    var match = rules.route(request.getMethod(), request.getRequestURI());
+    request.setAttribute(MATCH, match);
+    return match;
+  }
+
+  private boolean admits(HttpServletRequest request, @Nullable Authentication authentication) {
+    return match(request) instanceof Match.Ruled(Rule rule)
+        && (rule.open() || (authentication instanceof Known known && rule.admits(known.caller)));
+  }
+
+  private static Credentials credentials(HttpServletRequest request) {
+    return new Credentials(
+        Collections.list(request.getHeaders(HttpHeaders.AUTHORIZATION)),
+        Collections.list(request.getHeaders("X-API-Key")),
+        request.getAttribute(CERTIFICATES) instanceof X509Certificate[] chain
+            ? List.of(chain)
+            : List.of());
+  }
+
+  private void unauthenticated(
+      HttpServletRequest request, HttpServletResponse response, AuthenticationException e)
+      throws IOException {
+    if (e instanceof NotKnown known && known.failure.code() != Code.UNAUTHENTICATED) {
+      Problems.write(request, response, known.failure);
+      return;
+    }
+    boolean tried = !credentials(request).isEmpty();
+    response.setHeader(
+        HttpHeaders.WWW_AUTHENTICATE,
+        callers.challenge() + (tried ? ", error=\"invalid_token\"" : ""));
+    Problems.write(
+        request,
+        response,
+        e instanceof NotKnown known
+            ? known.failure
+            : new Failure.Refused(Code.UNAUTHENTICATED, "this needs credentials"));
+  }
+
+  private void denied(HttpServletRequest request, HttpServletResponse response) throws IOException {
+    switch (match(request)) {
+      case Match.Unknown() ->
+          Problems.write(
+              request,
+              response,
+              Unsupported.path(request.getRequestURI())
+                  .<Failure>map(sentence -> new Failure.Refused(Code.NOT_FOUND, sentence))
+                  .orElseGet(() -> Problems.of(404)));
+      case Match.OtherMethod(var allowed) -> {
+        response.setHeader(HttpHeaders.ALLOW, String.join(", ", allowed));
+        Problems.write(request, response, Problems.of(405));
+      }
+      case Match.Ruled(Rule rule) -> {
+        var scope = Objects.requireNonNull(rule.scope());
+        response.setHeader(
+            HttpHeaders.WWW_AUTHENTICATE,
+            "%s, error=\"insufficient_scope\", scope=\"%s\""
+                .formatted(callers.challenge(), scope.text()));
+        Problems.write(request, response, callers.lacks(scope));
+      }
+    }
+  }
+
+  /** What a request brought, before anybody has looked at it. */
+  private static final class Unknown extends AbstractAuthenticationToken {
+    private final transient Credentials brought;
+
+    Unknown(Credentials brought) {
+      super(AuthorityUtils.NO_AUTHORITIES);
+      this.brought = brought;
+    }
+
+    @Override
+    public String getCredentials() {
+      return "";
+    }
+
+    @Override
+    public String getPrincipal() {
+      return "";
+    }
+  }
+
+  /** Who sent the request. */
+  private static final class Known extends AbstractAuthenticationToken {
+    private final transient Caller caller;
+
+    Known(Caller caller) {
+      super(AuthorityUtils.NO_AUTHORITIES);
+      this.caller = caller;
+      setAuthenticated(true);
+    }
+
+    @Override
+    public String getCredentials() {
+      return "";
+    }
+
+    @Override
+    public String getPrincipal() {
+      return caller.id();
+    }
+  }
+
+  /** Carries a failure through Spring Security. */
+  private static final class NotKnown extends AuthenticationException {
+    private final transient Failure failure;
+
+    NotKnown(Failure failure) {
+      super(String.valueOf(failure.getMessage()), failure);
+      this.failure = failure;
+    }
+  }
+}

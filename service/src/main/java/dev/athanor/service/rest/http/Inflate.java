@@ -1,0 +1,23 @@
+package dev.athanor.service.rest.http;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.zip.InflaterInputStream;
+import java.util.zip.ZipException;
+
+/** Unpacks zlib (RFC 1950), and refuses what follows its end, which the JDK's ignores. */
+final class Inflate extends InflaterInputStream {
+
+  Inflate(InputStream packed) {
+    super(packed);
+  }
+
+  @Override
+  public int read(byte[] target, int offset, int length) throws IOException {
+    int count = super.read(target, offset, length);
+    if (count < 0 && (inf.getRemaining() > 0 || in.read() >= 0)) {
+      throw new ZipException("bytes follow the end");
+    }
+    return count;
+  }
+}

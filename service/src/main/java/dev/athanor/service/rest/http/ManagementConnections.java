@@ -1,0 +1,56 @@
+package dev.athanor.service.rest.http;
+
+import org.springframework.boot.actuate.autoconfigure.web.ManagementContextConfiguration;
+import org.springframework.boot.actuate.autoconfigure.web.ManagementContextType;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Condition;
+import org.springframework.context.annotation.ConditionContext;
+import org.springframework.context.annotation.Conditional;
+import org.springframework.core.env.Environment;
+import org.springframework.core.type.AnnotatedTypeMetadata;
+
+/**
+ * The connections of management, where it has a port of its own: like those of REST, but few, and
+ * with threads that requests for ops cannot take, so that probes are answered whatever REST is
+ * doing.
+ */
+@ManagementContextConfiguration(value = ManagementContextType.CHILD, proxyBeanMethods = false)
+@Conditional(ManagementConnections.OfItsOwn.class)
+class ManagementConnections {
+
+  private static final int CONNECTIONS = 128;
+  private static final int THREADS = 8;
+
+  @Bean
+  Connections connections(Environment environment, RestSettings settings) {
+    return new Connections(environment, settings);
+  }
+
+  @Bean
+  ContainerErrors containerErrors() {
+    return new ContainerErrors();
+  }
+
+  @Bean
+  WebServerFactoryCustomizer<TomcatServletWebServerFactory> ownThreads() {
+    return factory ->
+        factory.addConnectorCustomizers(connector -> {
+          var protocol = (HttpProtocol) connector.getProtocolHandler();
+          protocol.setExecutor(null);
+          protocol.setMinSpareThreads(1);
+          protocol.setMaxThreads(THREADS);
+          protocol.setMaxConnections(CONNECTIONS);
+        });
+  }
+
+  /** Holds in the context of management, whose parent is that of REST, which scans this too. */
+  static final class OfItsOwn implements Condition {
+    @Override
+    public boolean matches(ConditionContext context, AnnotatedTypeMetadata metadata) {
+      var beans = context.getBeanFactory();
+      return beans != null && beans.getParentBeanFactory() != null;
+    }
+  }
+}

@@ -1,0 +1,29 @@
+package dev.athanor.service.rest.http;
+
+import dev.athanor.service.metrics.Traces;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.stereotype.Component;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/** Tells clients the trace that their request belongs to. */
+@Component
+@Order(Ordered.HIGHEST_PRECEDENCE + 2) // inside of Spring Boot's filter that begins the span
+class TraceFilter extends OncePerRequestFilter {
+
+  @Override
+  protected void doFilterInternal(
+      HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+      throws ServletException, IOException {
+    var trace = Traces.response();
+    if (trace != null) {
+      response.setHeader(Traces.RESPONSE, trace);
+    }
+    chain.doFilter(request, response);
+  }
+}

@@ -1,0 +1,5 @@
+/** HTTP below the controllers: connections, request bodies, authentication, problems. */
+@NullMarked
+package dev.athanor.service.rest.http;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,337 @@
+package dev.athanor.service.device;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.FakeDevice;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.run.Rig;
+import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.RequestContext;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.ops.DType;
+import dev.athanor.ops.HostTensor;
+import dev.athanor.ops.TensorType;
+import dev.athanor.ops.tune.Planner;
+import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.tensor.Tenant;
+import dev.athanor.service.tensor.TensorSettings;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Memory of requests: shared by their tensors, kept for the next, bounded, nobody else's. */
+class InlineMemoryTest {
+
+  private static final long MIB = 1 << 20;
+
+  /** As the rig has it. */
+  private static final long MOST = 4 * MIB;
+
+  @TempDir Path folder;
+
+  private final FakeDevice device = new FakeDevice(0, 64 * MIB);
+  private final FakeDevice second = new FakeDevice(1, 64 * MIB);
+  private Rig rig;
+  private InlineMemory inline;
+
+  @BeforeEach
+  void open() {
+    rig =
+        new Rig(
+            List.of(device, second),
+            new Planner(device.capability(), TuningCache.open(folder.resolve("tuning.json"))),
+            1,
+            4,
+            new TensorSettings(1 << 20, 100, Duration.ZERO, 0, Duration.ofMinutes(1)));
+    inline = rig.inline;
+  }
+
+  @AfterEach
+  void close() {
+    rig.close();
+    assertThat(device.openHostMemories()).isZero();
+    assertThat(second.openHostMemories()).isZero();
+  }
+
+  private static MemorySegment allocate(RequestMemory memory, long bytes) {
+    return memory.allocate(bytes, 8);
+  }
+
+  private static Failure refused(RequestMemory memory, long bytes) {
+    return catchThrowableOfType(Failure.class, () -> allocate(memory, bytes));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "1, 65536",
+    "65536, 65536",
+    "65537, 131072",
+    "1048576, 1048576",
+    "1048577, 1310720",
+    "1310721, 1572864",
+    "2097151, 2097152",
+    "1000000000, 1073741824",
+  })
+  void aBlockIsLittleLargerThanAskedFor(long bytes, long block) {
+    assertThat(InlineMemory.blockBytes(bytes)).isEqualTo(block);
+  }
+
+  @Test
+  void aRequestWithoutTensorsHasNone() {
+    try (var memory = inline.open(Tenant.LOCAL);
+        var job = memory.hold()) {
+      assertThat(job).isSameAs(memory);
+      assertThat(inline.used()).isZero();
+    }
+    assertThat(device.openHostMemories()).isZero();
+  }
+
+  @Test
+  void tensorsOfARequestShareABlockAndAreApart() {
+    try (var memory = inline.open(Tenant.LOCAL)) {
+      var segments =
+          List.of(allocate(memory, 100), allocate(memory, 2 * MIB), allocate(memory, 65_000));
+      for (int i = 0; i < segments.size(); i++) {
+        segments.get(i).fill((byte) (i + 1));
+      }
+      for (int i = 0; i < segments.size(); i++) {
+        var segment = segments.get(i);
+        var expected = MemorySegment.ofArray(new byte[(int) segment.byteSize()]);
+        expected.fill((byte) (i + 1));
+        assertThat(segment.mismatch(expected)).as("tensor %d", i).isEqualTo(-1);
+        assertThat(segment.address() % 256).isZero();
+      }
+      assertThat(segments)
+          .extracting(MemorySegment::byteSize)
+          .containsExactly(100L, 2 * MIB, 65_000L);
+      assertThat(inline.used()).isEqualTo(2 * MIB + Staging.SMALL);
+    }
+    assertThat(inline.used()).isZero();
+  }
+
+  @Test
+  void whatIsGivenBackBeforeTheEndIsTheNextRequestsAtOnce() {
+    try (var memory = inline.open(Tenant.LOCAL);
+        var other = inline.open(Tenant.LOCAL)) {
+      var small = allocate(memory, 100);
+      var first = allocate(memory, MIB);
+      allocate(memory, 200);
+      memory.giveBack(first);
+      assertThat(inline.used()).isEqualTo(Staging.SMALL);
+      assertThat(allocate(other, MIB).address()).isEqualTo(first.address());
+      memory.giveBack(small); // which shares its block
+      assertThat(inline.used()).isEqualTo(MIB + Staging.SMALL);
+      // it has a part of a block, of which the rest is in use
+      memory.giveBack(allocate(memory, 200));
+      assertThat(allocate(memory, MIB).address()).isNotEqualTo(first.address());
+      assertThat(inline.used()).isEqualTo(2 * MIB + Staging.SMALL);
+    }
+    assertThat(inline.used()).isZero();
+  }
+
+  @Test
+  void theNextRequestGetsTheMemoryOfTheLast() {
+    for (int i = 0; i < 10; i++) {
+      try (var memory = inline.open(Tenant.LOCAL)) {
+        allocate(memory, 1000);
+        allocate(memory, 2 * MIB);
+      }
+    }
+    assertThat(device.hostMemoriesEver(Staging.SMALL)).isEqualTo(1);
+    assertThat(device.hostMemoriesEver(2 * MIB)).isEqualTo(1);
+  }
+
+  /** Whoever is slow to take answers holds up nobody else. */
+  @Test
+  void aTenantHasAShare() {
+    var slow = new Tenant("slow");
+    var one = inline.open(slow);
+    try (var more = inline.open(slow);
+        var other = inline.open(new Tenant("other"))) {
+      allocate(one, MIB);
+      allocate(more, MIB);
+      var full = (Failure.Busy) refused(more, 1);
+      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full)
+          .hasMessage(
+              "Other requests of this tenant take 1048576 of the 2097152 bytes that a tenant may have"
+                  + " (athanor.run.inline-tenant-share). Retry after 1 s.");
+      allocate(other, 2 * MIB);
+      var large = refused(other, 1);
+      assertThat(large.code()).isEqualTo(Code.TOO_LARGE);
+      assertThat(large)
+          .hasMessage(
+              "the tensors that come and go with this request take more than 2097152 bytes, which is"
+                  + " what there is for all requests of a tenant; keep them on the device and send"
+                  + " their handles");
+      one.close();
+      allocate(more, MIB);
+    }
+    assertThat(inline.used()).isZero();
+  }
+
+  @Test
+  void allRequestsTogetherHaveABound() {
+    var one = inline.open(Tenant.LOCAL);
+    allocate(one, 3 * MIB);
+    try (var other = inline.open(Tenant.LOCAL)) {
+      var full = (Failure.Busy) refused(other, 2 * MIB);
+      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full)
+          .hasMessage(
+              "the tensors of other requests take 3145728 of the 4194304 bytes that there are for"
+                  + " all; try again");
+      assertThat(full.retryAfter()).isEqualTo(Duration.ofSeconds(1));
+      allocate(other, MIB);
+      assertThat(inline.used()).isEqualTo(MOST);
+      one.close();
+      allocate(other, 3 * MIB);
+      assertThat(inline.used()).isEqualTo(MOST);
+      var more = refused(other, 1);
+      assertThat(more.code()).isEqualTo(Code.TOO_LARGE);
+      assertThat(more)
+          .hasMessage(
+              "the tensors that come and go with this request take more than 4194304 bytes, which is"
+                  + " what there is for all requests; keep them on the device and send their"
+                  + " handles");
+    }
+    assertThat(inline.used()).isZero();
+  }
+
+  @Test
+  void aHostWithoutMemoryRefusesAndLosesNothing() {
+    try (var memory = inline.open(Tenant.LOCAL)) {
+      device.refuseHostMemory(true);
+      var full = refused(memory, 100);
+      assertThat(full.code()).isEqualTo(Code.QUEUE_FULL);
+      assertThat(full)
+          .hasMessage("the host has no 65536 bytes for the tensors of this request now; try again");
+      assertThat(inline.used()).isZero();
+      device.refuseHostMemory(false);
+      allocate(memory, 100);
+    }
+  }
+
+  @Test
+  void anotherDeviceHasItWhereTheFirstIsLost() {
+    rig.health.explain(0, new DeviceException.Lost("it fell off the bus"));
+    try (var memory = inline.open(Tenant.LOCAL)) {
+      allocate(memory, 100);
+    }
+    assertThat(device.hostMemoriesEver(Staging.SMALL)).isZero();
+    assertThat(second.hostMemoriesEver(Staging.SMALL)).isEqualTo(1);
+  }
+
+  @Test
+  void whatIsClosedGivesNothing() {
+    var memory = inline.open(Tenant.LOCAL);
+    memory.close();
+    assertThatThrownBy(() -> allocate(memory, 1))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("the memory of a request was closed");
+  }
+
+  /** Nothing is computed that could not be answered. */
+  @Test
+  void aResultThatHasNoPlaceIsRefusedBeforeAnythingRuns() {
+    var type = TensorType.of(DType.U8, MOST + 1);
+    int arrived = TestOps.Identity.AT_GATE.get();
+    try (var memory = inline.open(Tenant.LOCAL)) {
+      var call =
+          new Call(
+              new TestOps.Identity(),
+              Map.of("x", new Call.Input.Inline(HostTensor.zeros(type))),
+              Map.of("gate", true),
+              Map.of(),
+              Rig.in(memory, new RequestContext(Tenant.LOCAL, Deadline.in(20_000))));
+      assertThat(catchThrowableOfType(Failure.class, () -> rig.runner.run(call)).code())
+          .isEqualTo(Code.TOO_LARGE);
+    }
+    assertThat(TestOps.Identity.AT_GATE).hasValue(arrived);
+    assertThat(device.openBuffers() + second.openBuffers()).isZero();
+  }
+
+  /** A client may be gone while the device still reads what it has sent. */
+  @Test
+  void theMemoryOfARequestThatIsAtWorkIsNobodyElses() {
+    var type = TensorType.of(DType.U8, Staging.SMALL);
+    int arrived = TestOps.Identity.AT_GATE.get();
+    var late =
+        new RequestContext(Tenant.LOCAL, 3, Deadline.none(), () -> TestOps.Identity.AT_GATE.get() > arrived);
+    try (var memory = inline.open(Tenant.LOCAL)) {
+      var x = new HostTensor(type, allocate(memory, type.bytes()));
+      x.data().fill((byte) 1);
+      var call =
+          new Call(
+              new TestOps.Identity(),
+              Map.of("x", new Call.Input.Inline(x)),
+              Map.of("gate", true),
+              Map.of(),
+              Rig.in(memory, late));
+      assertThat(catchThrowableOfType(Failure.class, () -> rig.runner.run(call)).code())
+          .isEqualTo(Code.CANCELLED);
+    }
+    assertThat(inline.used()).as("input and output").isEqualTo(2L * Staging.SMALL);
+    try (var next = inline.open(Tenant.LOCAL)) {
+      allocate(next, Staging.SMALL).fill((byte) 2);
+      assertThat(device.hostMemoriesEver(Staging.SMALL)).isEqualTo(3);
+    }
+    TestOps.Identity.GATE.release();
+    await().until(() -> inline.used() == 0);
+  }
+
+  /** Each sees its own numbers, though all use the same few blocks. */
+  @Test
+  void manyAtATimeAreApart() {
+    int clients = 4;
+    int rounds = 50;
+    var all =
+        IntStream.range(0, clients)
+            .mapToObj(c -> CompletableFuture.runAsync(() -> runs(c, rounds)))
+            .toList();
+    all.forEach(CompletableFuture::join);
+    assertThat(inline.used()).isZero();
+    assertThat(device.hostMemoriesEver(Staging.SMALL)).isLessThanOrEqualTo(2 * clients);
+  }
+
+  private void runs(int client, int rounds) {
+    for (int i = 0; i < rounds; i++) {
+      var type = TensorType.of(DType.U8, 1000 + 100L * client + i);
+      byte mark = (byte) (client * rounds + i);
+      try (var memory = inline.open(Tenant.LOCAL)) {
+        var x = new HostTensor(type, allocate(memory, type.bytes()));
+        x.data().fill(mark);
+        var result =
+            rig.runner.run(
+                new Call(
+                    new TestOps.Identity(),
+                    Map.of("x", new Call.Input.Inline(x)),
+                    Map.of(),
+                    Map.of(),
+                    Rig.in(memory, new RequestContext(Tenant.LOCAL, Deadline.none()))));
+        var y = ((Result.Output.Inline) Objects.requireNonNull(result.outputs().get("y"))).tensor();
+        assertThat(y.type()).isEqualTo(type);
+        assertThat(y.data().mismatch(x.data())).isEqualTo(-1);
+        assertThat(y.get(0)).isEqualTo(mark & 0xFF);
+      }
+    }
+  }
+}

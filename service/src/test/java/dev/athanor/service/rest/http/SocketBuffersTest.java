@@ -1,0 +1,77 @@
+package dev.athanor.service.rest.http;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.ByteBuffer;
+import org.apache.tomcat.util.net.SocketBufferHandler;
+import org.junit.jupiter.api.Test;
+
+/** Small and large buffers of a connection. */
+class SocketBuffersTest {
+
+  private static final int SMALL = 8;
+
+  private final SocketBuffers buffers =
+      new SocketBuffers(new SocketBufferHandler(SMALL, SMALL, false), new SocketBuffers.Pool());
+
+  private void arrive(int... bytes) {
+    buffers.configureReadBufferForWrite();
+    for (int each : bytes) {
+      buffers.getReadBuffer().put((byte) each);
+    }
+  }
+
+  private byte[] read() {
+    buffers.configureReadBufferForRead();
+    var bytes = new byte[buffers.getReadBuffer().remaining()];
+    buffers.getReadBuffer().get(bytes);
+    return bytes;
+  }
+
+  @Test
+  void bytesThatHaveArrivedMoveAlong() {
+    arrive(1, 2, 3);
+    buffers.enlarge();
+    assertThat(buffers.getReadBuffer().capacity()).isEqualTo(1 << 16);
+    arrive(4);
+    buffers.shrink();
+    assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
+    arrive(5);
+    assertThat(read()).containsExactly(1, 2, 3, 4, 5);
+  }
+
+  @Test
+  void whatTheSmallOnesCannotHoldStays() {
+    buffers.enlarge();
+    arrive(new int[SMALL + 1]);
+    buffers.shrink();
+    assertThat(read()).hasSize(SMALL + 1);
+    buffers.shrink();
+    assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
+  }
+
+  @Test
+  void partOfAnAnswerStaysWhereItIs() {
+    buffers.configureWriteBufferForWrite();
+    buffers.getWriteBuffer().put(ByteBuffer.allocate(3));
+    buffers.enlarge();
+    assertThat(buffers.getWriteBuffer().capacity()).isEqualTo(SMALL);
+    assertThat(buffers.isWriteBufferEmpty()).isFalse();
+  }
+
+  @Test
+  void aClosedConnectionLeavesSmallBuffersToTheNext() {
+    buffers.enlarge();
+    arrive(1);
+    buffers.reset();
+    assertThat(buffers.getReadBuffer().capacity()).isEqualTo(SMALL);
+    assertThat(read()).isEmpty();
+  }
+
+  @Test
+  void connectionsFollowTheHeap() {
+    assertThat(Connections.maxConnections(16L << 20)).isEqualTo(64);
+    assertThat(Connections.maxConnections(512L << 20)).isEqualTo(512);
+    assertThat(Connections.maxConnections(64L << 30)).isEqualTo(4096);
+  }
+}

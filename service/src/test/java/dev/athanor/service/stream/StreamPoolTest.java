@@ -1,0 +1,420 @@
+package dev.athanor.service.stream;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.RunSettings;
+import dev.athanor.service.run.FakeDevice;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.awaitility.Awaitility.await;
+
+import dev.athanor.engine.device.DeviceException;
+import dev.athanor.engine.device.Stream;
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.tensor.Tenant;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.springframework.util.unit.DataSize;
+
+/** One stream, over host memory. */
+class StreamPoolTest {
+
+  private final FakeDevice device = new FakeDevice();
+  private final DeviceHealth health = new DeviceHealth(List.of("fake:0"));
+  private final List<String> log = Collections.synchronizedList(new ArrayList<>());
+  private final ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor();
+  private StreamPool pool = pool(Duration.ZERO);
+
+  private StreamPool pool(Duration grace) {
+    return new StreamPool(
+        List.of(device),
+        health,
+        new RunSettings(
+            1,
+            4,
+            Duration.ofMinutes(1),
+            DataSize.ofKilobytes(1),
+            DataSize.ofMegabytes(1),
+            DataSize.ofMegabytes(1),
+            1,
+            true,
+            1,
+            0,
+            grace,
+            Duration.ofSeconds(30),
+            Duration.ZERO,
+            Duration.ofHours(1),
+            Duration.ZERO));
+  }
+
+  @AfterEach
+  void close() {
+    clients.close();
+    pool.close();
+  }
+
+  /** Waits at a gate, and writes down what is done with it. */
+  private final class Held implements Job {
+    final String name;
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch gate = new CountDownLatch(1);
+    final CountDownLatch commitGate = new CountDownLatch(1);
+    @Nullable RuntimeException fault;
+    boolean failsToClose;
+    boolean hangsInCommit;
+    Object kind;
+    long hostBytes;
+
+    Held(String name) {
+      this.name = name;
+      kind = name;
+    }
+
+    @Override
+    public int device() {
+      return 0;
+    }
+
+    @Override
+    public Object kind() {
+      return kind;
+    }
+
+    @Override
+    public long cost() {
+      return 1000;
+    }
+
+    @Override
+    public long hostBytes() {
+      return hostBytes;
+    }
+
+    @Override
+    public void run(Stream stream) {
+      begun.countDown();
+      try {
+        gate.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+      if (fault != null) {
+        throw fault;
+      }
+      log.add("run " + name);
+    }
+
+    @Override
+    public void commit(Stream stream) {
+      log.add("commit " + name);
+      if (hangsInCommit) {
+        try {
+          commitGate.await();
+        } catch (InterruptedException e) {
+          throw new IllegalStateException(e);
+        }
+      }
+    }
+
+    @Override
+    public void close() {
+      log.add("close " + name);
+      if (failsToClose) {
+        throw new IllegalStateException("cannot close " + name);
+      }
+    }
+  }
+
+  private static RequestContext terms(Deadline deadline, AtomicBoolean gone) {
+    return new RequestContext(Tenant.LOCAL, Ticket.MIDDLE, deadline, gone::get);
+  }
+
+  private CompletableFuture<String> start(Held job, RequestContext terms) {
+    return CompletableFuture.supplyAsync(
+        () -> {
+          pool.run(job, terms);
+          return job.name;
+        },
+        clients);
+  }
+
+  /** A job that is on the stream. */
+  private Held running(RequestContext terms, List<CompletableFuture<String>> answers) {
+    var job = new Held("first");
+    answers.add(start(job, terms));
+    await().until(() -> job.begun.getCount() == 0);
+    return job;
+  }
+
+  private static Failure failure(CompletableFuture<?> answer) {
+    return catchThrowableOfType(
+        Failure.class,
+        () -> {
+          try {
+            answer.join();
+          } catch (java.util.concurrent.CompletionException e) {
+            throw e.getCause();
+          }
+        });
+  }
+
+  private boolean isRefusedAsDraining() {
+    var answer = start(new Held("more"), terms(Deadline.in(20), new AtomicBoolean()));
+    return failure(answer).code() == Code.DRAINING;
+  }
+
+  @Test
+  void aJobIsCommittedAndClosedBeforeItsClientHearsOfIt() {
+    var job = new Held("only");
+    job.gate.countDown();
+    pool.run(job, RequestContext.OWN);
+    assertThat(log).containsExactly("run only", "commit only", "close only");
+  }
+
+  @Test
+  void whatWaitsTooLongIsNeverRun() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    var late = start(new Held("late"), terms(Deadline.in(50), new AtomicBoolean()));
+    assertThat(failure(late))
+        .hasMessage("the call did not finish within its deadline of 50 ms; no result was stored");
+    assertThat(log).containsExactly("close late");
+    first.gate.countDown();
+    assertThat(answers.getFirst().join()).isEqualTo("first");
+  }
+
+  @Test
+  void whatRunsTooLongIsLeftToFinishAndDropped() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(terms(Deadline.in(50), new AtomicBoolean()), answers);
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    assertThat(log).isEmpty();
+    first.gate.countDown();
+    await().untilAsserted(() -> assertThat(log).containsExactly("run first", "close first"));
+  }
+
+  @Test
+  void nothingIsDoneForClientsThatHaveGone() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var gone = new AtomicBoolean();
+    var first = running(terms(Deadline.none(), gone), answers);
+    var second = start(new Held("second"), terms(Deadline.none(), gone));
+    await().until(() -> pool.waiting() == 1);
+    gone.set(true);
+    assertThat(failure(second)).hasMessage("the client has gone; nothing was stored");
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.CANCELLED);
+    assertThat(log).containsExactly("close second");
+    first.gate.countDown();
+    await()
+        .untilAsserted(
+            () -> assertThat(log).containsExactly("close second", "run first", "close first"));
+  }
+
+  @Test
+  void urgentWorkGoesFirst() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    var usual = new Held("usual");
+    var urgent = new Held("urgent");
+    usual.gate.countDown();
+    urgent.gate.countDown();
+    answers.add(start(usual, RequestContext.OWN));
+    await().until(() -> pool.waiting() == 1);
+    answers.add(start(urgent, new RequestContext(Tenant.LOCAL, 1, Deadline.none(), () -> false)));
+    await().until(() -> pool.waiting() == 2);
+    first.gate.countDown();
+    answers.forEach(CompletableFuture::join);
+    assertThat(log.stream().filter(line -> line.startsWith("run")))
+        .containsExactly("run first", "run urgent", "run usual");
+  }
+
+  @Test
+  void theHostMemoryOfWhatWaitsIsBounded() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    var large = new Held("large");
+    large.hostBytes = 1000;
+    large.gate.countDown();
+    answers.add(start(large, RequestContext.OWN));
+    await().until(() -> pool.waiting() == 1);
+    var more = new Held("more");
+    more.hostBytes = 100;
+    var refused = (Failure.Busy) failure(start(more, RequestContext.OWN));
+    assertThat(refused.code()).isEqualTo(Code.QUEUE_FULL);
+    assertThat(refused)
+        .hasMessage("1 jobs wait for the device already, as much work as may; try again");
+    assertThat(refused.retryAfter()).isPositive();
+    first.gate.countDown();
+    answers.forEach(CompletableFuture::join);
+    assertThat(log).contains("close more").doesNotContain("run more");
+  }
+
+  @Test
+  void aFaultIsItsOwnJobsOnly() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
+    var second = new Held("second");
+    second.gate.countDown();
+    answers.add(start(second, RequestContext.OWN));
+    await().until(() -> pool.waiting() == 1);
+    first.gate.countDown();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.INTERNAL);
+    assertThat(answers.getLast().join()).isEqualTo("second");
+    assertThat(log).startsWith("close first");
+  }
+
+  @Test
+  void whenTheDeviceIsLostNothingWaitsForIt() {
+    health.passed();
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    first.fault = new DeviceException.Lost("the device fell off the bus");
+    answers.add(start(new Held("second"), RequestContext.OWN));
+    await().until(() -> pool.waiting() == 1);
+    assertThat(health.isReady()).isTrue();
+    first.gate.countDown();
+    answers.forEach(answer -> assertThat(failure(answer).code()).isEqualTo(Code.DEVICE_LOST));
+    assertThat(health.isReady()).isFalse();
+    assertThat(health.isLive(Duration.ofHours(1))).isTrue();
+    assertThat(health.isLive(Duration.ZERO)).isFalse();
+    assertThat(failure(start(new Held("third"), RequestContext.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(log).containsExactlyInAnyOrder("close first", "close second", "close third");
+  }
+
+  @Test
+  void aDrainFinishesWhatIsThere() {
+    pool.close();
+    pool = pool(Duration.ofMillis(200));
+    health.passed();
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    var drain = CompletableFuture.runAsync(pool::drain, clients);
+    await().until(() -> !health.isReady());
+    health.admit(); // it says that it leaves, and still serves
+    var second = new Held("second");
+    second.gate.countDown();
+    answers.add(start(second, RequestContext.OWN));
+    await().until(this::isRefusedAsDraining);
+    assertThat(drain).isNotDone();
+    first.gate.countDown();
+    answers.forEach(CompletableFuture::join);
+    drain.join();
+    assertThat(catchThrowableOfType(Failure.class, health::admit).code()).isEqualTo(Code.DRAINING);
+  }
+
+  @Test
+  void aSecondDrainWaitsForNothing() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    var drain = CompletableFuture.runAsync(pool::drain, clients);
+    await().until(this::isRefusedAsDraining);
+    pool.drain();
+    drain.join();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DRAINING);
+    first.gate.countDown();
+    await().untilAsserted(() -> assertThat(log).contains("close first"));
+    assertThat(log).doesNotContain("commit first");
+  }
+
+  /** What no deadline ends is ended for the clients once the device is given up. */
+  @Test
+  void aLaunchThatNeverEndsIsGivenUpWithItsDevice() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var stuck = running(terms(Deadline.none(), new AtomicBoolean()), answers);
+    var late = start(new Held("late"), terms(Deadline.in(20), new AtomicBoolean()));
+    assertThat(failure(late).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+    var next = start(new Held("next"), terms(Deadline.none(), new AtomicBoolean()));
+    await().until(() -> pool.waiting() == 1);
+    pool.watch(Duration.ofHours(1));
+    assertThat(health.isLost()).isFalse();
+    pool.watch(Duration.ZERO);
+    assertThat(health.isLost()).isTrue();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(failure(next).code()).isEqualTo(Code.DEVICE_LOST);
+    stuck.gate.countDown();
+    await().until(() -> log.contains("close first"));
+    assertThat(log)
+        .containsExactlyInAnyOrder("close late", "close next", "run first", "close first");
+  }
+
+  /** The only stream goes on, and everybody has an answer. */
+  @Test
+  void whatFailsToCloseConcernsNobodyElse() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var first = running(RequestContext.OWN, answers);
+    first.failsToClose = true;
+    first.fault = new DeviceException.KernelFault("k", List.of("thread 7"));
+    var late = new Held("late");
+    late.failsToClose = true;
+    assertThat(failure(start(late, terms(Deadline.in(20), new AtomicBoolean()))).code())
+        .isEqualTo(Code.DEADLINE_EXCEEDED);
+    first.gate.countDown();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.INTERNAL);
+    for (int i = 0; i < 2; i++) {
+      var next = new Held("next");
+      next.failsToClose = true;
+      next.gate.countDown();
+      var answer = start(next, terms(Deadline.in(20_000), new AtomicBoolean()));
+      assertThat(answer.join()).as("what was committed").isEqualTo("next");
+    }
+    assertThat(health.isLost()).isFalse();
+  }
+
+  /** A job whose kind cannot be compared once it has run, which the estimates of a launch do. */
+  @Test
+  void aStreamThatCannotGoOnGivesItsDeviceUp() {
+    health.passed();
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var broken = new AtomicBoolean();
+    var job = new Held("broken");
+    job.kind =
+        new Object() {
+          @Override
+          public int hashCode() {
+            if (broken.get()) {
+              throw new IllegalStateException("no hash");
+            }
+            return 1;
+          }
+
+          @Override
+          public boolean equals(Object other) {
+            return this == other;
+          }
+        };
+    answers.add(start(job, RequestContext.OWN));
+    await().until(() -> job.begun.getCount() == 0);
+    broken.set(true);
+    job.gate.countDown();
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(health.isReady()).isFalse();
+    assertThat(failure(start(new Held("next"), RequestContext.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
+  }
+
+  @Test
+  void aResultThatIsNeverCommittedIsGivenUpWithItsDevice() {
+    var answers = new ArrayList<CompletableFuture<String>>();
+    var job = running(RequestContext.OWN, answers);
+    job.hangsInCommit = true;
+    job.gate.countDown();
+    await().until(() -> log.contains("commit first"));
+    pool.watch(Duration.ZERO);
+    assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(health.isLost()).isTrue();
+    job.commitGate.countDown();
+    await().until(() -> log.contains("close first"));
+  }
+}
