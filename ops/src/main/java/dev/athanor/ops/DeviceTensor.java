@@ -9,19 +9,19 @@ import dev.athanor.engine.device.Buffer;
  */
 public record DeviceTensor(TensorType type, Buffer buffer, long offset) {
 
-  /** What the widest accesses of kernels are aligned to. */
+  /** The alignment of the widest accesses of kernels, in bytes. */
   private static final int ALIGNMENT = 16;
 
   /**
-   * Checks where it lies.
+   * Checks the offset and the bounds of the buffer.
    *
-   * @throws IllegalArgumentException when it does not lie in the buffer, or begins where kernels
-   *     cannot read it
+   * @throws IllegalArgumentException if the tensor exceeds the buffer or its offset is not aligned
    */
   public DeviceTensor {
     if (offset < 0 || offset % ALIGNMENT != 0) {
       throw new IllegalArgumentException(
-          "a tensor begins at a multiple of %d bytes, not at %d".formatted(ALIGNMENT, offset));
+          "a tensor must start at a multiple of %d bytes, got offset %d"
+              .formatted(ALIGNMENT, offset));
     }
     if (type.bytes() > buffer.bytes() - offset) {
       throw new IllegalArgumentException(

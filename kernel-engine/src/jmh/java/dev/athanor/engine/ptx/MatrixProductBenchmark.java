@@ -54,7 +54,7 @@ public class MatrixProductBenchmark {
             .findFirst()
             .orElseThrow();
     call = new WarpFunction.Call(modifiers, Target.SM_90, arithmetic, -1);
-    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90, ProductLoop.PLAIN);
+    function = MatrixProduct.MMA.bind(modifiers, Target.SM_90, WarpFunction.ProductLoop.PLAIN);
     var random = new Random(1);
     sources = new int[10][32];
     for (var row : sources) {

@@ -2,7 +2,7 @@ package dev.athanor.engine.analysis;
 
 import dev.athanor.engine.analysis.Ceilings.Tensor;
 import dev.athanor.engine.ptx.Target;
-import dev.athanor.engine.ptx.WarpSize;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -214,10 +214,9 @@ public record Gpu(
    * @param shared bytes of a block, static and dynamic
    */
   public Occupancy occupancy(int threads, int registersPerThread, int shared) {
-    int blockWarps = Math.ceilDiv(threads, WarpSize.LANES);
+    int blockWarps = Math.ceilDiv(threads, Warps.SIZE);
     int warpRegisters =
-        Math.ceilDiv(Math.max(registersPerThread, 1) * WarpSize.LANES, REGISTER_UNIT)
-            * REGISTER_UNIT;
+        Math.ceilDiv(Math.max(registersPerThread, 1) * Warps.SIZE, REGISTER_UNIT) * REGISTER_UNIT;
     int byRegisters = registers / warpRegisters / WARP_UNIT * WARP_UNIT / blockWarps;
     int byShared =
         sharedBytes / (Math.ceilDiv(shared + SHARED_RESERVED, SHARED_UNIT) * SHARED_UNIT);

@@ -2,6 +2,7 @@ package dev.athanor.engine.conformance;
 
 import dev.athanor.engine.ptx.OperandSlot.Name;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Warps;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -19,7 +20,7 @@ final class Values {
   /** The threads of a probe. */
   static final int THREADS = 4096;
 
-  private static final int WARP = 32;
+  private static final int WARP = Warps.SIZE;
   private static final int HALFWORD = 1 << 16;
   private static final Map<Type, long[]> EDGES = edges();
 

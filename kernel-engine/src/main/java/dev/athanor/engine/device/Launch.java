@@ -4,6 +4,7 @@ import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
 import dev.athanor.engine.ptx.Limits;
 import dev.athanor.engine.ptx.Variable;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -34,7 +35,7 @@ public record Launch(
   /** Allocation unit of a thread's registers. */
   private static final int REGISTER_UNIT = 8;
 
-  private static final int WARP = 32;
+  private static final int WARP = Warps.SIZE;
 
   public Launch {
     arguments = List.copyOf(arguments);

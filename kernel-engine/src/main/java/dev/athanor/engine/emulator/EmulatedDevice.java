@@ -34,6 +34,7 @@ import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.check.Inliner;
 import dev.athanor.engine.ptx.check.Verifier;
 import java.lang.foreign.Arena;
@@ -351,7 +352,7 @@ public final class EmulatedDevice implements Device {
    * specifications).
    */
   private static long residentBlocks(Launch launch) {
-    long threads = Math.ceilDiv(launch.block().count(), 32) * 32;
+    long threads = Math.ceilDiv(launch.block().count(), Warps.SIZE) * Warps.SIZE;
     long shared =
         (long) launch.kernel().kernel().staticSharedBytes()
             + launch.dynamicSharedBytes()

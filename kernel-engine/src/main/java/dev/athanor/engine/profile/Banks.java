@@ -1,5 +1,7 @@
 package dev.athanor.engine.profile;
 
+import dev.athanor.engine.ptx.Warps;
+
 /**
  * The banks of shared memory and the cost of a warp's request. Shared memory has 32 banks, word
  * {@code w} of 4 bytes lies in bank {@code w % 32}, and a bank gives one word a cycle, to as many
@@ -13,7 +15,7 @@ package dev.athanor.engine.profile;
  */
 public final class Banks {
 
-  private static final int LANES = 32;
+  private static final int LANES = Warps.SIZE;
   private static final int WORD = 4;
   private static final int CYCLE_BYTES = 128;
 

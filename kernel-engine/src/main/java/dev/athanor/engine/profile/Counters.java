@@ -5,6 +5,7 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.profile.Banks.Wavefronts;
 import dev.athanor.engine.profile.Sectors.Touched;
 import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -14,7 +15,7 @@ import java.util.stream.Stream;
  */
 final class Counters implements Observer {
 
-  private static final int LANES = 32;
+  private static final int LANES = Warps.SIZE;
 
   final long[] executed;
   final long[] active;

@@ -6,6 +6,7 @@ import dev.athanor.engine.analysis.Gpu;
 import dev.athanor.engine.analysis.Occupancy;
 import dev.athanor.engine.profile.Cost.Unit;
 import dev.athanor.engine.profile.Profile.Row;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -41,7 +42,7 @@ public record Roofline(
     List<Bound> bounds,
     List<LineCost> lines) {
 
-  private static final int WARP = 32;
+  private static final int WARP = Warps.SIZE;
   private static final int COSTLIEST = 5;
 
   /** A resource that a launch uses. */

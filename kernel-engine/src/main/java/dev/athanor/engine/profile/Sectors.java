@@ -1,5 +1,6 @@
 package dev.athanor.engine.profile;
 
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 
 /**
@@ -15,7 +16,7 @@ public final class Sectors {
   /** The bytes of a line. */
   public static final int LINE = 128;
 
-  private static final int LANES = 32;
+  private static final int LANES = Warps.SIZE;
   private static final int LARGEST = 128;
 
   private final long[] starts = new long[LANES];

@@ -8,6 +8,7 @@ import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -28,11 +29,11 @@ public final class AsyncCopies {
     long number;
     int mask;
     int bytes;
-    final MemorySegment[] from = new MemorySegment[32];
-    final long[] source = new long[32];
-    final long[] target = new long[32];
-    final int[] valid = new int[32];
-    final int[] group = new int[32];
+    final MemorySegment[] from = new MemorySegment[Warps.SIZE];
+    final long[] source = new long[Warps.SIZE];
+    final long[] target = new long[Warps.SIZE];
+    final int[] valid = new int[Warps.SIZE];
+    final int[] group = new int[Warps.SIZE];
   }
 
   private final Block block;
@@ -73,7 +74,10 @@ public final class AsyncCopies {
    * Completes the copies of the threads' groups, except for the newest {@code but} groups of each.
    */
   void finish(int warp, int mask, int but) {
-    finish(warp, mask, (copies, lane) -> copies.group[lane] < committed[32 * warp + lane] - but);
+    finish(
+        warp,
+        mask,
+        (copies, lane) -> copies.group[lane] < committed[Warps.thread(warp, lane)] - but);
   }
 
   /** Completes the copies of threads up to a number. */
@@ -111,7 +115,7 @@ public final class AsyncCopies {
 
   private void commit(int warp, int mask) {
     for (int left = mask; left != 0; left &= left - 1) {
-      committed[32 * warp + Integer.numberOfTrailingZeros(left)]++;
+      committed[Warps.firstThread(warp, left)]++;
     }
   }
 
@@ -147,7 +151,7 @@ public final class AsyncCopies {
     private final int @Nullable [] ignored;
     private final MemoryRequest reads;
     private final MemoryRequest writes;
-    private final int[] lengths = new int[32];
+    private final int[] lengths = new int[Warps.SIZE];
 
     /**
      * @param bytes number of bytes written to shared memory
@@ -193,7 +197,7 @@ public final class AsyncCopies {
       ticket.bytes = bytes;
       for (int left = mask; left != 0; left &= left - 1) {
         int in = Integer.numberOfTrailingZeros(left);
-        int lane = 32 * warp + in;
+        int lane = Warps.thread(warp, in);
         boolean nothing = ignored != null && ((ignored[warp] >>> in) & 1) != 0;
         int size = nothing ? 0 : valid == null ? bytes : valid[lane];
         if (Integer.compareUnsigned(size, bytes) > 0) {

@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator.async;
 
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -46,7 +47,7 @@ public final class BulkGroups {
   public record Commit(BulkGroups groups) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (groups.block.isActive(lane)) {
           groups.committed[lane]++;
         }
@@ -63,7 +64,7 @@ public final class BulkGroups {
   public record Wait(BulkGroups groups, int but, boolean read) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (groups.block.isActive(lane)) {
           groups.await(lane, but, read);
         }

@@ -14,6 +14,7 @@ import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.function.Function;
@@ -65,7 +66,7 @@ final class BulkSteps {
             completion.barriers.resolve(warp, 1 << in);
             completion.barriers.observe();
           }
-          issue(32 * warp + in);
+          issue(Warps.thread(warp, in));
         }
       }
     }
@@ -107,7 +108,7 @@ final class BulkSteps {
         throw new IllegalStateException(instruction + " tells no barrier");
       }
       if (completion.ranks == null) {
-        var owner = barriers.owner(lane & 31);
+        var owner = barriers.owner(Warps.laneOf(lane));
         if (owner.block.sharedMemory != to) {
           throw fault(
               Kind.RULE, lane, "the mbarrier is not in the block to whose memory it copies");
@@ -137,7 +138,7 @@ final class BulkSteps {
         MbarrierFinder barriers,
         int bytes,
         @Nullable Reduction reduction) {
-      var barrier = barriers.find(owner, lane & 31);
+      var barrier = barriers.find(owner, Warps.laneOf(lane));
       var to = target.apply(owner.block.sharedMemory);
       var observer = block.asyncObserver;
       var signal = observer == null ? null : observer.issues(lane, source, to, bytes, barrier);
@@ -357,7 +358,7 @@ final class BulkSteps {
     public void execute(int first, int end, boolean whole) {
       VarHandle.fullFence();
       var observer = block.asyncObserver;
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (!block.isActive(lane)) {
           continue;
         }
@@ -376,7 +377,7 @@ final class BulkSteps {
   record Replace(Block block, Addresses maps, int offset, Lanes value, int bytes) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (!block.isActive(lane)) {
           continue;
         }
@@ -404,7 +405,7 @@ final class BulkSteps {
 
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (!block.isActive(lane)) {
           continue;
         }

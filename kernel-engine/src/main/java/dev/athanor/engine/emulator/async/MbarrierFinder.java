@@ -6,6 +6,7 @@ import dev.athanor.engine.emulator.step.Addresses;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import org.jspecify.annotations.Nullable;
 
 /** Finds the mbarriers that the lanes of a warp address with an operand. */
@@ -78,10 +79,10 @@ final class MbarrierFinder {
 
   /** Reports a violated rule that does not stop the block. */
   void report(Kind kind, int lane, String what, String remedy) {
-    block.complain(kind, 32 * touch.warp() + lane, instruction, what, remedy);
+    block.complain(kind, Warps.SIZE * touch.warp() + lane, instruction, what, remedy);
   }
 
   private Fault fault(Kind kind, int lane, String what) {
-    return block.fault(kind, 32 * touch.warp() + lane, instruction, what);
+    return block.fault(kind, Warps.SIZE * touch.warp() + lane, instruction, what);
   }
 }

@@ -8,6 +8,7 @@ import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.watch.AsyncObserver;
 import dev.athanor.engine.ptx.Semantics.MbarrierKind;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.MbarrierState;
 import org.jspecify.annotations.Nullable;
 
@@ -63,7 +64,7 @@ final class MbarrierSteps {
     }
 
     private void operate(int warp, int lane) {
-      long number = count == null ? 1 : count.bits(32 * warp + lane);
+      long number = count == null ? 1 : count.bits(Warps.thread(warp, lane));
       if (kind == MbarrierKind.INIT) {
         init(warp, lane, number);
         return;
@@ -73,13 +74,15 @@ final class MbarrierSteps {
       var observer = block.asyncObserver;
       if (observer != null) {
         switch (kind) {
-          case ARRIVE, DROP -> observer.arrives(barrier, 32 * warp + lane);
-          case INVAL -> observer.invalidates(barrier, 32 * warp + lane);
-          default -> observer.counts(barrier, 32 * warp + lane);
+          case ARRIVE, DROP -> observer.arrives(barrier, Warps.thread(warp, lane));
+          case INVAL -> observer.invalidates(barrier, Warps.thread(warp, lane));
+          case INIT, EXPECT, COMPLETE, TEST_WAIT, TRY_WAIT ->
+              observer.counts(barrier, Warps.thread(warp, lane));
         }
       }
       if (bytes != null) {
-        finder.complain(Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(32 * warp + lane)));
+        finder.complain(
+            Kind.MBARRIER_BYTES, lane, barrier.expect(bytes.bits(Warps.thread(warp, lane))));
       }
       int arrivals = (int) Math.min(number, Integer.MAX_VALUE);
       var complaint =
@@ -102,7 +105,7 @@ final class MbarrierSteps {
           lane,
           complaint);
       if (result != null) {
-        result.set(32 * warp + lane, before);
+        result.set(Warps.thread(warp, lane), before);
       }
     }
 
@@ -125,7 +128,7 @@ final class MbarrierSteps {
       owner.mbarriers.put(offset, made);
       var observer = block.asyncObserver;
       if (observer != null) {
-        observer.made(made, 32 * warp + lane, owner.block.sharedMemory, offset);
+        observer.made(made, Warps.thread(warp, lane), owner.block.sharedMemory, offset);
       }
     }
   }
@@ -163,7 +166,7 @@ final class MbarrierSteps {
           if (!complete && finder.find(lane).hasten()) {
             complete = isComplete(warp, lane);
           }
-          result.set(32 * warp + lane, complete ? 1 : 0);
+          result.set(Warps.thread(warp, lane), complete ? 1 : 0);
           over |= complete ? 1 << lane : 0;
         }
         var observer = block.asyncObserver;
@@ -181,7 +184,7 @@ final class MbarrierSteps {
     private void tell(AsyncObserver observer, int warp, int mask, int over) {
       for (int left = mask & ~over; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        observer.misses(finder.find(lane), 32 * warp + lane);
+        observer.misses(finder.find(lane), Warps.thread(warp, lane));
       }
       for (int left = over; left != 0; ) {
         var barrier = finder.find(Integer.numberOfTrailingZeros(left));
@@ -199,7 +202,7 @@ final class MbarrierSteps {
       var barrier = finder.find(lane);
       long phase = asked(warp, lane);
       if (parity) {
-        long given = asked.bits(32 * warp + lane);
+        long given = asked.bits(Warps.thread(warp, lane));
         if (given > 1) {
           finder.report(
               Kind.MBARRIER_PARITY,
@@ -225,7 +228,7 @@ final class MbarrierSteps {
      * parities 0 and 1; ptxas ignores all other bits, and Triton writes -1 for 1.
      */
     private long asked(int warp, int lane) {
-      long bits = asked.bits(32 * warp + lane);
+      long bits = asked.bits(Warps.thread(warp, lane));
       return parity ? bits & 1 : bits;
     }
 
@@ -343,7 +346,8 @@ final class MbarrierSteps {
             finder.complain(Kind.MBARRIER_COUNT, lane, barrier.await());
           }
           var observer = block.asyncObserver;
-          var signal = observer == null ? null : observer.copiesArrive(barrier, 32 * warp + lane);
+          var signal =
+              observer == null ? null : observer.copiesArrive(barrier, Warps.thread(warp, lane));
           var arrival = new Arrival(barrier, warp, lane, async.copies.issued(), signal);
           barrier.owe(arrival);
           async.pending.issue(arrival);
@@ -379,7 +383,7 @@ final class MbarrierSteps {
         }
         var complaint = barrier.arrive(1, true);
         if (complaint != null) {
-          throw block.fault(Kind.MBARRIER_COUNT, 32 * warp + lane, instruction, complaint);
+          throw block.fault(Kind.MBARRIER_COUNT, Warps.thread(warp, lane), instruction, complaint);
         }
       }
     }

@@ -3,6 +3,7 @@ package dev.athanor.engine.emulator.async;
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,7 +20,7 @@ public final class WarpGroup {
 
   public static final int WARPS = LaunchGeometry.WARPGROUP;
   static final int ALL = (1 << WARPS) - 1;
-  static final int THREADS = 32 * WARPS;
+  static final int THREADS = Warps.SIZE * WARPS;
 
   /**
    * The values that pending products read and write in a register, whose lanes are poisoned until
@@ -136,9 +137,9 @@ public final class WarpGroup {
     if (values.writers[warp - first]++ > 0) {
       return;
     }
-    for (int lane = 0; lane < 32; lane++) {
-      int at = 32 * warp + lane;
-      values.words[at - 32 * first] = (int) register.bits(at);
+    for (int lane = 0; lane < Warps.SIZE; lane++) {
+      int at = Warps.thread(warp, lane);
+      values.words[at - Warps.SIZE * first] = (int) register.bits(at);
       register.set(at, Registers.POISON);
     }
   }
@@ -163,8 +164,8 @@ public final class WarpGroup {
     }
     for (int i = 0; i < WARPS; i++) {
       if (--values.writers[i] == 0) {
-        for (int lane = 0; lane < 32; lane++) {
-          register.set(32 * (first + i) + lane, values.words[32 * i + lane]);
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
+          register.set(Warps.thread(first + i, lane), values.words[Warps.SIZE * i + lane]);
         }
       }
     }

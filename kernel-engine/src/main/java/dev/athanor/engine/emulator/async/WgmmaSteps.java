@@ -12,6 +12,7 @@ import dev.athanor.engine.layout.Fragment;
 import dev.athanor.engine.layout.Fragments;
 import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.RegisterTile;
 import java.lang.foreign.ValueLayout;
 import java.util.BitSet;
@@ -186,10 +187,10 @@ public final class WgmmaSteps {
       var tile = new RegisterTile(Fragments.a(ROWS, shape.k(), bits), bits, left.registers.size());
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
         for (int register = 0; register < tile.registers(); register++) {
-          int word = (int) left.registers.get(register).bits(32 * group.first() + thread);
+          int word = (int) left.registers.get(register).bits(Warps.thread(group.first(), thread));
           for (int i = 0; i < tile.perRegister(); i++) {
-            var place = tile.place(register, thread % 32, i);
-            a[(ROWS * (thread / 32) + place.row()) * shape.k() + place.column()] =
+            var place = tile.place(register, Warps.laneOf(thread), i);
+            a[(ROWS * Warps.warpOf(thread) + place.row()) * shape.k() + place.column()] =
                 word >>> (bits * i);
           }
         }
@@ -205,7 +206,9 @@ public final class WgmmaSteps {
         int shift = 16 * (i % per);
         int mask = per == 1 ? -1 : 0xFFFF << shift;
         for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
-          int at = thread / 32 * ROWS * shape.n() + indices[thread % 32 * elements + i];
+          int at =
+              Warps.warpOf(thread) * ROWS * shape.n()
+                  + indices[Warps.laneOf(thread) * elements + i];
           if (load) {
             all[at] = (words[thread] & mask) >>> shift;
           } else {
@@ -216,21 +219,21 @@ public final class WgmmaSteps {
     }
 
     private long uniform(Lanes register, int warp, String what) {
-      long value = register.bits(32 * warp);
-      for (int lane = 1; lane < 32; lane++) {
-        if (register.bits(32 * warp + lane) != value) {
+      long value = register.bits(Warps.SIZE * warp);
+      for (int lane = 1; lane < Warps.SIZE; lane++) {
+        if (register.bits(Warps.thread(warp, lane)) != value) {
           throw block.fault(
-              32 * warp + lane,
+              Warps.thread(warp, lane),
               instruction,
               "%s 0x%x, but 0x%x in lane 0; all threads must give the same"
-                  .formatted(what, register.bits(32 * warp + lane), value));
+                  .formatted(what, register.bits(Warps.thread(warp, lane)), value));
         }
       }
       return value;
     }
 
     private Fault fault(int warp, String what) {
-      return block.fault(32 * warp, instruction, what);
+      return block.fault(Warps.SIZE * warp, instruction, what);
     }
   }
 
@@ -239,7 +242,7 @@ public final class WgmmaSteps {
     var group = async.warpGroups.get(warp / WarpGroup.WARPS);
     if (group.first() + WarpGroup.WARPS > block.live.length) {
       throw block.fault(
-          32 * warp,
+          Warps.SIZE * warp,
           instruction,
           "needs four warps from a multiple of four on, but the block has only %d"
               .formatted(block.live.length));

@@ -323,7 +323,15 @@ final class SegmentWriter {
         code.iconst_1().istore(stored);
       }
       case Semantics.NoEffect _ -> {}
-      default -> compute(instruction);
+      case Semantics.Pure _ -> compute(instruction);
+      case Semantics.Computation _,
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Control _ ->
+          throw new IllegalStateException(instruction + " is not compiled");
     }
     code.labelBinding(skip);
   }

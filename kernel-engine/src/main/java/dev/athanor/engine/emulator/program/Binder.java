@@ -135,7 +135,8 @@ public final class Binder {
           switch (mbarrier.kind()) {
             case TRY_WAIT -> op(Kind.EVENT, i, async(i).tryWait());
             case TEST_WAIT -> op(Kind.STRAIGHT, i, async(i).testWait());
-            default -> op(Kind.STRAIGHT, i, async(i).operate(mbarrier.kind()));
+            case INIT, INVAL, EXPECT, COMPLETE, ARRIVE, DROP ->
+                op(Kind.STRAIGHT, i, async(i).operate(mbarrier.kind()));
           };
       case Semantics.CopyArrive _ -> op(Kind.STRAIGHT, i, async(i).copyArrive());
       case Semantics.BulkCopy _ -> op(Kind.STRAIGHT, i, async(i).bulkCopy());

@@ -10,6 +10,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -135,14 +136,14 @@ public final class FusedProducts {
       }
     }
     for (var some : loads) {
-      if (!isInside(some, 32 * first, 32 * end)) {
+      if (!isInside(some, Warps.SIZE * first, Warps.SIZE * end)) {
         return false;
       }
     }
     // a vector of all registers fits the first cache, where all of a register would not
-    for (int lane = 32 * first; lane < 32 * end; lane += vectors.length()) {
+    for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane += vectors.length()) {
       for (var some : loads) {
-        load(some, lane, lane > 32 * first);
+        load(some, lane, lane > Warps.SIZE * first);
       }
       for (var tile : tiles) {
         vectors.addOuterProducts(tile.sums, tile.left, tile.right, lane);

@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Source;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.table.InstructionTable;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -137,7 +138,7 @@ public final class Program {
 
   /** Returns registers for blocks of a shape. */
   public Registers registers(Dim3 shape) {
-    return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), 32));
+    return new Registers(registers, special, (int) Math.ceilDiv(shape.count(), Warps.SIZE));
   }
 
   /** Returns a binder for a block. */

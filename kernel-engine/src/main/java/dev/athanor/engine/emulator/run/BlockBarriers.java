@@ -9,6 +9,7 @@ import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Semantics.BarrierKind;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -50,7 +51,7 @@ public final class BlockBarriers {
     return "waits forever at barrier %d; %d of %s arrived"
         .formatted(
             warp.barrier,
-            32 * barriers.arrived(warp.barrier),
+            Warps.SIZE * barriers.arrived(warp.barrier),
             threads(barriers.expected(warp.barrier)));
   }
 
@@ -100,7 +101,7 @@ public final class BlockBarriers {
   }
 
   private static int lane(int warp, int mask) {
-    return 32 * warp + Integer.numberOfTrailingZeros(mask);
+    return Warps.firstThread(warp, mask);
   }
 
   private int number(BoundInstruction op, int lane) {
@@ -214,7 +215,7 @@ public final class BlockBarriers {
   }
 
   private static String threads(int warps) {
-    return warps == 0 ? "all threads" : 32 * warps + " threads";
+    return warps == 0 ? "all threads" : Warps.SIZE * warps + " threads";
   }
 
   /** Returns how many warps a barrier waits for; 0 = all. */
@@ -224,14 +225,14 @@ public final class BlockBarriers {
       return 0;
     }
     int count = threads.ints()[lane];
-    if (count <= 0 || count % 32 != 0) {
+    if (count <= 0 || count % Warps.SIZE != 0) {
       throw block.fault(
           Kind.BARRIER_OPERAND,
           lane,
           op.instruction,
           "a barrier waits for a multiple of 32 threads, not for " + count);
     }
-    return count / 32;
+    return count / Warps.SIZE;
   }
 
   /** Releases the warps at a barrier if all expected warps have arrived. */
@@ -263,7 +264,7 @@ public final class BlockBarriers {
     }
     int result = barriers.result(number, barrier.kind());
     for (int left = mask; left != 0; left &= left - 1) {
-      barrier.result().set(32 * warp + Integer.numberOfTrailingZeros(left), result);
+      barrier.result().set(Warps.firstThread(warp, left), result);
     }
   }
 }

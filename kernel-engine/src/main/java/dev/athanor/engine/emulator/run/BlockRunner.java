@@ -10,6 +10,7 @@ import dev.athanor.engine.emulator.memory.Fault;
 import dev.athanor.engine.emulator.options.EmulatorOptions.Execution;
 import dev.athanor.engine.emulator.options.Schedule;
 import dev.athanor.engine.emulator.program.FusedProducts;
+import dev.athanor.engine.emulator.run.Gang.Guarded;
 import dev.athanor.engine.emulator.run.ThreadPositions.Fragment;
 import dev.athanor.engine.emulator.run.ThreadPositions.Wait;
 import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
@@ -19,10 +20,9 @@ import dev.athanor.engine.emulator.step.Cluster;
 import dev.athanor.engine.emulator.step.Step;
 import dev.athanor.engine.emulator.step.Vectors;
 import dev.athanor.engine.emulator.watch.Observer;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
-import java.util.BitSet;
 import java.util.List;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +36,6 @@ public final class BlockRunner {
   /** Maximum number of backward jumps of a fragment, and of turns of a block, before it yields. */
   public static final int TURN = CompiledCode.TURN;
 
-  private static final BitSet NOWHERE = new BitSet();
-
   private final Block block;
   private final BoundInstruction[] code;
   private final Warp[] warps;
@@ -45,25 +43,13 @@ public final class BlockRunner {
   private final WarpScheduler picker;
   private final @Nullable Observer observer;
   private final LoadedProgram program;
+  private final CompiledSegments segments;
+  private final EventWaits waits;
   private final AsyncState async;
   private final PendingOperations pending;
 
-  /** The execution mode of the current block. */
-  private Execution execution = Execution.INTERPRETED;
-
-  private @Nullable CompiledCode compiled;
-
-  /** The instructions at which compiled segments begin; empty while the block is interpreted. */
-  private BitSet starts = NOWHERE;
-
   /** Interpreted warp instructions of the current block. */
   private long interpreted;
-
-  /** Whether compiled code bailed out, so that the rest of the block is interpreted. */
-  private boolean departed;
-
-  /** Executed segments of compiled code in the current block. */
-  private long segments;
 
   /** Executions of {@link FusedProducts} in the current block. */
   private long products;
@@ -109,6 +95,8 @@ public final class BlockRunner {
         new WarpScheduler(
             launch.context().options().schedule(), launch.context().options().seed(), warps);
     this.program = launch.program();
+    this.segments = new CompiledSegments(program, block, async);
+    this.waits = new EventWaits(block, code, warps);
   }
 
   public Block block() {
@@ -118,7 +106,7 @@ public final class BlockRunner {
   /** Reuses the runner for another launch of the same shape. */
   public void launch(LaunchedKernel launch) {
     block.launch(launch.context());
-    compiled = null; // it caches memory locations
+    segments.launch();
   }
 
   /**
@@ -127,11 +115,8 @@ public final class BlockRunner {
    * @param number the number of the block, x running fastest
    */
   public void begin(long number, Execution how) {
-    execution = how;
-    starts = NOWHERE;
-    departed = false;
+    segments.begin(how);
     interpreted = 0;
-    segments = 0;
     products = 0;
     async.clear();
     block.begin(number);
@@ -145,7 +130,7 @@ public final class BlockRunner {
 
   /** Notifies the observer that the block has ended. */
   public void end() {
-    program.count(interpreted, segments, products);
+    program.count(interpreted, segments.executed(), products);
     if (observer != null) {
       observer.end();
     }
@@ -158,7 +143,7 @@ public final class BlockRunner {
    * @throws Fault if a thread did something undefined
    */
   public boolean advance() {
-    chooseCode();
+    segments.choose(interpreted);
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
         fragment.spent = false;
@@ -171,88 +156,23 @@ public final class BlockRunner {
       if (next != null) {
         run(next);
         some = true;
-      } else if (!wake()) {
+      } else if (!waits.wake()) {
         return some;
       }
     }
     // Threads that spin may be waiting for others whose wait is over.
-    wakeReady();
+    waits.wakeReady();
     return true;
-  }
-
-  /** Switches to compiled code where it is wanted and pays. */
-  private void chooseCode() {
-    boolean wanted =
-        switch (execution) {
-          case INTERPRETED -> false;
-          case COMPILED -> true;
-          case TIERED -> program.isHot(interpreted);
-        };
-    if (wanted && !departed) {
-      var made = program.compiled(block, async, execution == Execution.COMPILED);
-      compiled = compiled == null ? made.bind(block) : compiled;
-      starts = made.starts();
-    }
   }
 
   /** Returns whether compiled code executed any of the current block. */
   public boolean ranCompiled() {
-    return segments > 0;
-  }
-
-  /** Releases fragments whose event has happened; returns whether there were any. */
-  private boolean wakeReady() {
-    return waiting(Step.Event::isReady, fragment -> fragment.wait = Wait.NONE);
-  }
-
-  /**
-   * Releases fragments whose event has happened, completing pending operations if necessary;
-   * returns whether any fragment was released.
-   */
-  private boolean wake() {
-    while (!wakeReady()) {
-      if (!waiting(Step.Event::hasten, _ -> {})) {
-        return false;
-      }
-    }
-    return true;
+    return segments.executed() > 0;
   }
 
   /** Releases fragments whose wait is limited in time; returns whether there were any. */
   public boolean expire() {
-    return waiting(
-        (step, _, _) -> step.expires(),
-        fragment -> {
-          fragment.wait = Wait.NONE;
-          fragment.expired = true;
-        });
-  }
-
-  /** A predicate over the lanes of a warp that wait for an event. */
-  @FunctionalInterface
-  private interface Condition {
-    boolean holds(Step.Event step, int warp, int mask);
-  }
-
-  /**
-   * Applies an action to the waiting fragments that satisfy a condition; returns whether there were
-   * any.
-   */
-  private boolean waiting(Condition condition, Consumer<Fragment> action) {
-    boolean some = false;
-    for (var warp : warps) {
-      for (var fragment : warp.fragments) {
-        if (fragment.wait == Wait.EVENT) {
-          var op = code[fragment.pc];
-          int chosen = op.chosen(warp.index, fragment.mask);
-          if (condition.holds((Step.Event) op.step, warp.index, chosen)) {
-            action.accept(fragment);
-            some = true;
-          }
-        }
-      }
-    }
-    return some;
+    return waits.expire();
   }
 
   public boolean isDone() {
@@ -268,254 +188,123 @@ public final class BlockRunner {
     var fragment = picker.of(warp);
     int first = warp.index;
     int end = first + 1;
-    boolean whole = warp.isWhole();
-    if (whole) {
+    Gang gang;
+    if (warp.isWhole()) {
       while (picker.formsGangs() && end < warps.length && warps[end].isRunnableAt(fragment.pc)) {
         end++;
       }
-      for (int i = first; i < end; i++) {
-        block.active[i] = warps[i].fragments.getFirst().mask;
-      }
+      gang = Gang.ofWarps(block, warps, first, end);
     } else {
-      block.active[first] = fragment.mask;
+      gang = Gang.ofFragment(block, warps, first, fragment);
     }
-    advance(fragment, first, end, whole);
+    advance(gang, fragment.pc);
     for (int i = first; i < end; i++) {
       warps[i].merge(picker.keepsApart());
     }
   }
 
-  /** Executes a gang of whole warps, or one fragment, until it diverges or stops. */
-  private void advance(Fragment fragment, int first, int end, boolean whole) {
-    int pc = fragment.pc;
+  /** Executes a gang until it diverges or stops. */
+  private void advance(Gang gang, int start) {
+    int pc = start;
     int limit = picker.meeting(pc);
     int backward = 0;
     for (int turn = picker.turn(); pc < limit && turn > 0; turn--) {
-      if (compiled != null && starts.get(pc)) {
-        int to = runCompiled(compiled, pc, first, end);
+      var segment = segments.at(pc);
+      if (segment != null) {
+        int to = segments.run(segment, pc, gang);
         if (to == CompiledCode.DIVERGED) {
-          part(compiled, pc, fragment, first, end, whole);
+          gang.diverge(segment, pc);
           return;
         }
         backward += to <= pc ? 1 : 0;
-        if (compiled.turnEnded || backward >= TURN) {
-          move(to, fragment, first, end, whole);
-          spend(fragment, first, end, whole);
+        if (segment.turnEnded || backward >= TURN) {
+          gang.yieldAt(to);
           return;
         }
         pc = to;
         continue;
       }
-      int together = fused == null || !whole ? 0 : executeFused(fused, pc, first, end, limit);
+      int together = fused == null || !gang.isWhole() ? 0 : executeFused(fused, pc, gang, limit);
       if (together > 0) {
         pc += together;
         continue;
       }
-      interpreted += end - first;
+      interpreted += gang.size();
       var op = code[pc];
-      if (observer != null && op.kind != BoundInstruction.Kind.COLLECTIVE && watched[pc]) {
-        announce(observer, op, pc, first, end);
+      if (op.kind != BoundInstruction.Kind.COLLECTIVE) {
+        announce(op, pc, gang);
       }
       switch (op.kind) {
-        case STRAIGHT -> {
-          execute(op, first, end, whole);
-          pc++;
-        }
+        case STRAIGHT -> gang.execute(op);
         case BRANCH -> {
-          int chosen = chosen(op, first, end);
-          if (chosen == MIXED) {
-            branch(op, pc, fragment, first, end, whole);
-            return;
-          }
-          if (chosen == NOBODY) {
-            pc++;
-          } else if (op.target > pc || ++backward < TURN) {
-            pc = op.target;
-          } else {
-            move(op.target, fragment, first, end, whole);
-            spend(fragment, first, end, whole);
-            return;
+          switch (gang.guarded(op)) {
+            case NONE -> {}
+            case SOME -> {
+              gang.branch(op, pc);
+              return;
+            }
+            case ALL -> {
+              if (op.target <= pc && ++backward >= TURN) {
+                gang.yieldAt(op.target);
+                return;
+              }
+              pc = op.target;
+              continue;
+            }
           }
         }
         case EXIT -> {
-          if (chosen(op, first, end) != NOBODY) {
-            exit(op, pc, fragment, first, end, whole);
+          if (gang.guarded(op) != Guarded.NONE) {
+            exit(op, pc, gang);
             return;
           }
-          pc++;
         }
         case COLLECTIVE -> {
-          if (!whole || chosen(op, first, end) != EVERYBODY) {
-            for (int warp = first; warp < end; warp++) {
-              collect(op, pc, warps[warp], fragment(fragment, warp, whole), whole);
-            }
+          if (!collect(op, pc, gang)) {
             return;
           }
-          check(op, first, end);
-          if (observer != null && watched[pc]) {
-            announce(observer, op, pc, first, end);
-          }
-          op.step.execute(first, end, true);
-          pc++;
         }
         case EVENT -> {
-          if (await(op, pc, fragment, first, end, whole)) {
+          if (waits.await(op, pc, gang)) {
             return;
           }
-          pc++;
         }
         case BARRIER -> {
-          if (!passes(op, first, end, whole)) {
-            move(pc, fragment, first, end, whole);
-            arrive(op, fragment, first, end, whole);
+          if (!passes(op, gang)) {
+            gang.move(pc);
+            arrive(op, gang);
             return;
           }
-          pc++;
         }
       }
+      pc++;
     }
-    move(pc, fragment, first, end, whole);
+    gang.move(pc);
   }
 
   /** Executes the fused products that start here; returns the number of instructions executed. */
-  private int executeFused(@Nullable FusedProducts[] all, int pc, int first, int end, int limit) {
+  private int executeFused(@Nullable FusedProducts[] all, int pc, Gang gang, int limit) {
     var here = all[pc];
-    if (here == null || here.length() > limit - pc || !here.execute(first, end)) {
+    if (here == null || here.length() > limit - pc || !here.execute(gang.first, gang.end)) {
       return 0;
     }
     products++;
-    interpreted += (long) here.length() * (end - first);
+    interpreted += (long) here.length() * gang.size();
     return here.length();
   }
 
-  private int runCompiled(CompiledCode code, int pc, int first, int end) {
-    segments++;
-    code.turnEnded = false;
-    code.bailedOut = false;
-    int to = code.run(pc, first, end);
-    if (code.bailedOut) {
-      departed = true;
-      starts = NOWHERE;
-    }
-    return to;
-  }
-
-  private void announce(Observer to, BoundInstruction op, int pc, int first, int end) {
-    for (int warp = first; warp < end; warp++) {
-      to.execute(pc, warp, block.active[warp], op.chosen(warp, block.active[warp]));
-    }
-  }
-
-  private static final int NOBODY = 0;
-  private static final int EVERYBODY = 1;
-  private static final int MIXED = 2;
-
-  /** Evaluates the guard of an instruction for the active threads: none, all, or some. */
-  private int chosen(BoundInstruction op, int first, int end) {
-    if (op.guard == null) {
-      return EVERYBODY;
-    }
-    boolean some = false;
-    boolean others = false;
-    for (int warp = first; warp < end; warp++) {
-      int chosen = op.chosen(warp, block.active[warp]);
-      some |= chosen != 0;
-      others |= chosen != block.active[warp];
-    }
-    return some ? others ? MIXED : EVERYBODY : NOBODY;
-  }
-
-  private void execute(BoundInstruction op, int first, int end, boolean whole) {
-    switch (chosen(op, first, end)) {
-      case EVERYBODY -> op.step.execute(first, end, whole);
-      case MIXED -> {
-        for (int warp = first; warp < end; warp++) {
-          int all = block.active[warp];
-          int chosen = op.chosen(warp, all);
-          if (chosen != 0) {
-            block.active[warp] = chosen;
-            op.step.execute(warp, warp + 1, whole && chosen == all);
-            block.active[warp] = all;
-          }
-        }
-      }
-      default -> {} // no thread executes it
-    }
-  }
-
-  private void move(int pc, Fragment fragment, int first, int end, boolean whole) {
-    if (!whole) {
-      fragment.pc = pc;
-      return;
-    }
-    for (int warp = first; warp < end; warp++) {
-      warps[warp].fragments.getFirst().pc = pc;
-    }
-  }
-
-  private void spend(Fragment fragment, int first, int end, boolean whole) {
-    for (int warp = first; warp < end; warp++) {
-      (whole ? warps[warp].fragments.getFirst() : fragment).spent = true;
-    }
-  }
-
-  private Fragment fragment(Fragment single, int warp, boolean whole) {
-    return whole ? warps[warp].fragments.getFirst() : single;
-  }
-
-  private void branch(
-      BoundInstruction op, int pc, Fragment single, int first, int end, boolean whole) {
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
-      int chosen = op.chosen(warp, fragment.mask);
-      if (chosen == fragment.mask) {
-        fragment.pc = op.target;
-      } else {
-        if (chosen != 0 && op.instruction.modifiers().has("uni")) {
-          throw block.fault(
-              Kind.DIVERGENT_UNIFORM,
-              32 * warp + Integer.numberOfTrailingZeros(chosen),
-              op.instruction,
-              "threads of one warp take different branches");
-        }
-        fragment.pc = pc + 1;
-        if (chosen != 0) {
-          warps[warp].split(fragment, chosen, op.target);
-        }
+  /** Notifies the observer of an instruction. */
+  private void announce(BoundInstruction op, int pc, Gang gang) {
+    if (observer != null && watched[pc]) {
+      for (int warp = gang.first; warp < gang.end; warp++) {
+        observer.execute(pc, warp, block.active[warp], op.chosen(warp, block.active[warp]));
       }
     }
   }
 
-  /** Moves each thread to the instruction at which compiled code left it. */
-  private void part(
-      CompiledCode left, int start, Fragment single, int first, int end, boolean whole) {
-    int[] exits = left.exits;
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
-      for (int rest = fragment.mask; rest != 0; ) {
-        int pc = exits[32 * warp + Integer.numberOfTrailingZeros(rest)];
-        int together = 0;
-        for (int mask = rest; mask != 0; mask &= mask - 1) {
-          if (exits[32 * warp + Integer.numberOfTrailingZeros(mask)] == pc) {
-            together |= Integer.lowestOneBit(mask);
-          }
-        }
-        rest &= ~together;
-        if (rest == 0) {
-          fragment.pc = pc;
-          fragment.spent = left.turnEnded && pc <= start;
-        } else {
-          warps[warp].split(fragment, together, pc);
-          warps[warp].fragments.getLast().spent = left.turnEnded && pc <= start;
-        }
-      }
-    }
-  }
-
-  private void exit(
-      BoundInstruction op, int pc, Fragment single, int first, int end, boolean whole) {
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
+  private void exit(BoundInstruction op, int pc, Gang gang) {
+    for (int warp = gang.first; warp < gang.end; warp++) {
+      var fragment = gang.fragment(warp);
       int chosen = op.chosen(warp, fragment.mask);
       block.live[warp] &= ~chosen;
       async.exit(warp, chosen);
@@ -530,18 +319,27 @@ public final class BlockRunner {
     block.cluster.barrier().open();
   }
 
-  /** Checks that the active threads may execute a collective instruction. */
-  private void check(BoundInstruction op, int first, int end) {
-    var step = (Step.Collective) op.step;
-    for (int warp = first; warp < end; warp++) {
-      step.needed(warp, block.active[warp]);
+  /**
+   * Executes a collective instruction, or makes fragments wait for the rest of their warps.
+   *
+   * @return whether the gang continues as a whole
+   */
+  private boolean collect(BoundInstruction op, int pc, Gang gang) {
+    if (!gang.isWhole() || gang.guarded(op) != Guarded.ALL) {
+      for (int warp = gang.first; warp < gang.end; warp++) {
+        collect(op, pc, warps[warp], gang.fragment(warp), gang.isWhole());
+      }
+      return false;
     }
+    var step = (Step.Collective) op.step;
+    for (int warp = gang.first; warp < gang.end; warp++) {
+      step.needed(warp, block.active[warp]); // checks the member mask
+    }
+    announce(op, pc, gang);
+    step.execute(gang.first, gang.end, true);
+    return true;
   }
 
-  /**
-   * Executes a collective instruction for a fragment, or makes the fragment wait for the rest of
-   * the warp.
-   */
   private void collect(BoundInstruction op, int pc, Warp warp, Fragment fragment, boolean whole) {
     var step = (Step.Collective) op.step;
     int all = fragment.mask;
@@ -565,53 +363,18 @@ public final class BlockRunner {
     }
   }
 
-  /** Makes fragments wait whose event has not happened; returns whether there are any. */
-  private boolean await(
-      BoundInstruction op, int pc, Fragment single, int first, int end, boolean whole) {
-    var step = (Step.Event) op.step;
-    boolean parts = false;
-    for (int warp = first; warp < end; warp++) {
-      int chosen = op.chosen(warp, block.active[warp]);
-      parts |= !isReady(step, fragment(single, warp, whole), warp, chosen);
-    }
-    if (!parts) {
-      for (int warp = first; warp < end; warp++) {
-        fragment(single, warp, whole).expired = false;
-      }
-      execute(op, first, end, whole);
-      return false;
-    }
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
-      int chosen = op.chosen(warp, fragment.mask);
-      if (isReady(step, fragment, warp, chosen)) {
-        fragment.expired = false;
-        execute(op, warp, warp + 1, whole);
-        fragment.pc = pc + 1;
-      } else {
-        fragment.pc = pc;
-        fragment.wait = Wait.EVENT;
-        if (chosen != fragment.mask) {
-          warps[warp].split(fragment, fragment.mask & ~chosen, pc + 1);
-        }
-      }
-    }
-    return true;
-  }
-
-  private static boolean isReady(Step.Event step, Fragment fragment, int warp, int mask) {
-    return mask == 0 || fragment.expired || step.isReady(warp, mask);
-  }
-
   /** Returns whether the threads pass a barrier without waiting. */
-  private boolean passes(BoundInstruction op, int first, int end, boolean whole) {
-    int chosen = chosen(op, first, end);
-    return chosen == EVERYBODY ? whole && barriers.opensAtOnce(op, first, end) : chosen == NOBODY;
+  private boolean passes(BoundInstruction op, Gang gang) {
+    return switch (gang.guarded(op)) {
+      case NONE -> true;
+      case SOME -> false;
+      case ALL -> gang.isWhole() && barriers.opensAtOnce(op, gang.first, gang.end);
+    };
   }
 
-  private void arrive(BoundInstruction op, Fragment single, int first, int end, boolean whole) {
-    for (int warp = first; warp < end; warp++) {
-      var fragment = fragment(single, warp, whole);
+  private void arrive(BoundInstruction op, Gang gang) {
+    for (int warp = gang.first; warp < gang.end; warp++) {
+      var fragment = gang.fragment(warp);
       int chosen = op.chosen(warp, fragment.mask);
       if (chosen == 0) {
         fragment.pc++;
@@ -621,7 +384,7 @@ public final class BlockRunner {
         if (op.instruction.isAligned()) {
           block.complain(
               Kind.BARRIER_DIVERGENT,
-              32 * warp + Integer.numberOfTrailingZeros(chosen),
+              Warps.firstThread(warp, chosen),
               op.instruction,
               "only lanes 0x%08x of the active lanes 0x%08x take part"
                   .formatted(chosen, fragment.mask),
@@ -642,7 +405,7 @@ public final class BlockRunner {
                 .map(fragment ->
                     block.report(
                         kind,
-                        32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask),
+                        Warps.firstThread(warp.index, fragment.mask),
                         code[fragment.pc].instruction,
                         what)))
         .limit(1);

@@ -7,6 +7,7 @@ import dev.athanor.engine.emulator.run.ThreadPositions.Warp;
 import dev.athanor.engine.emulator.step.Block;
 import dev.athanor.engine.emulator.step.BoundInstruction;
 import dev.athanor.engine.emulator.step.Step;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -23,7 +24,7 @@ record StuckThreads(
     var reports = new ArrayList<Report>();
     for (var warp : warps) {
       for (var fragment : warp.fragments) {
-        int lane = 32 * warp.index + Integer.numberOfTrailingZeros(fragment.mask);
+        int lane = Warps.firstThread(warp.index, fragment.mask);
         var kind = kind(warp, fragment);
         reports.add(
             block.report(

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.Warps;
 
 /**
  * An access to memory with its context: what the lanes of a warp, or an asynchronous operation that
@@ -16,7 +17,7 @@ final class Access {
   final int cluster;
 
   /** For each lane the time of its {@link AccessStamp}. */
-  final int[] times = new int[32];
+  final int[] times = new int[Warps.SIZE];
 
   private MemoryEffect effect;
   private MemoryRequest request;

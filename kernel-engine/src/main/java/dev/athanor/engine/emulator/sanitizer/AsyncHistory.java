@@ -4,6 +4,7 @@ import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -138,7 +139,7 @@ final class AsyncHistory {
   void fenceInit(int warp, int lanes) {
     for (var barrier : barriers.values()) {
       int maker = barrier.origin.thread();
-      if (maker / 32 == warp && ((lanes >>> (maker % 32)) & 1) != 0) {
+      if (Warps.warpOf(maker) == warp && ((lanes >>> Warps.laneOf(maker)) & 1) != 0) {
         barrier.isFenced = true;
       }
     }
@@ -164,6 +165,9 @@ final class AsyncHistory {
   boolean isVisible(MbarrierHistory barrier, int thread) {
     return joined[thread] >= barrier.visibleRound
         || clocks.knowsThread(
-            thread / 32, thread % 32, barrier.origin.thread(), barrier.origin.time());
+            Warps.warpOf(thread),
+            Warps.laneOf(thread),
+            barrier.origin.thread(),
+            barrier.origin.time());
   }
 }

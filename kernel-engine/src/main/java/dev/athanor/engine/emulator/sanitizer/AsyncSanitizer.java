@@ -11,6 +11,7 @@ import dev.athanor.engine.emulator.watch.ByteRanges;
 import dev.athanor.engine.emulator.watch.LaunchGeometry;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -44,7 +45,7 @@ final class AsyncSanitizer implements AsyncObserver {
     this.launch = block.launch;
     this.history = block.history;
     this.async = history.async;
-    int threads = 32 * launch.geometry.warps();
+    int threads = Warps.SIZE * launch.geometry.warps();
     this.lastGroups = new int[threads];
     this.lastInstructions = new int[threads];
     this.readGroups = new int[threads];
@@ -59,11 +60,11 @@ final class AsyncSanitizer implements AsyncObserver {
   }
 
   private int inCluster(int thread) {
-    return 32 * block.firstWarp + thread;
+    return Warps.SIZE * block.firstWarp + thread;
   }
 
   private int warpOf(int thread) {
-    return block.firstWarp + thread / 32;
+    return block.firstWarp + Warps.warpOf(thread);
   }
 
   private int now(int thread) {
@@ -71,7 +72,7 @@ final class AsyncSanitizer implements AsyncObserver {
   }
 
   private void learn(int thread, SparseVectorClock news) {
-    history.clocks.learn(warpOf(thread), thread % 32, news);
+    history.clocks.learn(warpOf(thread), Warps.laneOf(thread), news);
   }
 
   private void complain(Kind kind, int thread, String what, String remedy) {
@@ -96,7 +97,7 @@ final class AsyncSanitizer implements AsyncObserver {
   private MbarrierHistory use(ObservedMbarrier barrier, int thread) {
     var known = async.of(barrier);
     if (launch.races && !async.isVisible(known, inCluster(thread))) {
-      boolean near = history.rankOf(known.origin.thread() / 32) == block.rank;
+      boolean near = history.rankOf(Warps.warpOf(known.origin.thread())) == block.rank;
       complain(
           Kind.MBARRIER_NOT_VISIBLE,
           thread,
@@ -121,7 +122,8 @@ final class AsyncSanitizer implements AsyncObserver {
     async.invalidate(known);
     if (launch.races && !reportOtherUse(known, barrier, thread)) {
       var last = known.lastCopy;
-      if (last != null && !last.isOver(history.clocks, warpOf(thread), thread % 32, true)) {
+      if (last != null
+          && !last.isOver(history.clocks, warpOf(thread), Warps.laneOf(thread), true)) {
         complain(
             Kind.MBARRIER_IN_USE,
             thread,
@@ -136,17 +138,18 @@ final class AsyncSanitizer implements AsyncObserver {
     int[] uses = known.uses();
     for (int other = 0; other < uses.length; other++) {
       if (uses[other] != 0
-          && !history.clocks.knowsThread(warpOf(thread), thread % 32, other, uses[other])) {
-        int user = other % (32 * launch.geometry.warps());
-        int rank = history.rankOf(other / 32);
+          && !history.clocks.knowsThread(
+              warpOf(thread), Warps.laneOf(thread), other, uses[other])) {
+        int user = other % (Warps.SIZE * launch.geometry.warps());
+        int rank = history.rankOf(Warps.warpOf(other));
         complain(
             Kind.MBARRIER_IN_USE,
             thread,
             "invalidates %s, which lane %d of warp %d%s has used, and nothing orders the two"
                 .formatted(
                     barrier,
-                    user % 32,
-                    user / 32,
+                    Warps.laneOf(user),
+                    Warps.warpOf(user),
                     rank == block.rank ? "" : " of block %d of the cluster".formatted(rank)),
             "a barrier after the last use of the mbarrier would order them");
         return true;
@@ -172,7 +175,7 @@ final class AsyncSanitizer implements AsyncObserver {
               + " for its parity may wait forever");
     }
     if (!isRelaxed()) {
-      history.clocks.publish(warpOf(thread), thread % 32, known.arriving());
+      history.clocks.publish(warpOf(thread), Warps.laneOf(thread), known.arriving());
       history.clocks.tick(warpOf(thread));
     }
   }
@@ -180,7 +183,7 @@ final class AsyncSanitizer implements AsyncObserver {
   @Override
   public void observes(ObservedMbarrier barrier, int ofBlock, int lanes) {
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * ofBlock + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(ofBlock, left);
       use(barrier, thread).observe(inCluster(thread));
     }
     if (!isRelaxed()) {
@@ -283,18 +286,19 @@ final class AsyncSanitizer implements AsyncObserver {
       defined.setRange(offset, TensorMap.BYTES);
     }
     if (memory instanceof Allocation buffer) {
-      history.maps.change(buffer, offset, warpOf(thread), thread % 32, collective);
+      history.maps.change(buffer, offset, warpOf(thread), Warps.laneOf(thread), collective);
     }
   }
 
   @Override
   public void fencesMap(int thread, Allocation buffer, long offset) {
-    history.maps.fence(buffer, offset, warpOf(thread), thread % 32);
+    history.maps.fence(buffer, offset, warpOf(thread), Warps.laneOf(thread));
   }
 
   @Override
   public void usesMap(int thread, Allocation buffer, long offset) {
-    if (launch.races && !history.maps.isFenced(buffer, offset, warpOf(thread), thread % 32)) {
+    if (launch.races
+        && !history.maps.isFenced(buffer, offset, warpOf(thread), Warps.laneOf(thread))) {
       complain(
           Kind.TENSOR_MAP_FENCE,
           thread,
@@ -307,14 +311,14 @@ final class AsyncSanitizer implements AsyncObserver {
 
   @Override
   public Product product(int warp) {
-    var product = async.issue(inCluster(32 * warp), block.effect().number(), null);
+    var product = async.issue(inCluster(Warps.SIZE * warp), block.effect().number(), null);
     return (joining, factors, group) -> join(product, joining, factors, group);
   }
 
   private void join(AsyncAccess product, int warp, ByteRanges factors, int group) {
     var reads = new MemoryRequest(block.effect().instruction(), MemoryRequest.Kind.LOAD);
     factors.forEach((memory, offset, bytes, _) ->
-        block.accessAsync(reads, 32 * warp, product.number, memory, offset, bytes));
+        block.accessAsync(reads, Warps.SIZE * warp, product.number, memory, offset, bytes));
     product.readAt(products(warp), group + 1);
     product.completeAt(products(warp), group + 1);
     registers.multiply(warp, block.effect(), group);
@@ -346,7 +350,7 @@ final class AsyncSanitizer implements AsyncObserver {
   void warpExits(int warp) {
     int product = registers.left(warp);
     if (product >= 0) {
-      block.reportLeft(inCluster(32 * warp), product);
+      block.reportLeft(inCluster(Warps.SIZE * warp), product);
     }
   }
 

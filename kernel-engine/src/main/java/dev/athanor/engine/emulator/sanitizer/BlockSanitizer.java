@@ -11,6 +11,7 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 
 /**
@@ -127,12 +128,12 @@ final class BlockSanitizer implements Observer {
     }
     history.live[warp] &= ~lanes;
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(warp, left);
       int copy = history.copies.left(thread);
       if (copy >= 0) {
         reportLeft(thread, copy);
       }
-      async.threadExits(thread - 32 * firstWarp);
+      async.threadExits(thread - Warps.SIZE * firstWarp);
     }
   }
 
@@ -234,7 +235,9 @@ final class BlockSanitizer implements Observer {
     for (int left = now.request().mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       int time =
-          copy ? history.copies.issue(32 * warp + lane, effect.number()) : history.clocks.now(warp);
+          copy
+              ? history.copies.issue(Warps.thread(warp, lane), effect.number())
+              : history.clocks.now(warp);
       now.times[lane] = checkedTime(time, warp, lane);
     }
   }
@@ -297,13 +300,13 @@ final class BlockSanitizer implements Observer {
    */
   void accessAsync(
       MemoryRequest request, int thread, int number, Memory memory, long offset, long bytes) {
-    int warp = firstWarp + thread / 32;
-    int lane = thread % 32;
+    int warp = firstWarp + Warps.warpOf(thread);
+    int lane = Warps.laneOf(thread);
     int[] seen = history.clocks.seen(warp);
     int[] seenWrites =
         effect.isInAsyncProxy() ? history.clocks.fenced(warp, ProxyMemory.SHARED) : seen;
     var now = access.set(effect, request, warp, seen, seenWrites);
-    request.warp = thread / 32;
+    request.warp = Warps.warpOf(thread);
     request.mask = 1 << lane;
     request.memories[lane] = memory;
     now.times[lane] = checkedTime(number, warp, lane);
@@ -326,7 +329,7 @@ final class BlockSanitizer implements Observer {
               launch.messages.of(
                   Kind.RULE,
                   block,
-                  32 * (warp - firstWarp) + lane,
+                  Warps.thread(warp - firstWarp, lane),
                   effect.instruction(),
                   "the sanitizer tells %d synchronizations or asynchronous operations of a launch apart, and this launch has more"
                       .formatted(AccessStamp.END_OF_TIME),

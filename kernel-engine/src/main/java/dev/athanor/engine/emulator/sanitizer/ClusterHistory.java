@@ -5,6 +5,7 @@ import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.emulator.watch.Observer;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.IdentityHashMap;
@@ -51,10 +52,10 @@ final class ClusterHistory {
     this.warpsOfBlock = launch.geometry.warps();
     int warps = blocks * warpsOfBlock;
     this.live = new int[warps];
-    this.arrivals = new int[32 * warps];
+    this.arrivals = new int[Warps.SIZE * warps];
     this.clocks = new VectorClocks(warps, Observer.BARRIERS * blocks + 2);
-    this.copies = new CopyClocks(32 * warps);
-    this.async = new AsyncHistory(clocks, launch.agentNumbers, 32 * warps);
+    this.copies = new CopyClocks(Warps.SIZE * warps);
+    this.async = new AsyncHistory(clocks, launch.agentNumbers, Warps.SIZE * warps);
     this.maps = new TensorMaps(launch, clocks);
     this.ordering = new ReleaseAcquire(clocks, launch.released, warps, warpsOfBlock);
   }
@@ -110,7 +111,8 @@ final class ClusterHistory {
     }
     int threads = (int) launch.geometry.block().count();
     for (int warp = 0; warp < warpsOfBlock; warp++) {
-      live[rank * warpsOfBlock + warp] = (int) DefinedBytes.ones(Math.min(32, threads - 32 * warp));
+      live[rank * warpsOfBlock + warp] =
+          (int) DefinedBytes.ones(Math.min(Warps.SIZE, threads - Warps.SIZE * warp));
     }
   }
 
@@ -142,7 +144,7 @@ final class ClusterHistory {
   /** Lanes arrive at the cluster barrier. */
   void arrive(int warp, int lanes, boolean releases) {
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(warp, left);
       arrivals[thread]++;
       async.arrive(thread, arrivals[thread]);
       if (arrivals[thread] > round) {
@@ -159,11 +161,11 @@ final class ClusterHistory {
   /** Lanes have waited at the cluster barrier. */
   void join(int warp, int lanes) {
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(warp, left);
       async.join(thread, arrivals[thread]);
     }
     if (lanes != 0) {
-      clocks.leave(barrier(arrivals[32 * warp + Integer.numberOfTrailingZeros(lanes)]), warp);
+      clocks.leave(barrier(arrivals[Warps.firstThread(warp, lanes)]), warp);
     }
   }
 }

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.sanitizer.clocks.ProxyMemory;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.Warps;
 import org.jspecify.annotations.Nullable;
 
 /** Decides whether two accesses of which one writes are a race, and of which kind. */
@@ -64,7 +65,8 @@ final class ConflictClassifier implements ConflictListener {
   }
 
   private static boolean isSameThread(Access access, int lane, long before, int cluster) {
-    return cluster == access.cluster && AccessStamp.thread(before) == 32 * access.warp() + lane;
+    return cluster == access.cluster
+        && AccessStamp.thread(before) == Warps.SIZE * access.warp() + lane;
   }
 
   private boolean knows(Access access, int lane, long before, int cluster, int time) {

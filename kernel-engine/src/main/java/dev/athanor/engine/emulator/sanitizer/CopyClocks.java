@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -69,7 +70,7 @@ final class CopyClocks {
   /** Threads commit a group. */
   void commit(int warp, int lanes) {
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(warp, left);
       batches[thread]++;
       int group = committed[thread]++;
       if (group == ends[thread].length) {
@@ -104,7 +105,7 @@ final class CopyClocks {
   /** Threads wait for all but their {@code but} newest groups. */
   void await(int warp, int lanes, int but, int now) {
     for (int left = lanes; left != 0; left &= left - 1) {
-      int thread = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int thread = Warps.firstThread(warp, left);
       int groups = committed[thread] - but;
       int until = groups > 0 ? ends[thread][groups - 1] : 0;
       if (until > done[thread]) {

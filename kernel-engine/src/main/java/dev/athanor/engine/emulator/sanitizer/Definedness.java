@@ -7,6 +7,7 @@ import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.memory.DefinedBytes;
 import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +20,7 @@ final class Definedness {
   private final DefinedBytes local;
 
   /** For each lane of a {@code cp.async} the defined bytes of its source. */
-  private final long[] copied = new long[32];
+  private final long[] copied = new long[Warps.SIZE];
 
   Definedness(ClusterHistory history) {
     this.launch = history.launch;

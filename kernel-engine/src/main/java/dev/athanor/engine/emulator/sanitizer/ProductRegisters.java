@@ -5,6 +5,7 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -197,6 +198,6 @@ final class ProductRegisters {
         other == NONE ? effect.number() : other,
         effect.number(),
         block,
-        () -> launch.messages.registers(kind, block, 32 * warp, other, effect));
+        () -> launch.messages.registers(kind, block, Warps.SIZE * warp, other, effect));
   }
 }

@@ -2,6 +2,7 @@ package dev.athanor.engine.emulator.sanitizer;
 
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.ptx.Modifier.Space;
+import dev.athanor.engine.ptx.Warps;
 import org.jspecify.annotations.Nullable;
 
 /** Detects races of one block: looks up earlier accesses to the same bytes and records new ones. */
@@ -11,7 +12,7 @@ final class RaceDetector {
   private final ConflictClassifier classifier;
 
   /** For each lane the key of its location in {@link ReleaseAcquire}. */
-  private final long[] keys = new long[32];
+  private final long[] keys = new long[Warps.SIZE];
 
   private @Nullable Allocation lastBuffer;
   private GlobalShadow.@Nullable Pages lastPages;

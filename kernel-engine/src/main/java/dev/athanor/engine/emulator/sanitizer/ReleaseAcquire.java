@@ -7,6 +7,7 @@ import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks.Moment;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -65,7 +66,7 @@ final class ReleaseAcquire {
     this.clocks = clocks;
     this.buffers = buffers;
     this.warpsOfBlock = warpsOfBlock;
-    int threads = 32 * warps;
+    int threads = Warps.SIZE * warps;
     this.fenced = new @Nullable Moment[GROUPS][threads];
     this.pending = new @Nullable SparseVectorClock[GROUPS][threads];
     this.releasedKeys = new long[threads];
@@ -99,7 +100,7 @@ final class ReleaseAcquire {
     int[] seen = clocks.seen(warp).clone();
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      int thread = 32 * warp + lane;
+      int thread = Warps.thread(warp, lane);
       for (int group = 0; fence.acquires() && group < fence.strength(); group++) {
         var news = pending[group][thread];
         if (news != null) {
@@ -161,7 +162,7 @@ final class ReleaseAcquire {
       int @Nullable [] seen,
       int warp,
       int lane) {
-    int thread = 32 * warp + lane;
+    int thread = Warps.thread(warp, lane);
     if (seen != null) {
       releasedKeys[thread] = key;
       released[thread] = clocks.moment(warp, lane, seen);
@@ -185,7 +186,7 @@ final class ReleaseAcquire {
 
   private void read(
       ReleasedLocations locations, long key, Party party, MemoryEffect effect, int warp, int lane) {
-    int thread = 32 * warp + lane;
+    int thread = Warps.thread(warp, lane);
     long version = locations.version(key);
     boolean again = lastVersions[thread] != 0 && lastKeys[thread] == key;
     if (version == 0

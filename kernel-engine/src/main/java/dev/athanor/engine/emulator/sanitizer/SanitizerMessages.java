@@ -11,6 +11,7 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.ObservedMbarrier;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
@@ -33,7 +34,7 @@ record SanitizerMessages(
     var effect = access.effect();
     var request = access.request();
     var bytes = bytes(request, lane);
-    var place = geometry.of(access.block, 32 * request.warp + lane, effect.instruction());
+    var place = geometry.of(access.block, Warps.thread(request.warp, lane), effect.instruction());
     return new Report(
         kind,
         place,
@@ -198,7 +199,7 @@ record SanitizerMessages(
     var request = access.request();
     var earlier = effects.get(AccessStamp.instruction(before));
     var other = geometry.inCluster(cluster, AccessStamp.thread(before), earlier.instruction());
-    var place = geometry.of(access.block, 32 * request.warp + lane, effect.instruction());
+    var place = geometry.of(access.block, Warps.thread(request.warp, lane), effect.instruction());
     var bytes = bytes(request, lane);
     var what =
         "%s %s %s, which %s %s%s"

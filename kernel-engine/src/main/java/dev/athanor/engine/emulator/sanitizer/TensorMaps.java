@@ -4,6 +4,7 @@ import dev.athanor.engine.device.TensorMap;
 import dev.athanor.engine.emulator.memory.Allocation;
 import dev.athanor.engine.emulator.sanitizer.clocks.SparseVectorClock;
 import dev.athanor.engine.emulator.sanitizer.clocks.VectorClocks;
+import dev.athanor.engine.ptx.Warps;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
@@ -79,7 +80,7 @@ final class TensorMaps {
     clocks.publish(warp, lane, known);
     fences
         .computeIfAbsent(buffer.address() + offset, _ -> new HashMap<>())
-        .put(32 * warp + lane, new Fence(cluster, warp, clocks.now(warp), known));
+        .put(Warps.thread(warp, lane), new Fence(cluster, warp, clocks.now(warp), known));
     clocks.tick(warp);
   }
 

@@ -13,6 +13,7 @@ import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -318,7 +319,7 @@ public final class Addresses {
   void check(int warp, int mask, int bytes) {
     var reports = new ArrayList<Report>();
     for (int left = mask; left != 0; left &= left - 1) {
-      int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int lane = Warps.firstThread(warp, left);
       if (offset(lane, bytes, bytes) < 0) {
         reports.add(report(lane, bytes, bytes));
       }
@@ -340,7 +341,7 @@ public final class Addresses {
     into.bytes = bytes;
     for (int left = mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      into.offsets[lane] = offset(32 * warp + lane, bytes, bytes);
+      into.offsets[lane] = offset(Warps.thread(warp, lane), bytes, bytes);
       into.memories[lane] = memory;
     }
   }
@@ -350,7 +351,7 @@ public final class Addresses {
     into.warp = warp;
     into.mask = -1;
     into.bytes = bytes;
-    System.arraycopy(block.scratch, 32 * warp, into.offsets, 0, 32);
+    System.arraycopy(block.scratch, Warps.SIZE * warp, into.offsets, 0, Warps.SIZE);
     Arrays.fill(into.memories, memory);
   }
 

@@ -6,6 +6,7 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Semantics.AtomicFunction;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
@@ -82,7 +83,7 @@ public final class Atomic implements Step {
   private void update(int warp, int mask) {
     for (int left = mask; left != 0; left &= left - 1) {
       int in = Integer.numberOfTrailingZeros(left);
-      int lane = 32 * warp + in;
+      int lane = Warps.thread(warp, in);
       var memory = touch.memory(in);
       boolean global = memory.space() == Space.GLOBAL;
       long c = other == null ? 0 : bits(other, lane);

@@ -17,6 +17,7 @@ import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Target;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -100,7 +101,7 @@ public final class Block {
     int warps = registers.warps();
     this.active = new int[warps];
     this.live = new int[warps];
-    this.scratch = new long[32 * warps];
+    this.scratch = new long[Warps.SIZE * warps];
     this.words = new int[Math.ceilDiv(launch.sharedBytes(), Integer.BYTES)];
     this.shared = MemorySegment.ofArray(words).asSlice(0, launch.sharedBytes());
     this.sharedMemory = new Memory.Small(Space.SHARED, shared);
@@ -156,7 +157,7 @@ public final class Block {
     }
     int threads = (int) shape.count();
     for (int warp = 0; warp < live.length; warp++) {
-      int lanes = Math.min(32, threads - 32 * warp);
+      int lanes = Math.min(Warps.SIZE, threads - Warps.SIZE * warp);
       live[warp] = lanes == 32 ? -1 : (1 << lanes) - 1;
     }
     SpecialRegisters.begin(registers, grid, clusterShape, block);

@@ -1,6 +1,7 @@
 package dev.athanor.engine.emulator.step;
 
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 
 /**
@@ -45,13 +46,13 @@ public final class ClusterBarrier {
     int again = arrived[block.rank][warp] & mask;
     if (again != 0) {
       throw block.fault(
-          32 * warp + Integer.numberOfTrailingZeros(again),
+          Warps.firstThread(warp, again),
           instruction,
           "arrives at the barrier of the cluster again before it has waited");
     }
     arrived[block.rank][warp] |= mask;
     for (int left = mask; left != 0; left &= left - 1) {
-      phases[block.rank][32 * warp + Integer.numberOfTrailingZeros(left)] = phase;
+      phases[block.rank][Warps.firstThread(warp, left)] = phase;
     }
     open();
   }
@@ -64,7 +65,7 @@ public final class ClusterBarrier {
         for (int left = live[warp]; left != 0; left &= left - 1) {
           int lane = Integer.numberOfTrailingZeros(left);
           if (((arrived[rank][warp] >>> lane) & 1) == 0
-              || phases[rank][32 * warp + lane] != phase) {
+              || phases[rank][Warps.thread(warp, lane)] != phase) {
             return;
           }
         }
@@ -96,13 +97,13 @@ public final class ClusterBarrier {
       int strangers = mask & ~barrier.arrived[block.rank][warp];
       if (strangers != 0) {
         throw block.fault(
-            32 * warp + Integer.numberOfTrailingZeros(strangers),
+            Warps.firstThread(warp, strangers),
             instruction,
             "waits at the barrier of the cluster, at which it has not arrived");
       }
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        if (barrier.phases[block.rank][32 * warp + lane] == barrier.phase) {
+        if (barrier.phases[block.rank][Warps.thread(warp, lane)] == barrier.phase) {
           return false;
         }
       }

@@ -6,6 +6,7 @@ import dev.athanor.engine.emulator.step.Addresses.Pattern;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.List;
@@ -100,7 +101,7 @@ public final class LoadStore implements Step {
       if (stop == warp) {
         some(warp, block.active[warp]);
         warp++;
-      } else if (all(32 * warp, 32 * stop)) {
+      } else if (all(Warps.SIZE * warp, Warps.SIZE * stop)) {
         warp = stop;
       } else {
         for (; warp < stop; warp++) {
@@ -113,14 +114,14 @@ public final class LoadStore implements Step {
   /** Executes a whole warp and notifies the observer, if its lanes can be resolved together. */
   private boolean observed(int warp) {
     int bytes = size * elements.length;
-    var pattern = addresses.offsets(32 * warp, 32 * warp + 32, bytes);
+    var pattern = addresses.offsets(Warps.SIZE * warp, Warps.SIZE * (warp + 1), bytes);
     if (pattern == Pattern.UNSURE) {
       return false;
     }
     addresses.resolved(warp, bytes, touch);
     try {
       block.observe(touch);
-      return move(pattern, 32 * warp, 32 * warp + 32);
+      return move(pattern, Warps.SIZE * warp, Warps.SIZE * (warp + 1));
     } finally {
       observed();
     }
@@ -200,9 +201,9 @@ public final class LoadStore implements Step {
       for (int i = 0; i < elements.length; i++) {
         long offset = touch.offsets[in] + (long) i * size;
         if (load) {
-          elements[i].load(segment, offset, 32 * warp + in);
+          elements[i].load(segment, offset, Warps.thread(warp, in));
         } else {
-          elements[i].store(segment, offset, 32 * warp + in);
+          elements[i].store(segment, offset, Warps.thread(warp, in));
         }
       }
     }

@@ -8,6 +8,7 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Modifier.Layout;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.RegisterTile;
 import dev.athanor.engine.ptx.meaning.RegisterTile.Role;
 import java.lang.foreign.MemorySegment;
@@ -78,10 +79,10 @@ public final class MatrixSteps {
       var memory = addresses.segment();
       for (int matrix = 0; matrix < registers.size(); matrix++) {
         var register = registers.get(matrix);
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           long low = offset(matrix, 2 * lane);
           long high = offset(matrix, 2 * lane + 1);
-          int at = 32 * warp + lane;
+          int at = Warps.thread(warp, lane);
           if (load) {
             register[at] =
                 (memory.get(LaneAccess.SHORT, low) & 0xFFFF)
@@ -150,7 +151,7 @@ public final class MatrixSteps {
         checkAgreement(warp);
         int row = 0;
         if (load) {
-          move(32 * warp);
+          move(Warps.SIZE * warp);
           for (var register : registers) {
             row = WarpSteps.write(register, warp, -1, words, row);
           }
@@ -159,13 +160,13 @@ public final class MatrixSteps {
             row = WarpSteps.read(register, warp, words, row);
           }
           block.stored();
-          move(32 * warp);
+          move(Warps.SIZE * warp);
         }
       }
     }
 
     private void checkAgreement(int warp) {
-      int first = 32 * warp;
+      int first = Warps.SIZE * warp;
       for (int lane = first + 1; lane < first + 32; lane++) {
         if (addresses.of(lane) != addresses.of(first)) {
           throw block.fault(
@@ -207,7 +208,7 @@ public final class MatrixSteps {
       }
       var memory = addresses.segment();
       for (int register = 0; register < tile.registers(); register++) {
-        for (int i = 0; i < 32; i++) {
+        for (int i = 0; i < Warps.SIZE; i++) {
           move(memory, start, stride, register, i);
         }
       }
@@ -226,7 +227,7 @@ public final class MatrixSteps {
       Arrays.fill(touch.memories, addresses.memory());
       for (int register = 0; register < tile.registers(); register++) {
         for (int i = 0; i < tile.perRegister(); i += step) {
-          for (int lane = 0; lane < 32; lane++) {
+          for (int lane = 0; lane < Warps.SIZE; lane++) {
             touch.offsets[lane ^ 1] = start + index(register, lane, i, stride) * tile.bits() / 8;
           }
           block.observe(touch);

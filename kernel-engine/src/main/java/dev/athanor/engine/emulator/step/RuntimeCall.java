@@ -12,6 +12,7 @@ import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.RuntimeFunction;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.ValueLayout;
@@ -64,7 +65,7 @@ public final class RuntimeCall implements Step {
         continue;
       }
       for (int left = block.active[warp]; left != 0; left &= left - 1) {
-        int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
+        int lane = Warps.firstThread(warp, left);
         switch (function) {
           case VPRINTF -> print(lane);
           case MALLOC -> allocate(lane);
@@ -124,7 +125,7 @@ public final class RuntimeCall implements Step {
   private void assertionsFail(int warp) {
     var reports = new ArrayList<Report>();
     for (int left = block.active[warp]; left != 0; left &= left - 1) {
-      int lane = 32 * warp + Integer.numberOfTrailingZeros(left);
+      int lane = Warps.firstThread(warp, left);
       reports.add(
           block.report(
               Kind.ASSERTION,
@@ -222,10 +223,10 @@ public final class RuntimeCall implements Step {
     }
     if (block.observer != null) {
       touch.warp = lane >> 5;
-      touch.mask = 1 << (lane & 31);
+      touch.mask = 1 << Warps.laneOf(lane);
       touch.bytes = bytes;
-      touch.offsets[lane & 31] = offset;
-      touch.memories[lane & 31] = addresses.memory();
+      touch.offsets[Warps.laneOf(lane)] = offset;
+      touch.memories[Warps.laneOf(lane)] = addresses.memory();
       block.observe(touch);
     }
     return offset;

@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Report.Kind;
 import dev.athanor.engine.emulator.lanes.LaneLoop;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.AddressWindow;
 import java.lang.invoke.VarHandle;
 import java.util.List;
@@ -33,7 +34,7 @@ public final class SimpleSteps {
     public void execute(int first, int end, boolean whole) {
       long now = block.tick();
       for (var clock : clocks) {
-        for (int lane = 32 * first; lane < 32 * end; lane++) {
+        for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
           clock.set(lane, now);
         }
       }
@@ -53,7 +54,7 @@ public final class SimpleSteps {
   public record ClusterRank(Block block, Lanes result, Lanes address) implements Step {
     @Override
     public void execute(int first, int end, boolean whole) {
-      for (int lane = 32 * first; lane < 32 * end; lane++) {
+      for (int lane = Warps.SIZE * first; lane < Warps.SIZE * end; lane++) {
         if (block.isActive(lane)) {
           long slot = (address.bits(lane) & 0xFFFF_FFFFL) >>> AddressWindow.PEER_SHIFT;
           result.set(lane, slot == 0 ? block.rank : slot - 1);
@@ -76,7 +77,7 @@ public final class SimpleSteps {
         if (block.active[warp] != 0) {
           throw block.fault(
               Kind.TRAP,
-              32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
+              Warps.firstThread(warp, block.active[warp]),
               instruction,
               "stops the kernel");
         }

@@ -6,6 +6,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.emulator.memory.RegisterStorage;
 import dev.athanor.engine.emulator.memory.Registers;
 import dev.athanor.engine.ptx.SpecialRegister;
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 
 /** The values of the special registers of a block (PTX ISA 10). */
@@ -36,15 +37,15 @@ final class SpecialRegisters {
       case TID_X -> Arrays.setAll(lanes, lane -> lane % block.x());
       case TID_Y -> Arrays.setAll(lanes, lane -> lane / block.x() % block.y());
       case TID_Z -> Arrays.setAll(lanes, lane -> lane / block.x() / block.y());
-      case LANEID -> Arrays.setAll(lanes, lane -> lane % 32);
-      case WARPID -> Arrays.setAll(lanes, lane -> lane / 32);
+      case LANEID -> Arrays.setAll(lanes, Warps::laneOf);
+      case WARPID -> Arrays.setAll(lanes, Warps::warpOf);
       case NTID_X -> Arrays.fill(lanes, block.x());
       case NTID_Y -> Arrays.fill(lanes, block.y());
       case NTID_Z -> Arrays.fill(lanes, block.z());
       case NCTAID_X -> Arrays.fill(lanes, grid.x());
       case NCTAID_Y -> Arrays.fill(lanes, grid.y());
       case NCTAID_Z -> Arrays.fill(lanes, grid.z());
-      case NWARPID -> Arrays.fill(lanes, lanes.length / 32);
+      case NWARPID -> Arrays.fill(lanes, lanes.length / Warps.SIZE);
       case NSMID -> Arrays.fill(lanes, 1); // one multiprocessor, whose %smid is 0
       case LANEMASK_EQ -> Arrays.setAll(lanes, lane -> 1 << lane);
       case LANEMASK_LT -> Arrays.setAll(lanes, lane -> (1 << lane) - 1);

@@ -7,6 +7,7 @@ import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.WarpFunction;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.meaning.Shuffle;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +26,7 @@ public final class WarpSteps {
   }
 
   static int[][] words(List<Lanes> registers) {
-    return new int[registers.stream().mapToInt(WarpSteps::rows).sum()][32];
+    return new int[registers.stream().mapToInt(WarpSteps::rows).sum()][Warps.SIZE];
   }
 
   /** Requires all 32 lanes of a warp to be live. */
@@ -34,7 +35,7 @@ public final class WarpSteps {
     if (missing != 0) {
       throw block.fault(
           Kind.PARTIAL_WARP,
-          32 * warp + Integer.numberOfTrailingZeros(block.active[warp]),
+          Warps.firstThread(warp, block.active[warp]),
           instruction,
           "needs all 32 threads of its warp, but %d have exited or never were".formatted(missing));
     }
@@ -84,11 +85,11 @@ public final class WarpSteps {
       int needed = 0;
       for (int left = mask; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        int named = members[32 * warp + lane];
+        int named = members[Warps.thread(warp, lane)];
         if (((named >>> lane) & 1) == 0) {
           throw block.fault(
               Kind.MEMBER_MASK,
-              32 * warp + lane,
+              Warps.thread(warp, lane),
               instruction,
               "the thread is lane %d, which its member mask 0x%08x leaves out"
                   .formatted(lane, named));
@@ -135,17 +136,17 @@ public final class WarpSteps {
       int left = mask;
       while (left != 0) {
         int lane = Integer.numberOfTrailingZeros(left);
-        int named = members[32 * warp + lane];
+        int named = members[Warps.thread(warp, lane)];
         int together = named & mask;
         for (int others = together; others != 0; others &= others - 1) {
           int other = Integer.numberOfTrailingZeros(others);
-          if (members[32 * warp + other] != named) {
+          if (members[Warps.thread(warp, other)] != named) {
             observer.complain(
                 Kind.MEMBER_MASK,
-                32 * warp + lane,
+                Warps.thread(warp, lane),
                 instruction,
                 "names lane %d with member mask 0x%08x, but that lane's own is 0x%08x"
-                    .formatted(other, named, members[32 * warp + other]),
+                    .formatted(other, named, members[Warps.thread(warp, other)]),
                 "give all lanes that execute it together the same mask");
             together &= ~(1 << other);
           }
@@ -165,7 +166,7 @@ public final class WarpSteps {
       var shuffle = Shuffle.of(instruction.modifiers());
       for (int left = together; left != 0; left &= left - 1) {
         int lane = Integer.numberOfTrailingZeros(left);
-        int thread = 32 * warp + lane;
+        int thread = Warps.thread(warp, lane);
         int other =
             shuffle.source(
                 lane, (int) sources.get(1).bits(thread), (int) sources.get(2).bits(thread));
@@ -183,26 +184,26 @@ public final class WarpSteps {
 
   /** Copies the lanes of a register of a warp to rows of words; returns the next row. */
   static int read(Lanes register, int warp, int[][] words, int row) {
-    int from = 32 * warp;
+    int from = Warps.SIZE * warp;
     switch (register.storage()) {
       case MASK -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           words[row][lane] = (register.ints()[warp] >>> lane) & 1;
         }
       }
-      case INT -> System.arraycopy(register.ints(), from, words[row], 0, 32);
+      case INT -> System.arraycopy(register.ints(), from, words[row], 0, Warps.SIZE);
       case FLOAT -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           words[row][lane] = Float.floatToRawIntBits(register.floats()[from + lane]);
         }
       }
       case LONG -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           split(register.longs()[from + lane], words, row, lane);
         }
       }
       case DOUBLE -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           split(Double.doubleToRawLongBits(register.doubles()[from + lane]), words, row, lane);
         }
       }
@@ -222,23 +223,23 @@ public final class WarpSteps {
 
   private static void writeAll(Lanes register, int warp, int[][] words, int row) {
     var low = words[row];
-    int from = 32 * warp;
+    int from = Warps.SIZE * warp;
     switch (register.storage()) {
       case MASK -> writeSome(register, warp, -1, words, row);
-      case INT -> System.arraycopy(low, 0, register.ints(), from, 32);
+      case INT -> System.arraycopy(low, 0, register.ints(), from, Warps.SIZE);
       case FLOAT -> {
         var to = register.floats();
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           to[from + lane] = Float.intBitsToFloat(low[lane]);
         }
       }
       case LONG -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           register.longs()[from + lane] = join(low[lane], words[row + 1][lane]);
         }
       }
       case DOUBLE -> {
-        for (int lane = 0; lane < 32; lane++) {
+        for (int lane = 0; lane < Warps.SIZE; lane++) {
           register.doubles()[from + lane] =
               Double.longBitsToDouble(join(low[lane], words[row + 1][lane]));
         }
@@ -252,7 +253,7 @@ public final class WarpSteps {
     }
     for (int left = mask; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
-      int at = 32 * warp + lane;
+      int at = Warps.thread(warp, lane);
       int word = words[row][lane];
       switch (register.storage()) {
         case MASK -> register.ints()[warp] |= word << lane;

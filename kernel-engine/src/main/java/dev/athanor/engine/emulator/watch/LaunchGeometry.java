@@ -4,6 +4,7 @@ import dev.athanor.engine.device.Dim3;
 import dev.athanor.engine.device.Report.Index;
 import dev.athanor.engine.device.Report.Place;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 
 /**
  * The shape of a launch: converts the numbers of blocks and threads to their indices.
@@ -37,12 +38,12 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
         index(number, grid),
         index(thread, block),
         thread >> 5,
-        thread & 31);
+        Warps.laneOf(thread));
   }
 
   /** Returns the warps of a block. */
   public int warps() {
-    return Math.toIntExact(Math.ceilDiv(block.count(), 32));
+    return Math.toIntExact(Math.ceilDiv(block.count(), Warps.SIZE));
   }
 
   /** Returns the blocks of a cluster. */
@@ -57,7 +58,7 @@ public record LaunchGeometry(String kernel, Dim3 grid, Dim3 block, Dim3 cluster)
    * @param thread its number in the cluster
    */
   public Place inCluster(long number, int thread, Instruction instruction) {
-    int threads = 32 * warps();
+    int threads = Warps.SIZE * warps();
     return of(number(grid, cluster, number, thread / threads), thread % threads, instruction);
   }
 

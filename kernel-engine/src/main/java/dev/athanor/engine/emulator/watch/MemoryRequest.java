@@ -5,6 +5,7 @@ import dev.athanor.engine.emulator.memory.Memory;
 import dev.athanor.engine.emulator.memory.Registers.Lanes;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Statement.Instruction;
+import dev.athanor.engine.ptx.Warps;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -25,8 +26,8 @@ public final class MemoryRequest {
 
   private final Instruction instruction;
   private final Kind kind;
-  public final @Nullable Memory[] memories = new @Nullable Memory[32];
-  public final long[] offsets = new long[32];
+  public final @Nullable Memory[] memories = new @Nullable Memory[Warps.SIZE];
+  public final long[] offsets = new long[Warps.SIZE];
   public int warp;
   public int mask;
   public int bytes;
@@ -80,7 +81,7 @@ public final class MemoryRequest {
       return false;
     }
     for (var value : stored) {
-      if (value.bits(32 * warp + lane) != value.bits(32 * warp + other)) {
+      if (value.bits(Warps.thread(warp, lane)) != value.bits(Warps.thread(warp, other))) {
         return false;
       }
     }
@@ -96,7 +97,7 @@ public final class MemoryRequest {
     int size = bytes / stored.size();
     var segment = memory(lane).segment();
     for (int i = 0; i < stored.size(); i++) {
-      long value = stored.get(i).bits(32 * warp + lane);
+      long value = stored.get(i).bits(Warps.thread(warp, lane));
       for (int at = 0; at < size; at++) {
         if (segment.get(ValueLayout.JAVA_BYTE, offsets[lane] + (long) i * size + at)
             != (byte) (value >>> (8 * at))) {

@@ -346,7 +346,15 @@ final class BodyVerifier {
                   * instruction.modifiers().vectorLength();
           case Semantics.AsyncCopy _ ->
               instruction.operands().get(2) instanceof Operand.Immediate n ? (int) n.bits() : 0;
-          default -> 0;
+          case Semantics.Access _,
+              Semantics.Asynchronous _,
+              Semantics.Computation _,
+              Semantics.Completion _,
+              Semantics.Synchronization _,
+              Semantics.TensorMapUpdate _,
+              Semantics.NoEffect _,
+              Semantics.Control _ ->
+              0;
         };
     if (size == 0) {
       return;

@@ -10,7 +10,7 @@ import dev.athanor.engine.ptx.Semantics.WarpKind;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.WarpSize;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.flow.ControlFlow;
 import dev.athanor.engine.ptx.flow.DataFlow;
 import dev.athanor.engine.ptx.flow.DataFlow.Direction;
@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Uniformity {
 
-  private static final int WARP = WarpSize.LANES;
+  private static final int WARP = Warps.SIZE;
 
   /**
    * What registers may hold before a statement.

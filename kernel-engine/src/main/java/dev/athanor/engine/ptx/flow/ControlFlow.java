@@ -99,7 +99,15 @@ public final class ControlFlow {
       case Semantics.Branch _ -> List.of(target(instruction));
       case Semantics.IndexedBranch _ ->
           lists.getOrDefault(name(instruction.operands().getLast()), List.of("?"));
-      default -> List.of();
+      case Semantics.Control _,
+          Semantics.Computation _,
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.NoEffect _ ->
+          List.of();
     };
   }
 

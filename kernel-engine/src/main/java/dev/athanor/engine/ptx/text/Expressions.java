@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.text;
 import dev.athanor.engine.ptx.Literals;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Type;
-import dev.athanor.engine.ptx.WarpSize;
+import dev.athanor.engine.ptx.Warps;
 import dev.athanor.engine.ptx.text.Lexer.Kind;
 import dev.athanor.engine.ptx.text.Lexer.Token;
 import java.util.List;
@@ -124,7 +124,7 @@ final class Expressions {
             tokens.expect(")");
             yield inner;
           }
-          case WARP_SIZE -> integer(WarpSize.LANES);
+          case WARP_SIZE -> integer(Warps.SIZE);
           default -> literal(token);
         };
     tokens.leave();

@@ -1,5 +1,6 @@
 package dev.athanor.engine.emulator.sanitizer.clocks;
 
+import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -59,9 +60,9 @@ public final class VectorClocks {
     this.now = new int[warps];
     Arrays.fill(now, 1);
     this.seen = new int[warps][PARTS * warps];
-    this.fenced = new int[PARTS][32 * warps];
+    this.fenced = new int[PARTS][Warps.SIZE * warps];
     this.common = new SparseVectorClock[warps];
-    this.own = new @Nullable SparseVectorClock[32 * warps];
+    this.own = new @Nullable SparseVectorClock[Warps.SIZE * warps];
     this.anyOwn = new boolean[warps];
   }
 
@@ -119,7 +120,7 @@ public final class VectorClocks {
     if (otherCluster == cluster && time <= seen[warp][otherWarp]) {
       return true;
     }
-    var alone = own[32 * warp + lane];
+    var alone = own[Warps.thread(warp, lane)];
     return common[warp].covers(otherCluster, otherWarp, otherLane, time)
         || (alone != null && alone.covers(otherCluster, otherWarp, otherLane, time));
   }
@@ -130,7 +131,8 @@ public final class VectorClocks {
    * @param other its number in the cluster; may be the thread itself
    */
   public boolean knowsThread(int warp, int lane, int other, int time) {
-    return other == 32 * warp + lane || knows(warp, lane, cluster, other / 32, other % 32, time);
+    return other == Warps.thread(warp, lane)
+        || knows(warp, lane, cluster, Warps.warpOf(other), Warps.laneOf(other), time);
   }
 
   /**
@@ -148,7 +150,7 @@ public final class VectorClocks {
     boolean own = otherWarp == warp && otherLane == lane;
     if (otherCluster == cluster
         && (time <= seen[warp][index(memory, otherWarp)]
-            || (own && time <= fenced[memory.clock][32 * warp + lane]))) {
+            || (own && time <= fenced[memory.clock][Warps.thread(warp, lane)]))) {
       return true;
     }
     long all = SparseVectorClock.fencedKey(memory, otherCluster, otherWarp, SparseVectorClock.ALL);
@@ -158,7 +160,7 @@ public final class VectorClocks {
 
   /** Returns the time of an agent, or of another key, that a thread knows. */
   public int knows(int warp, int lane, long key) {
-    var alone = own[32 * warp + lane];
+    var alone = own[Warps.thread(warp, lane)];
     return Math.max(common[warp].of(key), alone == null ? 0 : alone.of(key));
   }
 
@@ -168,12 +170,12 @@ public final class VectorClocks {
     for (int left = lanes; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       var known = common[warp].copy();
-      var alone = own[32 * warp + lane];
+      var alone = own[Warps.thread(warp, lane)];
       if (alone != null) {
         known.join(alone);
       }
       for (var memory : memories) {
-        fenced[memory.clock][32 * warp + lane] = now[warp];
+        fenced[memory.clock][Warps.thread(warp, lane)] = now[warp];
         known.fence(memory);
         for (int other = 0; other < warps; other++) {
           if (seen[warp][other] > seen[warp][index(memory, other)]) {
@@ -183,7 +185,7 @@ public final class VectorClocks {
           }
         }
       }
-      own[32 * warp + lane] = known;
+      own[Warps.thread(warp, lane)] = known;
     }
     anyOwn[warp] = true;
     tick(warp);
@@ -195,7 +197,7 @@ public final class VectorClocks {
     if (anyOwn[warp]) {
       joined = joined.copy();
       for (int left = lanes; left != 0; left &= left - 1) {
-        var alone = own[32 * warp + Integer.numberOfTrailingZeros(left)];
+        var alone = own[Warps.firstThread(warp, left)];
         if (alone != null) {
           joined.join(alone);
         }
@@ -213,7 +215,7 @@ public final class VectorClocks {
         joined.raise(SparseVectorClock.key(cluster, warp, lane), now[warp]);
       }
       for (int left = lanes; left != 0; left &= left - 1) {
-        own[32 * warp + Integer.numberOfTrailingZeros(left)] = joined.copy();
+        own[Warps.firstThread(warp, left)] = joined.copy();
       }
       anyOwn[warp] = true;
     }
@@ -222,7 +224,7 @@ public final class VectorClocks {
 
   private void forget(int warp) {
     if (anyOwn[warp]) {
-      Arrays.fill(own, 32 * warp, 32 * warp + 32, null);
+      Arrays.fill(own, Warps.SIZE * warp, Warps.SIZE * (warp + 1), null);
       anyOwn[warp] = false;
     }
   }
@@ -244,8 +246,8 @@ public final class VectorClocks {
     }
     if (anyOwn[warp]) {
       joined = joined.copy();
-      for (int lane = 0; lane < 32; lane++) {
-        var alone = own[32 * warp + lane];
+      for (int lane = 0; lane < Warps.SIZE; lane++) {
+        var alone = own[Warps.thread(warp, lane)];
         if (alone != null) {
           joined.join(alone);
         }
@@ -261,7 +263,7 @@ public final class VectorClocks {
     for (int left = anyFence ? lanes : 0; left != 0; left &= left - 1) {
       int lane = Integer.numberOfTrailingZeros(left);
       for (var memory : MEMORIES) {
-        int time = fenced[memory.clock][32 * warp + lane];
+        int time = fenced[memory.clock][Warps.thread(warp, lane)];
         long key = SparseVectorClock.fencedKey(memory, cluster, warp, lane);
         if (time > seen[warp][index(memory, warp)] && joined.of(key) < time) {
           joined = joined == known ? known.copy() : joined;
@@ -329,10 +331,10 @@ public final class VectorClocks {
    * @param known a copy of {@link #seen}, which several threads of the warp may share
    */
   public Moment moment(int warp, int lane, int[] known) {
-    var alone = own[32 * warp + lane];
+    var alone = own[Warps.thread(warp, lane)];
     int[] fences = new int[PARTS];
     for (int part = 0; part < PARTS; part++) {
-      fences[part] = fenced[part][32 * warp + lane];
+      fences[part] = fenced[part][Warps.thread(warp, lane)];
     }
     return new Moment(known, common[warp], alone == null ? null : alone.copy(), fences, now[warp]);
   }
@@ -401,9 +403,9 @@ public final class VectorClocks {
     if (news.isEmpty()) {
       return;
     }
-    var alone = own[32 * warp + lane];
+    var alone = own[Warps.thread(warp, lane)];
     if (alone == null) {
-      own[32 * warp + lane] = news.copy();
+      own[Warps.thread(warp, lane)] = news.copy();
       anyOwn[warp] = true;
     } else {
       alone.join(news);
