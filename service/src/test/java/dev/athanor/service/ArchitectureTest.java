@@ -5,8 +5,8 @@ import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyP
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.type;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
-import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.GeneralCodingRules.ACCESS_STANDARD_STREAMS;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -171,16 +171,28 @@ class ArchitectureTest {
         .whereLayer("run")
         .mayOnlyBeAccessedByLayers("openinference", "rest", "rest.http", "grpc", "config")
         .whereLayer("transfer")
-        .mayOnlyBeAccessedByLayers(
-            "run", "openinference", "rest", "rest.http", "grpc", "config")
+        .mayOnlyBeAccessedByLayers("run", "openinference", "rest", "rest.http", "grpc", "config")
         .check(CLASSES);
   }
 
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "device", "stream", "transfer", "run", "tensor", "schedule", "openinference", "rest",
-        "rest.http", "grpc", "config", "security", "metrics", "codec", "load"
+        "device",
+        "stream",
+        "transfer",
+        "run",
+        "tensor",
+        "schedule",
+        "openinference",
+        "rest",
+        "rest.http",
+        "grpc",
+        "config",
+        "security",
+        "metrics",
+        "codec",
+        "load"
       })
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();

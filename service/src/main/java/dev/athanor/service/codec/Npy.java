@@ -207,8 +207,8 @@ public final class Npy {
   }
 
   /** Reads an array in Fortran order, which is ours with the dimensions in reverse. */
-  private static HostTensor transposed(Header header, ByteSource in, DecodeBudget room, String field)
-      throws IOException {
+  private static HostTensor transposed(
+      Header header, ByteSource in, DecodeBudget room, String field) throws IOException {
     var reversed = new TensorType(header.dtype, new Shape(header.shape.reversed()));
     var parts = List.of(new Tensors.Part(field, reversed));
     var stored = Tensors.read(parts, in, room).getFirst();

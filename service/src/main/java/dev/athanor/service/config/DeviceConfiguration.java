@@ -10,24 +10,24 @@ import dev.athanor.ops.tune.BackgroundTuner;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.Tuner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.grpc.GrpcSettings;
 import dev.athanor.service.metrics.Meters;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.rest.http.RestSettings;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.DeviceMemory;
-import dev.athanor.service.stream.Drain;
-import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.run.OpRunner;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.transfer.Placement;
-import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.run.SelfTest;
+import dev.athanor.service.stream.Drain;
 import dev.athanor.service.stream.StreamPool;
-import dev.athanor.service.transfer.Transfers;
-import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.Handles;
+import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Placement;
+import dev.athanor.service.transfer.Transfers;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.opentelemetry.api.trace.Tracer;
 import java.nio.file.Path;
@@ -329,7 +329,11 @@ class DeviceConfiguration {
 
   @Bean
   Gauges gauges(
-      DeviceRuntimes places, StreamPool streams, TensorStore store, InlineMemory inline, Metrics all) {
+      DeviceRuntimes places,
+      StreamPool streams,
+      TensorStore store,
+      InlineMemory inline,
+      Metrics all) {
     all.gauge(Meters.INLINE_BYTES, inline::used);
     for (var place : places.all()) {
       var metrics = place.metrics();

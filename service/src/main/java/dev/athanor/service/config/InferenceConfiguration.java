@@ -1,8 +1,8 @@
 package dev.athanor.service.config;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.openinference.Models;
 import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.openinference.Models;
 import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.tensor.TensorStore;
 import java.time.Clock;

@@ -1,10 +1,10 @@
 package dev.athanor.service.grpc;
 
-import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.device.InlineMemory;
 import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import io.grpc.Context;
 import io.grpc.stub.ServerCallStreamObserver;
@@ -44,7 +44,8 @@ final class Requests {
         given == null
             ? Deadline.none()
             : Deadline.in(Math.max(given.timeRemaining(TimeUnit.MILLISECONDS), 1));
-    return new RequestContext(tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
+    return new RequestContext(
+        tenant(), PRIORITY.get(), deadline, () -> clientHasGone(context), memory);
   }
 
   /** A deadline cancels a call too, but those who wait know of it and have more to say. */

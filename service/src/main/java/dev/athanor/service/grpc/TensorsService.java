@@ -24,17 +24,17 @@ import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.transfer.Transfers;
 import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.IdempotencyKeys.Creation;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Transfers;
 import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
@@ -97,7 +97,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
     }
   }
 
-  private TensorInfo replace(Replacement replaced, TensorType type, ByteSource upload, RequestContext terms)
+  private TensorInfo replace(
+      Replacement replaced, TensorType type, ByteSource upload, RequestContext terms)
       throws IOException {
     var present = store.of(terms.tenant()).describe(replaced.getHandle()).type();
     if (!present.equals(type)) {
@@ -113,7 +114,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
         terms);
   }
 
-  private TensorInfo create(PutHeader header, TensorType type, ByteSource upload, RequestContext terms)
+  private TensorInfo create(
+      PutHeader header, TensorType type, ByteSource upload, RequestContext terms)
       throws IOException {
     var asked = header.getCreate();
     var options = options(asked);
@@ -146,7 +148,8 @@ class TensorsService extends TensorsGrpc.TensorsImplBase {
   }
 
   /** The share of the quota is taken before the elements are read. */
-  private TensorInfo create(TensorType type, TensorOptions options, ByteSource upload, RequestContext terms)
+  private TensorInfo create(
+      TensorType type, TensorOptions options, ByteSource upload, RequestContext terms)
       throws IOException {
     var elements = Elements.of(type, upload, settings.maxTensorBytes(), "chunk");
     return transfers.create(

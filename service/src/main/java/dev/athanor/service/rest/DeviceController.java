@@ -1,11 +1,11 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.service.codec.DeviceView;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.stream.StreamPool;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

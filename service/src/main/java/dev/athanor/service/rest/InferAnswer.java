@@ -1,6 +1,4 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
@@ -9,6 +7,8 @@ import dev.athanor.service.openinference.Datatypes;
 import dev.athanor.service.openinference.Inference;
 import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.ByteArrayOutputStream;

@@ -1,5 +1,4 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.Requests;
 
 import static java.util.Objects.requireNonNullElse;
 
@@ -8,9 +7,9 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.JsonElements;
-import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
@@ -20,6 +19,7 @@ import dev.athanor.service.openinference.InferenceRequest;
 import dev.athanor.service.openinference.InferenceRequest.Input;
 import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.openinference.Model;
+import dev.athanor.service.rest.http.Requests;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -87,7 +87,8 @@ record InferRequest(
   }
 
   /** A body that is the data of the only input; its one free extent follows from the length. */
-  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget room) throws IOException {
+  private static InferRequest raw(OpDescription op, ByteSource body, DecodeBudget room)
+      throws IOException {
     var model = Model.of(op);
     var input = model.inputs().getFirst();
     long free = input.shape().stream().filter(extent -> extent == Model.ANY).count();

@@ -1,11 +1,11 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.openinference.Model;
 import dev.athanor.service.openinference.Models;
+import dev.athanor.service.rest.http.Requests;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;

@@ -1,17 +1,17 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.Op;
 import dev.athanor.ops.OpDescription;
 import dev.athanor.service.codec.ByteSource;
-import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.DecodeBudget;
+import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
@@ -43,7 +43,8 @@ record OpRequest(Call call, Map<String, Encoding> encodings) {
    * @param limit how many bytes a tensor may have
    * @param sayable the dtypes that the answer can say
    */
-  static OpRequest read(Op op, InputStream body, long limit, Set<DType> sayable, RequestContext terms)
+  static OpRequest read(
+      Op op, InputStream body, long limit, Set<DType> sayable, RequestContext terms)
       throws IOException {
     var room = new DecodeBudget(terms.memory(), limit);
     return Json.read(

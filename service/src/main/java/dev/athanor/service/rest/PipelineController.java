@@ -1,14 +1,14 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
-import dev.athanor.service.rest.http.RestSettings;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.service.codec.Json;
-import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.device.InlineMemory;
-import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.run.OpRunner;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

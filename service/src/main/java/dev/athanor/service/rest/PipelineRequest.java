@@ -1,8 +1,8 @@
 package dev.athanor.service.rest;
 
 import dev.athanor.ops.Catalogue;
-import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.DecodeBudget;
+import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -35,8 +35,8 @@ record PipelineRequest(Pipeline pipeline, Map<String, Encoding> encodings) {
    *
    * @param limit how many bytes a tensor may have
    */
-  static PipelineRequest read(Catalogue catalogue, InputStream body, long limit, RequestContext terms)
-      throws IOException {
+  static PipelineRequest read(
+      Catalogue catalogue, InputStream body, long limit, RequestContext terms) throws IOException {
     var room = new DecodeBudget(terms.memory(), limit);
     return Json.read(body, parser -> new Reader(catalogue, parser, room).read(terms));
   }

@@ -1,9 +1,9 @@
 package dev.athanor.service.rest;
+
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.failure.Failure;
 import dev.athanor.service.rest.http.Connections;
 import dev.athanor.service.rest.http.Problems;
-
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.device.DeviceHealth;
 import jakarta.servlet.RequestDispatcher;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

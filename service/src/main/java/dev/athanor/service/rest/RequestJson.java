@@ -1,7 +1,7 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.DecodeBudget;
+import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.codec.Tensors;

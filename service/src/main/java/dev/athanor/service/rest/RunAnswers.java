@@ -1,11 +1,11 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.PacedOutput;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
 import dev.athanor.service.codec.TensorWriter.Encoding;
 import dev.athanor.service.metrics.Metrics.Phase;
+import dev.athanor.service.rest.http.PacedOutput;
 import dev.athanor.service.run.Result;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletResponse;

@@ -1,30 +1,30 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.Requests;
-import dev.athanor.service.rest.http.RestSettings;
 
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.ByteSource;
+import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Digested;
 import dev.athanor.service.codec.Elements;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
-import dev.athanor.service.codec.DecodeBudget;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorJson;
 import dev.athanor.service.codec.Tensors;
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
 import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.transfer.Transfers;
 import dev.athanor.service.tensor.IdempotencyKeys;
 import dev.athanor.service.tensor.IdempotencyKeys.Creation;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Transfers;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
@@ -124,7 +124,11 @@ class TensorController {
 
   /** The share of the quota is taken once the size is known, before the elements are read. */
   private TensorInfo create(
-      HttpServletRequest request, Media media, ByteSource body, TensorOptions options, RequestContext terms)
+      HttpServletRequest request,
+      Media media,
+      ByteSource body,
+      TensorOptions options,
+      RequestContext terms)
       throws IOException {
     try (var memory = inline.open(Requests.tenant(request))) {
       return create(
@@ -208,7 +212,11 @@ class TensorController {
   }
 
   private TensorInfo createOnce(
-      String key, HttpServletRequest request, Media media, TensorOptions options, RequestContext terms)
+      String key,
+      HttpServletRequest request,
+      Media media,
+      TensorOptions options,
+      RequestContext terms)
       throws IOException {
     var body = new Digested(Requests.body(request, settings.maxBodyBytes()));
     var created = new TensorInfo[1];

@@ -1,19 +1,19 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.PacedOutput;
-import dev.athanor.service.rest.http.Requests;
 
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Json;
 import dev.athanor.service.codec.Npy;
 import dev.athanor.service.codec.Safetensors;
 import dev.athanor.service.codec.TensorWriter;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.transfer.ReadAhead;
-import dev.athanor.service.transfer.Transfers;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Requests;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.ReadAhead;
+import dev.athanor.service.transfer.Transfers;
 import jakarta.servlet.ServletOutputStream;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;

@@ -1,6 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.stream.StreamTimer;
 
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Attributes;
@@ -11,9 +9,11 @@ import dev.athanor.ops.Problem;
 import dev.athanor.ops.Rows;
 import dev.athanor.ops.Shape;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.run.StepsJob.Ran;
 import dev.athanor.service.run.StepsJob.Value;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.StreamTimer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,9 +1,9 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.DType;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.service.stream.RequestContext;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;

@@ -1,5 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceMemory;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
@@ -9,6 +8,7 @@ import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.Bindings;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.service.device.DeviceMemory;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

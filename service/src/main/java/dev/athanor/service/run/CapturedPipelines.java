@@ -1,10 +1,10 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceCache;
-import dev.athanor.service.device.DeviceMemory;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.KernelCache;
+import dev.athanor.service.device.DeviceCache;
+import dev.athanor.service.device.DeviceMemory;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -180,11 +180,13 @@ public final class CapturedPipelines implements DeviceCache {
   }
 
   /** Gives back all memory that is not at work. */
+  @Override
   public void makeRoom() {
     drop(replay -> !busy.contains(replay));
   }
 
   /** Forgets all that was seen. */
+  @Override
   public void forget() {
     lock.lock();
     try {

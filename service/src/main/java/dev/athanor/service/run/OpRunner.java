@@ -1,11 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.device.RunSettings;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.stream.StreamPool;
-import dev.athanor.service.transfer.Placement;
 
 import dev.athanor.ops.Attributes;
 import dev.athanor.ops.Catalogue;
@@ -16,6 +9,10 @@ import dev.athanor.ops.OpException;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.metrics.Metrics;
@@ -24,7 +21,10 @@ import dev.athanor.service.metrics.Timeline;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
 import dev.athanor.service.run.StepsJob.Value;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Placement;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -79,10 +79,7 @@ public final class OpRunner {
     var device = place.device();
     var pipelines =
         new CapturedPipelines(
-            device,
-            place.memory(),
-            place.kernels(),
-            settings.graphCacheSize(device.capability()));
+            device, place.memory(), place.kernels(), settings.graphCacheSize(device.capability()));
     place.attach(pipelines);
     return pipelines;
   }
@@ -135,7 +132,8 @@ public final class OpRunner {
     }
   }
 
-  private DeviceRuntime place(RequestContext terms, List<String> reads, Collection<Target> targets) {
+  private DeviceRuntime place(
+      RequestContext terms, List<String> reads, Collection<Target> targets) {
     var writes = new ArrayList<String>();
     boolean keeps = false;
     for (var target : targets) {
@@ -309,8 +307,7 @@ public final class OpRunner {
 
   private StepsJob job(DeviceRuntime place, RequestContext terms) {
     terms.deadline().check();
-    return new StepsJob(
-        place, pipelines.get(place.number()), store.of(terms.tenant()), terms);
+    return new StepsJob(place, pipelines.get(place.number()), store.of(terms.tenant()), terms);
   }
 
   private Map<String, Value> step(

@@ -1,12 +1,12 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceMemory;
-import dev.athanor.service.device.Scratch;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.DeviceTensor;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.service.codec.HostAllocator;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.Scratch;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;

@@ -1,9 +1,9 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.ContentLocks;
-import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.stream.ContentLocks;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.TenantTensors;

@@ -1,8 +1,8 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.Op;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.stream.RequestContext;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -18,7 +18,10 @@ import java.util.Map;
  *     step reads comes back inline
  */
 public record Pipeline(
-    Map<String, Call.Input> inputs, List<Step> steps, Map<String, Target> outputs, RequestContext terms) {
+    Map<String, Call.Input> inputs,
+    List<Step> steps,
+    Map<String, Target> outputs,
+    RequestContext terms) {
 
   public static final int MOST_STEPS = 256;
 

@@ -1,13 +1,13 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.stream.RequestContext;
 
 import dev.athanor.ops.Catalogue;
 import dev.athanor.ops.HostTensor;
 import dev.athanor.ops.Op;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.stream.RequestContext;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -28,7 +28,8 @@ public final class SelfTest {
   private final DeviceRuntimes places;
   private final DeviceHealth health;
 
-  public SelfTest(Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
+  public SelfTest(
+      Catalogue catalogue, OpRunner runner, DeviceRuntimes places, DeviceHealth health) {
     this.catalogue = catalogue;
     this.runner = runner;
     this.places = places;
@@ -67,7 +68,8 @@ public final class SelfTest {
     var inputs = new HashMap<String, Call.Input>();
     test.inputs().forEach((name, tensor) -> inputs.put(name, new Call.Input.Inline(tensor)));
     var result =
-        runner.run(new Call(op, inputs, test.attributes().values(), Map.of(), RequestContext.OWN), place);
+        runner.run(
+            new Call(op, inputs, test.attributes().values(), Map.of(), RequestContext.OWN), place);
     op.reference(test.inputs(), test.attributes())
         .forEach((name, reference) -> {
           if (!(result.outputs().get(name) instanceof Result.Output.Inline(HostTensor out))) {

@@ -1,13 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceMemory;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.device.Scratch;
-import dev.athanor.service.stream.ContentLocks;
-import dev.athanor.service.stream.Job;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.stream.StreamTimer;
-import dev.athanor.service.transfer.Transfers;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
@@ -19,14 +10,23 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.Plan;
 import dev.athanor.ops.TensorType;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.device.Scratch;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.ContentLocks;
+import dev.athanor.service.stream.Job;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamTimer;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TenantTensors;
+import dev.athanor.service.transfer.Transfers;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -169,10 +169,7 @@ final class StepsJob implements Job {
   private @Nullable CapturedPipeline replay;
 
   StepsJob(
-      DeviceRuntime place,
-      CapturedPipelines graphs,
-      TenantTensors tensors,
-      RequestContext terms) {
+      DeviceRuntime place, CapturedPipelines graphs, TenantTensors tensors, RequestContext terms) {
     this.place = place;
     this.graphs = graphs;
     memory = place.memory();
@@ -394,7 +391,8 @@ final class StepsJob implements Job {
    *
    * @return false when there is no memory for both; then that of the graph is given back
    */
-  private boolean again(CapturedPipeline with, Map<Value, Integer> numbers, Stream stream, long started) {
+  private boolean again(
+      CapturedPipeline with, Map<Value, Integer> numbers, Stream stream, long started) {
     Function<Value, DeviceTensor> tensors =
         value -> with.tensor(Objects.requireNonNull(numbers.get(value)));
     try (var marks = new StreamTimer(stream)) {

@@ -1,6 +1,6 @@
 package dev.athanor.service.stream;
-import dev.athanor.service.device.RunSettings;
 
+import dev.athanor.service.device.RunSettings;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

@@ -1,6 +1,6 @@
 package dev.athanor.service.stream;
-import dev.athanor.service.device.RequestMemory;
 
+import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
@@ -33,7 +33,8 @@ public record RequestContext(
   }
 
   /** Terms of a request whose tensors come and go on the heap. */
-  public RequestContext(Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
+  public RequestContext(
+      Tenant tenant, int priority, Deadline deadline, BooleanSupplier clientHasGone) {
     this(tenant, priority, deadline, clientHasGone, RequestMemory.HEAP);
   }
 }

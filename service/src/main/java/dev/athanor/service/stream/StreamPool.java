@@ -1,12 +1,12 @@
 package dev.athanor.service.stream;
-import dev.athanor.service.device.Activity;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.RunSettings;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.service.device.Activity;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
@@ -570,8 +570,8 @@ public final class StreamPool implements AutoCloseable {
   /**
    * Ends all threads.
    *
-   * @param patience how long to wait for launches that are under way; those of a {@link DeviceRuntime} that
-   *     have not ended by then keep it from closing its device
+   * @param patience how long to wait for launches that are under way; those of a {@link
+   *     DeviceRuntime} that have not ended by then keep it from closing its device
    */
   public void close(Duration patience) {
     threads.forEach(Thread::interrupt);

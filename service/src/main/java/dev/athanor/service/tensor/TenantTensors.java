@@ -75,7 +75,8 @@ public final class TenantTensors {
      * @param home the device of the buffer
      * @param buffer of {@code type.bytes()} bytes, as many as the share has
      */
-    public TensorInfo add(TensorType type, DeviceStorage home, Buffer buffer, TensorOptions options) {
+    public TensorInfo add(
+        TensorType type, DeviceStorage home, Buffer buffer, TensorOptions options) {
       return store.guarded(() -> {
         open = false; // given back when the buffer is
         var lease = options.lease() == null ? store.settings.lease() : options.lease();

@@ -1,10 +1,10 @@
 package dev.athanor.service.transfer;
+
 import dev.athanor.service.device.DeviceRuntime;
 import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.stream.StreamPool;
-
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.DeviceStorage;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorStore;
@@ -42,7 +42,8 @@ public final class Placement {
    * @param keeps whether there will be new tensors
    * @throws Failure.Refused when it writes on several devices
    */
-  public DeviceRuntime ofRun(Tenant tenant, Collection<String> reads, Collection<String> writes, boolean keeps) {
+  public DeviceRuntime ofRun(
+      Tenant tenant, Collection<String> reads, Collection<String> writes, boolean keeps) {
     if (places.size() == 1) {
       return places.getFirst();
     }
@@ -54,7 +55,10 @@ public final class Placement {
           "outputs",
           "the tensors that outputs go into lie on %s; all must lie on one device"
               .formatted(
-                  written.stream().map(DeviceStorage::id).sorted().collect(Collectors.joining(", "))));
+                  written.stream()
+                      .map(DeviceStorage::id)
+                      .sorted()
+                      .collect(Collectors.joining(", "))));
     }
     return written.stream()
         .findFirst()
@@ -81,7 +85,8 @@ public final class Placement {
         places.stream()
             .filter(place -> !place.memory().isLost())
             .sorted(
-                Comparator.<DeviceRuntime>comparingLong(place -> homes.getOrDefault(place.memory(), 0L))
+                Comparator.<DeviceRuntime>comparingLong(
+                        place -> homes.getOrDefault(place.memory(), 0L))
                     .thenComparingLong(place -> place.memory().free())
                     .reversed())
             .toList();
@@ -101,7 +106,8 @@ public final class Placement {
                 Code.INVALID_ATTRIBUTE,
                 "device",
                 "device must be one of %s"
-                    .formatted(places.stream().map(DeviceRuntime::id).collect(Collectors.joining(", ")))));
+                    .formatted(
+                        places.stream().map(DeviceRuntime::id).collect(Collectors.joining(", ")))));
   }
 
   private static Optional<DeviceStorage> most(Map<DeviceStorage, Long> homes) {

@@ -1,6 +1,6 @@
 package dev.athanor.service.transfer;
-import dev.athanor.service.device.Piece;
 
+import dev.athanor.service.device.Piece;
 import dev.athanor.service.transfer.Transfers.Reading;
 import org.jspecify.annotations.Nullable;
 

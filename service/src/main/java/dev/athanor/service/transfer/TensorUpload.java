@@ -1,11 +1,11 @@
 package dev.athanor.service.transfer;
-import dev.athanor.service.device.DeviceMemory;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.HostMemory;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.ops.TensorType;
+import dev.athanor.service.device.DeviceMemory;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.TenantTensors.Charge;
 import dev.athanor.service.tensor.TensorInfo;

@@ -1,15 +1,15 @@
 package dev.athanor.service.transfer;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.Piece;
-import dev.athanor.service.stream.Job;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.stream.StreamPool;
 
 import dev.athanor.engine.device.Buffer;
 import dev.athanor.engine.device.Stream;
 import dev.athanor.service.codec.Elements;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.Piece;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.stream.Job;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.Pin;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Snapshot;
@@ -52,7 +52,8 @@ public final class Transfers {
    * @param charge its share of the quota, of the right size; given back when this fails
    * @throws IOException when they cannot be read
    */
-  public TensorInfo create(Elements elements, Charge charge, TensorOptions options, RequestContext terms)
+  public TensorInfo create(
+      Elements elements, Charge charge, TensorOptions options, RequestContext terms)
       throws IOException {
     var type = elements.type();
     DeviceRuntime place;
@@ -74,7 +75,8 @@ public final class Transfers {
    *     shape-mismatch} when the new contents have another type
    * @throws IOException when they cannot be read
    */
-  public TensorInfo replace(String handle, Elements contents, LongPredicate matches, RequestContext terms)
+  public TensorInfo replace(
+      String handle, Elements contents, LongPredicate matches, RequestContext terms)
       throws IOException {
     var pin = store.of(terms.tenant()).pin(handle, "handle");
     if (!pin.type().equals(contents.type())) {
@@ -102,7 +104,8 @@ public final class Transfers {
   }
 
   /** Has the elements go up; {@code beforeLast} is done when the last have come. */
-  private TensorInfo bring(Elements elements, TensorUpload incoming, Runnable beforeLast, RequestContext terms)
+  private TensorInfo bring(
+      Elements elements, TensorUpload incoming, Runnable beforeLast, RequestContext terms)
       throws IOException {
     try (incoming) {
       while (elements.left() > 0) {

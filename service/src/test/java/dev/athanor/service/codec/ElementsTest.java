@@ -104,7 +104,8 @@ class ElementsTest {
     for (int i = 0; i < 200; i++) {
       turned[i / width * width + width - 1 - i % width] = sent[i];
     }
-    var elements = Npy.open(source(npy(descr, false, count + ",", sent)), DecodeBudget.onHeap(200), "body");
+    var elements =
+        Npy.open(source(npy(descr, false, count + ",", sent)), DecodeBudget.onHeap(200), "body");
     assertThat(elements.type().shape().extents()).containsExactly((long) count);
     assertThat(all(elements)).isEqualTo(turned);
   }
@@ -123,7 +124,10 @@ class ElementsTest {
       }
     }
     var elements =
-        Npy.open(source(npy(descr, true, rows + ", " + columns, sent)), DecodeBudget.onHeap(1000), "body");
+        Npy.open(
+            source(npy(descr, true, rows + ", " + columns, sent)),
+            DecodeBudget.onHeap(1000),
+            "body");
     assertThat(all(elements)).isEqualTo(expected);
   }
 

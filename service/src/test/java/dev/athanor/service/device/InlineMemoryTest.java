@@ -1,10 +1,4 @@
 package dev.athanor.service.device;
-import dev.athanor.service.run.Call;
-import dev.athanor.service.run.FakeDevice;
-import dev.athanor.service.run.Result;
-import dev.athanor.service.run.Rig;
-import dev.athanor.service.run.TestOps;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -20,6 +14,12 @@ import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.Call;
+import dev.athanor.service.run.FakeDevice;
+import dev.athanor.service.run.Result;
+import dev.athanor.service.run.Rig;
+import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorSettings;
 import java.lang.foreign.MemorySegment;
@@ -275,7 +275,8 @@ class InlineMemoryTest {
     var type = TensorType.of(DType.U8, Staging.SMALL);
     int arrived = TestOps.Identity.AT_GATE.get();
     var late =
-        new RequestContext(Tenant.LOCAL, 3, Deadline.none(), () -> TestOps.Identity.AT_GATE.get() > arrived);
+        new RequestContext(
+            Tenant.LOCAL, 3, Deadline.none(), () -> TestOps.Identity.AT_GATE.get() > arrived);
     try (var memory = inline.open(Tenant.LOCAL)) {
       var x = new HostTensor(type, allocate(memory, type.bytes()));
       x.data().fill((byte) 1);

@@ -11,8 +11,8 @@ import dev.athanor.service.openinference.InferenceRequest.Output;
 import dev.athanor.service.run.Call;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Result;
-import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorSettings;
@@ -35,7 +35,8 @@ class CallsTest {
           new TensorSettings(1000, 10, Duration.ofHours(1), 0, Duration.ofHours(1)),
           Clock.systemUTC());
 
-  private static Call call(Map<String, Object> parameters, RequestContext terms, Output... outputs) {
+  private static Call call(
+      Map<String, Object> parameters, RequestContext terms, Output... outputs) {
     var x = new Input.Data("x", HostTensor.of(TensorType.of(DType.F32, 1), 1));
     var request = new InferenceRequest(parameters, List.of(x), List.of(outputs), Datatypes.NUMBERS);
     return Calls.of(new TestOps.Identity(), request, STORE.of(TENANT), terms);

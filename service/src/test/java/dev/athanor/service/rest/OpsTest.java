@@ -11,8 +11,8 @@ import static org.hamcrest.Matchers.notNullValue;
 import static org.hamcrest.Matchers.nullValue;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.StreamPool;
 import io.restassured.response.Response;
 import java.io.IOException;
 import java.net.InetAddress;

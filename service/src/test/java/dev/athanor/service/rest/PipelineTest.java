@@ -9,8 +9,8 @@ import static org.hamcrest.Matchers.matchesPattern;
 import static org.hamcrest.Matchers.nullValue;
 
 import dev.athanor.engine.device.DeviceException;
-import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.run.TestOps;
+import dev.athanor.service.stream.StreamPool;
 import io.restassured.response.Response;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

@@ -1,10 +1,10 @@
 package dev.athanor.service.rest;
-import dev.athanor.service.rest.http.HttpProtocol;
 
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 
+import dev.athanor.service.rest.http.HttpProtocol;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;

@@ -1,6 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.transfer.Transfers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
@@ -18,9 +16,11 @@ import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.service.transfer.Transfers;
 import io.micrometer.core.instrument.DistributionSummary;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;

@@ -1,5 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -21,6 +20,7 @@ import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;

@@ -1,6 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -24,11 +22,13 @@ import dev.athanor.ops.Problem;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Input;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
@@ -199,7 +199,8 @@ class CapturedPipelinesTest {
   // -- which are the same
 
   /** {@code y = x ++ b}, from an input and a resident tensor. */
-  private static Pipeline join(double[] x, String b, Map<String, ?> attributes, RequestContext terms) {
+  private static Pipeline join(
+      double[] x, String b, Map<String, ?> attributes, RequestContext terms) {
     return new Pipeline(
         Map.of("x", new Input.Inline(floats(x))),
         List.of(

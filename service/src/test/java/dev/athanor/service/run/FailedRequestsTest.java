@@ -1,7 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.Staging;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -16,12 +13,15 @@ import dev.athanor.ops.Op;
 import dev.athanor.ops.TensorType;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.Staging;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Input;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
@@ -96,7 +96,8 @@ class FailedRequestsTest {
     final String y = create(FOUR, null);
     final String square = create(TensorType.of(DType.F32, 2, 2), null);
     final String foreign =
-        rig.create(numbers(FOUR), TensorOptions.NONE, new RequestContext(OTHER, Deadline.none())).handle();
+        rig.create(numbers(FOUR), TensorOptions.NONE, new RequestContext(OTHER, Deadline.none()))
+            .handle();
 
     Scene() {
       rig.clock.advance(Duration.ofSeconds(2));
@@ -462,7 +463,8 @@ class FailedRequestsTest {
     }
   }
 
-  private static boolean failsAt(int operation, Request request, RequestContext terms, boolean lost) {
+  private static boolean failsAt(
+      int operation, Request request, RequestContext terms, boolean lost) {
     var scene = new Scene();
     try (var _ = scene.rig) {
       var before = scene.state();

@@ -1,7 +1,7 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.Job;
 
 import dev.athanor.engine.device.Stream;
+import dev.athanor.service.stream.Job;
 import java.util.concurrent.CountDownLatch;
 
 /** Keeps the only stream until it is told to let go. */

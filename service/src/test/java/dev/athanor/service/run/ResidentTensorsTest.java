@@ -1,5 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,6 +16,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Input;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
@@ -183,7 +183,8 @@ class ResidentTensorsTest {
       rig.store.sweep();
       assertThat(rig.store.count()).isZero();
       var later =
-          rig.create(all(1), TensorOptions.NONE, new RequestContext(TENANTS.getFirst(), Deadline.none()));
+          rig.create(
+              all(1), TensorOptions.NONE, new RequestContext(TENANTS.getFirst(), Deadline.none()));
       own.renew(later.handle(), Duration.ofSeconds(1));
       rig.clock.advance(Duration.ofSeconds(1));
       rig.store.sweep();

@@ -1,15 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.DeviceMemory;
-import dev.athanor.service.device.DeviceRuntime;
-import dev.athanor.service.device.DeviceRuntimes;
-import dev.athanor.service.device.InlineMemory;
-import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.device.RunSettings;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.stream.StreamPool;
-import dev.athanor.service.transfer.Placement;
-import dev.athanor.service.transfer.Transfers;
 
 import dev.athanor.engine.device.Device;
 import dev.athanor.ops.HostTensor;
@@ -17,13 +6,24 @@ import dev.athanor.ops.KernelCache;
 import dev.athanor.ops.tune.Planner;
 import dev.athanor.service.TestClock;
 import dev.athanor.service.codec.Elements;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.DeviceMemory;
+import dev.athanor.service.device.DeviceRuntime;
+import dev.athanor.service.device.DeviceRuntimes;
+import dev.athanor.service.device.InlineMemory;
+import dev.athanor.service.device.RequestMemory;
+import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.metrics.Metrics;
 import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.stream.RequestContext;
+import dev.athanor.service.stream.StreamPool;
 import dev.athanor.service.tensor.Handles;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
 import dev.athanor.service.tensor.TensorStore;
+import dev.athanor.service.transfer.Placement;
+import dev.athanor.service.transfer.Transfers;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.opentelemetry.api.trace.TracerProvider;
 import java.io.IOException;
@@ -153,7 +153,8 @@ public final class Rig implements AutoCloseable {
   }
 
   /** Replaces the contents of a tensor. */
-  TensorInfo replace(String handle, HostTensor contents, LongPredicate matches, RequestContext terms) {
+  TensorInfo replace(
+      String handle, HostTensor contents, LongPredicate matches, RequestContext terms) {
     try {
       return transfers.replace(handle, Elements.of(contents), matches, terms);
     } catch (IOException e) {

@@ -1,5 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,6 +16,7 @@ import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.run.Call.Destination;
 import dev.athanor.service.run.Call.Input;
 import dev.athanor.service.run.Call.Target;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
 import dev.athanor.service.tensor.TensorOptions;

@@ -1,6 +1,4 @@
 package dev.athanor.service.run;
-import dev.athanor.service.stream.RequestContext;
-import dev.athanor.service.transfer.Transfers;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -13,10 +11,12 @@ import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TenantTensors;
 import dev.athanor.service.tensor.TensorOptions;
 import dev.athanor.service.tensor.TensorSettings;
+import dev.athanor.service.transfer.Transfers;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,7 +1,4 @@
 package dev.athanor.service.stream;
-import dev.athanor.service.device.DeviceHealth;
-import dev.athanor.service.device.RunSettings;
-import dev.athanor.service.run.FakeDevice;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -9,9 +6,12 @@ import static org.awaitility.Awaitility.await;
 
 import dev.athanor.engine.device.DeviceException;
 import dev.athanor.engine.device.Stream;
+import dev.athanor.service.device.DeviceHealth;
+import dev.athanor.service.device.RunSettings;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.FakeDevice;
 import dev.athanor.service.schedule.Ticket;
 import dev.athanor.service.tensor.Tenant;
 import java.time.Duration;
@@ -290,7 +290,8 @@ class StreamPoolTest {
     assertThat(health.isReady()).isFalse();
     assertThat(health.isLive(Duration.ofHours(1))).isTrue();
     assertThat(health.isLive(Duration.ZERO)).isFalse();
-    assertThat(failure(start(new Held("third"), RequestContext.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(failure(start(new Held("third"), RequestContext.OWN)).code())
+        .isEqualTo(Code.DEVICE_LOST);
     assertThat(log).containsExactlyInAnyOrder("close first", "close second", "close third");
   }
 
@@ -401,7 +402,8 @@ class StreamPoolTest {
     job.gate.countDown();
     assertThat(failure(answers.getFirst()).code()).isEqualTo(Code.DEVICE_LOST);
     assertThat(health.isReady()).isFalse();
-    assertThat(failure(start(new Held("next"), RequestContext.OWN)).code()).isEqualTo(Code.DEVICE_LOST);
+    assertThat(failure(start(new Held("next"), RequestContext.OWN)).code())
+        .isEqualTo(Code.DEVICE_LOST);
   }
 
   @Test

@@ -1,9 +1,4 @@
 package dev.athanor.service.transfer;
-import dev.athanor.service.device.Staging;
-import dev.athanor.service.run.FakeDevice;
-import dev.athanor.service.run.Occupant;
-import dev.athanor.service.run.Rig;
-import dev.athanor.service.stream.RequestContext;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,10 +12,15 @@ import dev.athanor.ops.tune.Planner;
 import dev.athanor.ops.tune.TuningCache;
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Elements;
+import dev.athanor.service.device.Staging;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.run.FakeDevice;
+import dev.athanor.service.run.Occupant;
+import dev.athanor.service.run.Rig;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Pin.Access;
 import dev.athanor.service.tensor.Tenant;
 import dev.athanor.service.tensor.TensorInfo;
@@ -145,7 +145,8 @@ class TensorUploadTest {
     return rig.transfers.create(elements(client), charge, TensorOptions.NONE, terms);
   }
 
-  private TensorInfo replace(String handle, Client client, LongPredicate matches, RequestContext terms)
+  private TensorInfo replace(
+      String handle, Client client, LongPredicate matches, RequestContext terms)
       throws IOException {
     return rig.transfers.replace(handle, elements(client), matches, terms);
   }
@@ -302,7 +303,8 @@ class TensorUploadTest {
     REPLACEMENT
   }
 
-  private void bring(Kind kind, String handle, Client client, RequestContext terms) throws IOException {
+  private void bring(Kind kind, String handle, Client client, RequestContext terms)
+      throws IOException {
     switch (kind) {
       case CREATION -> create(client, terms);
       case REPLACEMENT -> replace(handle, client, _ -> true, terms);

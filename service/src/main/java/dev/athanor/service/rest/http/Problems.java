@@ -57,7 +57,8 @@ public final class Problems {
   }
 
   /** Answers a request with a failure. */
-  public static void write(HttpServletRequest request, HttpServletResponse response, Failure failure)
+  public static void write(
+      HttpServletRequest request, HttpServletResponse response, Failure failure)
       throws IOException {
     var code = failure.code();
     int status = status(code).value();

@@ -2,13 +2,13 @@ package dev.athanor.service.rest.http;
 
 import dev.athanor.service.codec.ByteSource;
 import dev.athanor.service.codec.Tensors;
+import dev.athanor.service.device.RequestMemory;
 import dev.athanor.service.failure.Deadline;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
 import dev.athanor.service.failure.Pace;
-import dev.athanor.service.device.RequestMemory;
-import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.schedule.Ticket;
+import dev.athanor.service.stream.RequestContext;
 import dev.athanor.service.tensor.Tenant;
 import jakarta.servlet.ServletInputStream;
 import jakarta.servlet.http.HttpServletRequest;
