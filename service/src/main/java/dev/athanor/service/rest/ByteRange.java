@@ -3,58 +3,53 @@ package dev.athanor.service.rest;
 import dev.athanor.service.codec.Tensors;
 import dev.athanor.service.failure.Failure;
 import dev.athanor.service.failure.Failure.Code;
+import java.util.List;
 import java.util.Optional;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.springframework.http.HttpRange;
 
 /**
- * A part of a body, by RFC 9110, 14.
+ * A range of the bytes of a body (RFC 9110, 14).
  *
- * @param first the first byte
- * @param last the last one
+ * @param first the position of the first byte
+ * @param last the position of the last byte
  */
 record ByteRange(long first, long last) {
-
-  private static final Pattern SINGLE = Pattern.compile("bytes=\\s*(\\d{0,18})-(\\d{0,18})\\s*");
 
   long length() {
     return last - first + 1;
   }
 
   /**
-   * Reads a {@code Range} header. What is not one range in bytes is ignored, as the RFC allows:
-   * then all is sent.
+   * Parses a {@code Range} header. Headers that are malformed or ask for several ranges are ignored,
+   * as the RFC allows.
    *
-   * @param size the size of the whole
-   * @throws Failure.Refused with {@code range-not-satisfiable} when the range lies beyond the end
+   * @param size the size of the body in bytes
+   * @throws Failure.Refused with {@code range-not-satisfiable} if the range begins after the end
    */
   static Optional<ByteRange> of(@Nullable String header, long size) {
-    var m = header == null ? null : SINGLE.matcher(header);
-    if (m == null || !m.matches() || (m.group(1).isEmpty() && m.group(2).isEmpty())) {
+    var ranges = parse(header);
+    if (ranges.size() != 1) {
       return Optional.empty();
     }
-    if (m.group(1).isEmpty()) {
-      long suffix = Long.parseLong(m.group(2));
-      if (suffix == 0) {
-        throw beyond(m.group(), size);
-      }
-      return Optional.of(new ByteRange(Math.max(size - suffix, 0), size - 1));
+    var range = ranges.getFirst();
+    long first = size == 0 ? 0 : range.getRangeStart(size);
+    long last = size == 0 ? -1 : range.getRangeEnd(size);
+    if (first > last) {
+      throw new Failure.Refused(
+          Code.RANGE_NOT_SATISFIABLE,
+          "Range",
+          "Range is %s, but the tensor has %d bytes"
+              .formatted(Tensors.excerpt(String.valueOf(header)), size));
     }
-    long first = Long.parseLong(m.group(1));
-    long last = m.group(2).isEmpty() ? Long.MAX_VALUE : Long.parseLong(m.group(2));
-    if (last < first) {
-      return Optional.empty();
-    }
-    if (first >= size) {
-      throw beyond(m.group(), size);
-    }
-    return Optional.of(new ByteRange(first, Math.min(last, size - 1)));
+    return Optional.of(new ByteRange(first, last));
   }
 
-  private static Failure beyond(String header, long size) {
-    return new Failure.Refused(
-        Code.RANGE_NOT_SATISFIABLE,
-        "Range",
-        "Range is %s, but the tensor has %d bytes".formatted(Tensors.excerpt(header), size));
+  private static List<HttpRange> parse(@Nullable String header) {
+    try {
+      return HttpRange.parseRanges(header);
+    } catch (IllegalArgumentException e) {
+      return List.of();
+    }
   }
 }

@@ -1,41 +1,33 @@
 package dev.athanor.service.rest;
 
-import dev.athanor.service.failure.Failure;
-import dev.athanor.service.failure.Failure.Code;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import org.springframework.http.ETag;
 
-/** Entity tags: the version of a tensor, quoted. All are strong. */
+/** Entity tags (RFC 9110, 8.8.3): the version of a tensor, as a strong tag. */
 final class ETags {
 
   private ETags() {}
 
   static String of(long version) {
-    return "\"" + version + "\"";
+    return tag(version).formattedTag();
   }
 
-  /** Whether a list of tags, or {@code *}, names the version; weak tags never do. */
-  static boolean names(String header, long version) {
+  private static ETag tag(long version) {
+    return new ETag(Long.toString(version), false);
+  }
+
+  private static boolean matches(String header, long version, boolean strong) {
     return header.strip().equals("*")
-        || Arrays.stream(header.split(",")).anyMatch(tag -> tag.strip().equals(of(version)));
+        || ETag.parse(header).stream().anyMatch(tag -> tag.compare(tag(version), strong));
   }
 
-  /** Whether {@code If-Match} allows the request; it does when it is not there. */
+  /** Returns whether {@code If-Match} allows the request; a missing header does. */
   static boolean allows(@Nullable String ifMatch, long version) {
-    return ifMatch == null || names(ifMatch, version);
+    return ifMatch == null || matches(ifMatch, version, true);
   }
 
-  /** The failure of a request whose {@code If-Match} does not name the version. */
-  static Failure mismatch(long version) {
-    return new Failure.Refused(
-        Code.VERSION_MISMATCH,
-        "If-Match",
-        "the tensor is at version %d, which If-Match does not name; read it again"
-            .formatted(version));
-  }
-
-  /** Whether {@code If-None-Match} says that the client has the version; weak tags count here. */
+  /** Returns whether the client has the version according to {@code If-None-Match}. */
   static boolean has(@Nullable String ifNoneMatch, long version) {
-    return ifNoneMatch != null && names(ifNoneMatch.replace("W/", ""), version);
+    return ifNoneMatch != null && matches(ifNoneMatch, version, false);
   }
 }

@@ -81,7 +81,7 @@ class TensorDataController {
       var held = reader.info();
       var ifMatch = request.getHeader("If-Match");
       if (!ETags.allows(ifMatch, held.version())) {
-        throw ETags.mismatch(held.version());
+        throw Transfers.mismatch(held.version());
       }
       switch (media) {
         case OCTET_STREAM -> octets(reader, held, request, response);

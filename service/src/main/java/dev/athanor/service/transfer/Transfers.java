@@ -93,14 +93,19 @@ public final class Transfers {
         () -> {
           streams.locks().lock(pin, Access.WRITE, terms);
           if (!matches.test(pin.version())) {
-            throw new Failure.Refused(
-                Code.VERSION_MISMATCH,
-                "If-Match",
-                "the tensor is at version %d, which If-Match does not name; read it again"
-                    .formatted(pin.version()));
+            throw mismatch(pin.version());
           }
         },
         terms);
+  }
+
+  /** Returns the failure of a request whose {@code If-Match} does not match the version. */
+  public static Failure mismatch(long version) {
+    return new Failure.Refused(
+        Code.VERSION_MISMATCH,
+        "If-Match",
+        "If-Match does not match version %d of the tensor; read the tensor again"
+            .formatted(version));
   }
 
   /** Has the elements go up; {@code beforeLast} is done when the last have come. */

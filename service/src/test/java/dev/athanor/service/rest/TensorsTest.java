@@ -336,7 +336,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "the tensor is at version 31, which If-Match does not name; read it again");
+        "If-Match does not match version 31 of the tensor; read the tensor again");
   }
 
   @Test
@@ -360,7 +360,7 @@ class TensorsTest extends RestTest {
         412,
         "version-mismatch",
         "If-Match",
-        "the tensor is at version 2, which If-Match does not name; read it again");
+        "If-Match does not match version 2 of the tensor; read the tensor again");
     problem(
         json("{\"dtype\": \"f32\", \"shape\": [1, 2], \"data\": [1, 2]}").put(path + "/data"),
         400,
