@@ -117,7 +117,10 @@ public final class Athanor extends Operations<Tensor> implements AutoCloseable {
     return Futures.await(session.call("ready", Session.Call.REPEATABLE, Transport::ready));
   }
 
-  /** Deletes all tensors that this client created and that are still open, then disconnects. */
+  /**
+   * Deletes all tensors that this client created and that are still open, then disconnects. Calls
+   * in flight fail with code {@code closed}.
+   */
   @Override
   public void close() {
     session.close();

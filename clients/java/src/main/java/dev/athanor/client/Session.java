@@ -26,6 +26,7 @@ final class Session implements AutoCloseable {
   private final Transport transport;
   private final Map<URI, Transport> replicas = new ConcurrentHashMap<>();
   private final Set<Resident> open = ConcurrentHashMap.newKeySet();
+  private final Set<CompletableFuture<?>> inFlight = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   Session(AthanorBuilder settings) {
@@ -63,7 +64,10 @@ final class Session implements AutoCloseable {
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
     var terms =
         new Terms(System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
-    return new Attempts<>(this, name, call.repeatable(), terms, attempt).start(transport);
+    var result = new Attempts<>(this, name, call.repeatable(), terms, attempt).start(transport);
+    inFlight.add(result);
+    Futures.on(result, (value, failure) -> inFlight.remove(result));
+    return result;
   }
 
   /**
@@ -205,9 +209,12 @@ final class Session implements AutoCloseable {
         "A value of a pipeline can be an input of the same pipeline only.");
   }
 
-  /** Deletes the tensors that are open, then closes the connections. */
+  /** Deletes the tensors that are open, fails the calls in flight, and closes the connections. */
   @Override
   public void close() {
+    if (closed) {
+      return;
+    }
     var pending = new ArrayList<CompletableFuture<?>>();
     for (var resident : List.copyOf(open)) {
       pending.add(resident.free());
@@ -218,6 +225,8 @@ final class Session implements AutoCloseable {
     }
     Resident.awaitQuietly(pending);
     closed = true;
+    var failure = new AthanorException("closed", "The client was closed during the call.", null);
+    inFlight.forEach(call -> call.completeExceptionally(failure));
     scheduler.shutdownNow();
     transport.close();
     replicas.values().forEach(Transport::close);
