@@ -44,7 +44,8 @@ final class Attempts<T> {
   CompletableFuture<T> start(Transport transport) {
     send(transport);
     if (!result.isDone()) {
-      var timer = schedule(this::tooLate, terms.remainingNanos() + GRACE);
+      var timer =
+          schedule(() -> fail(Failures.deadlineExceeded(null)), terms.remainingNanos() + GRACE);
       Futures.on(
           result,
           (value, failure) -> {
@@ -129,8 +130,8 @@ final class Attempts<T> {
     return delay > LONGEST_DELAY ? -1 : delay;
   }
 
-  private void tooLate() {
-    result.completeExceptionally(Failures.deadlineExceeded(null));
+  void fail(AthanorException failure) {
+    result.completeExceptionally(failure);
   }
 
   private @Nullable Future<?> schedule(Runnable task, long nanos) {

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpTimeoutException;
+import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 
 /** Translates what can go wrong in a call into the exceptions of the client. */
@@ -39,7 +40,7 @@ final class Failures {
     return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
   }
 
-  static AthanorException deadlineExceeded(Throwable cause) {
+  static AthanorException deadlineExceeded(@Nullable Throwable cause) {
     return new AthanorException(
         AthanorException.DEADLINE_EXCEEDED, "The deadline passed before an answer came.", cause);
   }

@@ -1,5 +1,6 @@
 package dev.athanor.client;
 
+import java.lang.ref.Reference;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -37,6 +38,13 @@ final class Futures {
   @SuppressWarnings("FutureReturnValueIgnored") // the callback is told of failures
   static <S> void on(CompletableFuture<S> source, BiConsumer<S, @Nullable Throwable> callback) {
     source.whenComplete((value, failure) -> callback.accept(value, unwrap(failure)));
+  }
+
+  /** Keeps an object reachable until a call ends, so that its tensors are not freed as leaks. */
+  @SuppressWarnings("ReachabilityFenceUsage") // the fence is not for this method
+  static <T> CompletableFuture<T> keeping(Object object, CompletableFuture<T> call) {
+    on(call, (value, failure) -> Reference.reachabilityFence(object));
+    return call;
   }
 
   @SuppressWarnings("FutureReturnValueIgnored")

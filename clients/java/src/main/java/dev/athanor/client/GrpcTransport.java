@@ -148,7 +148,7 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> read(
+  public CompletableFuture<ByteBuffer> read(
       String handle, long offset, ByteBuffer target, Terms terms) {
     var request =
         GetRequest.newBuilder()
@@ -156,7 +156,7 @@ final class GrpcTransport implements Transport {
             .setOffset(offset)
             .setLength(target.remaining())
             .build();
-    var download = new Download(target.slice());
+    var download = new Download(target);
     stub(TensorsGrpc.newStub(channel), terms).get(request, download);
     return download.result;
   }
@@ -178,17 +178,15 @@ final class GrpcTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> delete(String handle, Terms terms) {
-    return delete(DeleteRequest.newBuilder().setHandle(handle).build(), terms);
+  public CompletableFuture<String> delete(String handle, Terms terms) {
+    var request = DeleteRequest.newBuilder().setHandle(handle).build();
+    return unary(tensors(terms).delete(request), answer -> handle);
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> deleteScope(String scope, Terms terms) {
-    return delete(DeleteRequest.newBuilder().setScope(scope).build(), terms);
-  }
-
-  private CompletableFuture<@Nullable Void> delete(DeleteRequest request, Terms terms) {
-    return unary(tensors(terms).delete(request), answer -> null);
+  public CompletableFuture<String> deleteScope(String scope, Terms terms) {
+    var request = DeleteRequest.newBuilder().setScope(scope).build();
+    return unary(tensors(terms).delete(request), answer -> scope);
   }
 
   @Override
@@ -327,25 +325,27 @@ final class GrpcTransport implements Transport {
   }
 
   /** Copies chunks into a buffer. */
-  private static final class Download extends Streaming<GetRequest, GetResponse, @Nullable Void> {
+  private static final class Download extends Streaming<GetRequest, GetResponse, ByteBuffer> {
     private final ByteBuffer target;
+    private final ByteBuffer rest;
 
     Download(ByteBuffer target) {
       this.target = target;
+      rest = target.slice();
     }
 
     @Override
     public void onNext(GetResponse answer) {
-      answer.getChunk().copyTo(target);
+      answer.getChunk().copyTo(rest);
     }
 
     @Override
     public void onCompleted() {
-      if (target.hasRemaining()) {
+      if (rest.hasRemaining()) {
         result.completeExceptionally(
-            new Failures.MalformedAnswer("%d bytes are missing".formatted(target.remaining())));
+            new Failures.MalformedAnswer("%d bytes are missing".formatted(rest.remaining())));
       } else {
-        result.complete(null);
+        result.complete(target);
       }
     }
   }

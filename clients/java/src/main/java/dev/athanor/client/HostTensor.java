@@ -241,7 +241,7 @@ public final class HostTensor implements Operand {
         switch (exponent) {
           case 0 -> mantissa * 0x1p-24f;
           case 0x1f -> mantissa == 0 ? Float.POSITIVE_INFINITY : Float.NaN;
-          default -> Float.intBitsToFloat(exponent + 112 << 23 | mantissa << 13);
+          default -> Float.intBitsToFloat(((exponent + 112) << 23) | mantissa << 13);
         };
     return bits < 0 ? -magnitude : magnitude;
   }

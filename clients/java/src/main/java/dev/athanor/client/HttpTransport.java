@@ -137,13 +137,13 @@ final class HttpTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> read(
+  public CompletableFuture<ByteBuffer> read(
       String handle, long offset, ByteBuffer target, Terms terms) {
     var request =
         request("/tensors/" + handle + "/data", Map.of(), terms)
             .header("Accept", BYTES)
             .header("Range", "bytes=%d-%d".formatted(offset, offset + target.remaining() - 1));
-    return send(request, Bodies.into(target), response -> null);
+    return send(request, Bodies.into(target), response -> target);
   }
 
   @Override
@@ -161,13 +161,13 @@ final class HttpTransport implements Transport {
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> delete(String handle, Terms terms) {
-    return send(request("/tensors/" + handle, Map.of(), terms).DELETE(), answer -> null);
+  public CompletableFuture<String> delete(String handle, Terms terms) {
+    return send(request("/tensors/" + handle, Map.of(), terms).DELETE(), answer -> handle);
   }
 
   @Override
-  public CompletableFuture<@Nullable Void> deleteScope(String scope, Terms terms) {
-    return send(request("/tensors", Map.of("scope", scope), terms).DELETE(), answer -> null);
+  public CompletableFuture<String> deleteScope(String scope, Terms terms) {
+    return send(request("/tensors", Map.of("scope", scope), terms).DELETE(), answer -> scope);
   }
 
   @Override

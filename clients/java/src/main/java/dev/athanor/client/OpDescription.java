@@ -37,7 +37,7 @@ public record OpDescription(
   /**
    * An attribute.
    *
-   * @param type {@code boolean}, {@code integer}, {@code number} or {@code choice}
+   * @param type boolean, integer, number, or choice: one of {@code choices}
    * @param defaultValue null if the meaning says what applies when the attribute is left out
    */
   public record Attribute(

@@ -2,11 +2,11 @@ package dev.athanor.client;
 
 import dev.athanor.client.ops.AsyncOperations;
 import dev.athanor.client.ops.Operations;
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -97,6 +97,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
   /** Steps by the names that they are sent with. */
   private static final class Recorder {
     private final Map<String, Operand> inputs = new LinkedHashMap<>();
+    private final IdentityHashMap<Operand, String> names = new IdentityHashMap<>();
     private final List<Transport.Step> steps = new ArrayList<>();
     private final List<Tensor> residents = new ArrayList<>();
     private final Set<String> unread = new HashSet<>();
@@ -131,13 +132,13 @@ public final class Pipeline extends Operations<Pipeline.Value> {
         residents.add(tensor);
         return tensor.handle();
       }
-      for (var input : inputs.entrySet()) {
-        if (input.getValue() == operand) {
-          return input.getKey();
-        }
+      var known = names.get(operand);
+      if (known != null) {
+        return known;
       }
       var name = "in" + inputs.size();
       inputs.put(name, operand);
+      names.put(operand, name);
       return name;
     }
 
@@ -208,8 +209,7 @@ public final class Pipeline extends Operations<Pipeline.Value> {
             Map.copyOf(recorder.inputs), List.copyOf(recorder.steps), recorder.outputs());
     var kind = new Session.Call(into.isEmpty(), deadline, priority, null);
     var outputs = session.call("pipeline", kind, (to, terms) -> to.run(program, terms));
-    Futures.on(outputs, (value, failure) -> Reference.reachabilityFence(this));
-    return Futures.map(outputs, this::result);
+    return Futures.map(Futures.keeping(this, outputs), this::result);
   }
 
   private Result result(Map<String, Transport.Output> outputs) {

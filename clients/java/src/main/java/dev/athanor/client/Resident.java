@@ -15,8 +15,6 @@ import org.jspecify.annotations.Nullable;
 final class Resident {
 
   private static final System.Logger LOG = System.getLogger("dev.athanor.client");
-  private static final CompletableFuture<@Nullable Void> DONE =
-      CompletableFuture.completedFuture(null);
 
   private final Session session;
   private final String handle;
@@ -88,8 +86,10 @@ final class Resident {
   }
 
   /** Deletes the tensor, once. */
-  CompletableFuture<@Nullable Void> free() {
-    return release() && !session.isClosed() ? session.delete(handle) : DONE;
+  CompletableFuture<String> free() {
+    return release() && !session.isClosed()
+        ? session.delete(handle)
+        : CompletableFuture.completedFuture(handle);
   }
 
   /** Frees a tensor that the garbage collector found before its owner closed it. */

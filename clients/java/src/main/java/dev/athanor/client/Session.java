@@ -1,6 +1,5 @@
 package dev.athanor.client;
 
-import java.lang.ref.Reference;
 import java.net.URI;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -26,7 +25,7 @@ final class Session implements AutoCloseable {
   private final Transport transport;
   private final Map<URI, Transport> replicas = new ConcurrentHashMap<>();
   private final Set<Resident> open = ConcurrentHashMap.newKeySet();
-  private final Set<CompletableFuture<?>> inFlight = ConcurrentHashMap.newKeySet();
+  private final Set<Attempts<?>> inFlight = ConcurrentHashMap.newKeySet();
   private volatile boolean closed;
 
   Session(AthanorBuilder settings) {
@@ -64,9 +63,10 @@ final class Session implements AutoCloseable {
     var limit = call.deadline() == null ? settings.deadline : call.deadline();
     var terms =
         new Terms(System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
-    var result = new Attempts<>(this, name, call.repeatable(), terms, attempt).start(transport);
-    inFlight.add(result);
-    Futures.on(result, (value, failure) -> inFlight.remove(result));
+    var attempts = new Attempts<>(this, name, call.repeatable(), terms, attempt);
+    inFlight.add(attempts);
+    var result = attempts.start(transport);
+    Futures.on(result, (value, failure) -> inFlight.remove(attempts));
     return result;
   }
 
@@ -123,9 +123,7 @@ final class Session implements AutoCloseable {
       OpCall call, Map<String, Transport.Target> targets) {
     var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), null);
     var outputs = call(call.op(), kind, (to, terms) -> to.run(call, targets, terms));
-    // Operands must not be freed as leaks while the request that names them is under way.
-    Futures.on(outputs, (value, failure) -> Reference.reachabilityFence(call));
-    return outputs;
+    return Futures.keeping(call, outputs);
   }
 
   /** Returns the tensor of an output: the one that it was written into, or a new one. */
@@ -165,7 +163,7 @@ final class Session implements AutoCloseable {
     return call("tensors.replace", kind, (to, terms) -> to.replace(handle, values, version, terms));
   }
 
-  CompletableFuture<@Nullable Void> read(String handle, long offset, ByteBuffer target) {
+  CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target) {
     return call(
         "tensors.read", Call.REPEATABLE, (to, terms) -> to.read(handle, offset, target, terms));
   }
@@ -177,11 +175,11 @@ final class Session implements AutoCloseable {
         (to, terms) -> to.renew(handle, lease.toSeconds(), terms));
   }
 
-  CompletableFuture<@Nullable Void> delete(String handle) {
+  CompletableFuture<String> delete(String handle) {
     return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.delete(handle, terms));
   }
 
-  CompletableFuture<@Nullable Void> deleteScope(String scope) {
+  CompletableFuture<String> deleteScope(String scope) {
     return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.deleteScope(scope, terms));
   }
 
@@ -226,7 +224,7 @@ final class Session implements AutoCloseable {
     Resident.awaitQuietly(pending);
     closed = true;
     var failure = new AthanorException("closed", "The client was closed during the call.", null);
-    inFlight.forEach(call -> call.completeExceptionally(failure));
+    inFlight.forEach(attempts -> attempts.fail(failure));
     scheduler.shutdownNow();
     transport.close();
     replicas.values().forEach(Transport::close);

@@ -1,7 +1,6 @@
 package dev.athanor.client;
 
 import java.lang.ref.Cleaner;
-import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
@@ -100,14 +99,18 @@ public final class Tensor implements Operand, AutoCloseable {
     Futures.await(downloadAsync(offset, target));
   }
 
-  /** Copies bytes to the host without blocking, as {@link #download(long, ByteBuffer)} does. */
-  public CompletableFuture<@Nullable Void> downloadAsync(long offset, ByteBuffer target) {
+  /**
+   * Copies bytes to the host without blocking, as {@link #download(long, ByteBuffer)} does.
+   *
+   * @return the buffer
+   */
+  public CompletableFuture<ByteBuffer> downloadAsync(long offset, ByteBuffer target) {
     if (!target.hasRemaining() || offset < 0 || offset + target.remaining() > byteSize()) {
       throw new IllegalArgumentException(
           "The range of %d bytes from %d is empty or not within the tensor's %d bytes."
               .formatted(target.remaining(), offset, byteSize()));
     }
-    return using(session.read(handle(), offset, target));
+    return Futures.keeping(this, session.read(handle(), offset, target));
   }
 
   /** Copies values of the same dtype and shape to the device, over those that are there. */
@@ -124,29 +127,32 @@ public final class Tensor implements Operand, AutoCloseable {
     Futures.await(updateAsync(values, expectedVersion));
   }
 
-  /** Copies values to the device without blocking, whatever the version if it is null. */
-  public CompletableFuture<@Nullable Void> updateAsync(
-      HostTensor values, @Nullable Long expectedVersion) {
+  /**
+   * Copies values to the device without blocking, whatever the version if it is null.
+   *
+   * @return this tensor
+   */
+  public CompletableFuture<Tensor> updateAsync(HostTensor values, @Nullable Long expectedVersion) {
     if (values.dtype() != dtype() || !values.shape().equals(shape())) {
       throw new IllegalArgumentException(
           "The values are %s, but the tensor is %s%s.".formatted(values, dtype().text(), shape()));
     }
-    return Futures.<TensorInfo, @Nullable Void>map(
-        using(session.replace(handle(), values, expectedVersion)),
+    return Futures.map(
+        Futures.keeping(this, session.replace(handle(), values, expectedVersion)),
         written -> {
           written(written.version());
-          return null;
+          return this;
         });
   }
 
   /** Returns a current description. */
   public TensorInfo describe() {
-    return Futures.await(using(session.describe(handle())));
+    return Futures.await(Futures.keeping(this, session.describe(handle())));
   }
 
   /** Lets the lease last this long from now on, in whole seconds; zero is no lease. */
   public TensorInfo renew(Duration lease) {
-    return Futures.await(using(session.renew(handle(), lease)));
+    return Futures.await(Futures.keeping(this, session.renew(handle(), lease)));
   }
 
   @Override
@@ -188,12 +194,6 @@ public final class Tensor implements Operand, AutoCloseable {
       Resident.awaitQuietly(List.of(resident.free()));
       cleanable.clean();
     }
-  }
-
-  /** Keeps this object reachable during a call, so that it is not freed as a leak. */
-  private <T> CompletableFuture<T> using(CompletableFuture<T> call) {
-    Futures.on(call, (value, failure) -> Reference.reachabilityFence(this));
-    return call;
   }
 
   /** Returns handle, dtype and shape, such as {@code t_…: f32[2, 3]}. */

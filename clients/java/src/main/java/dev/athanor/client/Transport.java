@@ -63,17 +63,18 @@ interface Transport extends AutoCloseable {
   CompletableFuture<TensorInfo> replace(
       String handle, HostTensor values, @Nullable Long version, Terms terms);
 
-  /** Reads as many bytes as the buffer has remaining; its position stays. */
-  CompletableFuture<@Nullable Void> read(
-      String handle, long offset, ByteBuffer target, Terms terms);
+  /** Reads as many bytes as the buffer has remaining; its position stays. Returns the buffer. */
+  CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target, Terms terms);
 
   CompletableFuture<TensorInfo> describe(String handle, Terms terms);
 
   CompletableFuture<TensorInfo> renew(String handle, long seconds, Terms terms);
 
-  CompletableFuture<@Nullable Void> delete(String handle, Terms terms);
+  /** Deletes a tensor and returns its handle. */
+  CompletableFuture<String> delete(String handle, Terms terms);
 
-  CompletableFuture<@Nullable Void> deleteScope(String scope, Terms terms);
+  /** Deletes the tensors of a scope and returns it. */
+  CompletableFuture<String> deleteScope(String scope, Terms terms);
 
   CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, Terms terms);
 

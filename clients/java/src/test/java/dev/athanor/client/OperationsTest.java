@@ -4,13 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.athanor.client.ops.Activation;
+import dev.athanor.client.ops.AsyncOperations;
 import dev.athanor.client.ops.Form;
 import dev.athanor.client.ops.Kind;
 import dev.athanor.client.ops.Operations;
 import dev.athanor.client.ops.Order;
 import dev.athanor.client.ops.Per;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -36,7 +40,7 @@ class OperationsTest {
   /** f16 matrices of one value, whose bits are given. */
   private static HostTensor halves(int bits, long... shape) {
     var values = new short[(int) Shapes.elements(Shapes.list(shape))];
-    java.util.Arrays.fill(values, (short) bits);
+    Arrays.fill(values, (short) bits);
     return HostTensor.of(DType.F16, values, shape);
   }
 
@@ -44,13 +48,13 @@ class OperationsTest {
 
   private static HostTensor bytes(int value, long... shape) {
     var values = new byte[(int) Shapes.elements(Shapes.list(shape))];
-    java.util.Arrays.fill(values, (byte) value);
+    Arrays.fill(values, (byte) value);
     return HostTensor.of(DType.I8, values, shape);
   }
 
   private static HostTensor words(int bits, long... shape) {
     var values = new int[(int) Shapes.elements(Shapes.list(shape))];
-    java.util.Arrays.fill(values, bits);
+    Arrays.fill(values, bits);
     return HostTensor.of(DType.U32, values, shape);
   }
 
@@ -83,7 +87,7 @@ class OperationsTest {
         o -> {
           var result = o.attention(q, q, q, p -> p.withLse(true));
           near(result.out(), 1, 0);
-          near(result.lse(), 1 / Math.sqrt(2));
+          near(Objects.requireNonNull(result.lse()), 1 / Math.sqrt(2));
           assertThat(o.attention(q, q, q).lse()).isNull();
         });
     EXAMPLES.put(
@@ -145,7 +149,7 @@ class OperationsTest {
         o -> {
           var block = new byte[34];
           block[1] = 0x3c; // the scale 1 in f16
-          java.util.Arrays.fill(block, 2, 34, (byte) 1);
+          Arrays.fill(block, 2, 34, (byte) 1);
           near(o.matmulGguf(halves(ONE, 1, 32), HostTensor.of(DType.Q8_0, block, 1, 32)), 32);
         });
     EXAMPLES.put(
@@ -199,7 +203,7 @@ class OperationsTest {
         o -> {
           var result = o.residualLayerNorm(row, row, ones, f32(0, 0));
           near(result.y(), -1, 1);
-          near(result.sum(), 6, 8);
+          near(Objects.requireNonNull(result.sum()), 6, 8);
           assertThat(o.residualLayerNorm(row, row, ones, f32(0, 0), p -> p.order(Order.POST)).sum())
               .isNull();
         });
@@ -245,20 +249,27 @@ class OperationsTest {
   @MethodSource("dev.athanor.client.LiveService#urls")
   void returnsTheSameNumbersOnTheDevice(String url) {
     try (var athanor = Athanor.connect(url)) {
-      var byHandles =
-          new dev.athanor.client.ops.AsyncOperations<HostTensor>(call -> {
-            call.inputs()
-                .replaceAll((name, operand) ->
-                    operand instanceof HostTensor values ? athanor.upload(values) : operand);
-            return Futures.map(
-                athanor.async().run(call),
-                outputs -> {
-                  var values = new LinkedHashMap<String, HostTensor>();
-                  outputs.forEach((name, tensor) -> values.put(name, tensor.download()));
-                  return values;
-                });
+      var opened = new ArrayList<Tensor>();
+      var byHandles = new AsyncOperations<HostTensor>(call -> {
+        call.inputs().replaceAll((name, operand) -> {
+          var tensor = athanor.upload((HostTensor) operand);
+          opened.add(tensor);
+          return tensor;
+        });
+        return Futures.map(athanor.async().run(call), outputs -> {
+          var values = new LinkedHashMap<String, HostTensor>();
+          outputs.forEach((name, tensor) -> {
+            values.put(name, tensor.download());
+            opened.add(tensor);
           });
-      EXAMPLES.forEach((name, example) -> example.accept(new Operations<>(byHandles)));
+          return values;
+        });
+      });
+      EXAMPLES.forEach((name, example) -> {
+        example.accept(new Operations<>(byHandles));
+        opened.forEach(Tensor::close);
+        opened.clear();
+      });
     }
   }
 

@@ -9,7 +9,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
-import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -226,7 +225,7 @@ class RetryTest {
   void freesATensorThatNobodyClosed() {
     try (var server = new FakeServer(json(201, TENSOR), json(204, ""));
         var athanor = Athanor.connect(server.url())) {
-      Reference.reachabilityFence(athanor.upload(PAIR));
+      assertThat(athanor.upload(PAIR).version()).isEqualTo(1);
       Waiting.until(() -> {
         System.gc();
         return server.requests.stream().anyMatch(r -> r.method().equals("DELETE"));
