@@ -1,11 +1,13 @@
 package dev.athanor.client;
 
 import java.time.Duration;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +26,7 @@ final class Attempts<T> {
   private final Terms terms;
   private final BiFunction<Transport, Terms, CompletableFuture<T>> attempt;
   private final CompletableFuture<T> result = new CompletableFuture<>();
+  private final AtomicBoolean reported = new AtomicBoolean();
   private final long started = System.nanoTime();
   private int retries;
   private boolean redirected;
@@ -54,12 +57,16 @@ final class Attempts<T> {
             }
           });
     }
-    Futures.on(
-        result,
-        (value, failure) ->
-            session.settings.listener.completed(
-                name, outcome(failure), Duration.ofNanos(System.nanoTime() - started)));
+    Futures.on(result, (value, failure) -> report(failure));
     return result;
+  }
+
+  /** Tells the listener, once; before the result if it is ours, so that callers find it counted. */
+  private void report(@Nullable Throwable failure) {
+    if (reported.compareAndSet(false, true)) {
+      var duration = Duration.ofNanos(System.nanoTime() - started);
+      session.settings.listener.completed(name, outcome(failure), duration);
+    }
   }
 
   private static String outcome(@Nullable Throwable failure) {
@@ -68,7 +75,7 @@ final class Attempts<T> {
     }
     return failure instanceof AthanorException e
         ? e.code()
-        : failure instanceof java.util.concurrent.CancellationException ? "cancelled" : "error";
+        : failure instanceof CancellationException ? "cancelled" : "error";
   }
 
   private void send(Transport transport) {
@@ -87,7 +94,8 @@ final class Attempts<T> {
         sent,
         (value, failure) -> {
           if (failure == null) {
-            result.complete(value);
+            report(null);
+        result.complete(value);
           } else if (!result.isDone()) {
             failed(Failures.of(failure), transport);
           }
@@ -110,6 +118,7 @@ final class Attempts<T> {
         }
       }
     }
+    report(failure);
     result.completeExceptionally(failure);
   }
 

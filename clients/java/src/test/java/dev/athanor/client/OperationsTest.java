@@ -250,21 +250,25 @@ class OperationsTest {
   void returnsTheSameNumbersOnTheDevice(String url) {
     try (var athanor = Athanor.connect(url)) {
       var opened = new ArrayList<Tensor>();
-      var byHandles = new AsyncOperations<HostTensor>(call -> {
-        call.inputs().replaceAll((name, operand) -> {
-          var tensor = athanor.upload((HostTensor) operand);
-          opened.add(tensor);
-          return tensor;
-        });
-        return Futures.map(athanor.async().run(call), outputs -> {
-          var values = new LinkedHashMap<String, HostTensor>();
-          outputs.forEach((name, tensor) -> {
-            values.put(name, tensor.download());
-            opened.add(tensor);
+      var byHandles =
+          new AsyncOperations<HostTensor>(call -> {
+            call.inputs()
+                .replaceAll((name, operand) -> {
+                  var tensor = athanor.upload((HostTensor) operand);
+                  opened.add(tensor);
+                  return tensor;
+                });
+            return Futures.map(
+                athanor.async().run(call),
+                outputs -> {
+                  var values = new LinkedHashMap<String, HostTensor>();
+                  outputs.forEach((name, tensor) -> {
+                    values.put(name, tensor.download());
+                    opened.add(tensor);
+                  });
+                  return values;
+                });
           });
-          return values;
-        });
-      });
       EXAMPLES.forEach((name, example) -> {
         example.accept(new Operations<>(byHandles));
         opened.forEach(Tensor::close);
