@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 /** The attempts of one call, until one succeeds, no other may follow, or the deadline passes. */
 final class Attempts<T> {
 
+  private static final System.Logger LOG = System.getLogger("dev.athanor.client");
   private static final long FIRST_DELAY = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long LONGEST_DELAY = TimeUnit.SECONDS.toNanos(30);
 
@@ -65,7 +66,11 @@ final class Attempts<T> {
   private void report(@Nullable Throwable failure) {
     if (reported.compareAndSet(false, true)) {
       var duration = Duration.ofNanos(System.nanoTime() - started);
-      session.settings.listener.completed(name, outcome(failure), duration);
+      try {
+        session.settings.listener.completed(name, outcome(failure), duration);
+      } catch (RuntimeException e) {
+        LOG.log(System.Logger.Level.WARNING, "A call listener failed.", e);
+      }
     }
   }
 
@@ -95,7 +100,7 @@ final class Attempts<T> {
         (value, failure) -> {
           if (failure == null) {
             report(null);
-        result.complete(value);
+            result.complete(value);
           } else if (!result.isDone()) {
             failed(Failures.of(failure), transport);
           }
