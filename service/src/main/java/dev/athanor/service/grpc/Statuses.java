@@ -123,6 +123,7 @@ final class Statuses {
         info.putMetadata("requestedBytes", Long.toString(e.requestedBytes()));
         info.putMetadata("freeBytes", Long.toString(e.freeBytes()));
       }
+      case Failure.WrongReplica e -> info.putMetadata("replica", e.replica());
       case Failure.Internal e -> info.putMetadata("id", e.id());
       case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
     }

@@ -266,12 +266,13 @@ class OpsServiceTest extends GrpcTest {
             "inputs.x.handle",
             "inputs.x.handle is no handle; handles look like t_… and come from POST /tensors");
     var other = "t_" + "0".repeat(32) + "_other";
-    refused(identity().putInputs("x", resident(other)))
-        .is(
-            Status.Code.FAILED_PRECONDITION,
-            "wrong-replica",
-            "inputs.x.handle",
-            other + " is a tensor of the replica other; send the request there");
+    var misdirected = refused(identity().putInputs("x", resident(other)));
+    misdirected.is(
+        Status.Code.FAILED_PRECONDITION,
+        "wrong-replica",
+        "inputs.x.handle",
+        other + " is a tensor of the replica other; send the request there");
+    assertThat(misdirected.metadata()).containsEntry("replica", "other");
     var handle = put(1, 2);
     refused(
             identity()

@@ -1,0 +1,38 @@
+package dev.athanor.client;
+
+import dev.athanor.client.ops.AsyncOperations;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
+
+/** Calls without blocking. Cancelling a future cancels its call. */
+public final class AsyncAthanor extends AsyncOperations<Tensor> {
+
+  private final Session session;
+
+  AsyncAthanor(Session session) {
+    super(session::runOnDevice);
+    this.session = session;
+  }
+
+  /** Returns the operations with results on the host. */
+  public AsyncOperations<HostTensor> inline() {
+    return new AsyncOperations<>(session::runInline);
+  }
+
+  /** Copies values to the device. */
+  public CompletableFuture<Tensor> upload(HostTensor values) {
+    return upload(values, options -> {});
+  }
+
+  /** Copies values to the device. */
+  public CompletableFuture<Tensor> upload(HostTensor values, Consumer<UploadOptions> options) {
+    var chosen = new UploadOptions();
+    options.accept(chosen);
+    return session.upload(values, chosen);
+  }
+
+  /** Runs a pipeline. */
+  public CompletableFuture<Pipeline.Result> run(Pipeline pipeline) {
+    return pipeline.runAsync();
+  }
+}

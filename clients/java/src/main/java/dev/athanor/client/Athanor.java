@@ -1,0 +1,128 @@
+package dev.athanor.client;
+
+import dev.athanor.client.ops.Operations;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A client of one Athanor service. Results of operations stay on the device; {@link #inline()}
+ * returns them to the host. It may be used by several threads.
+ *
+ * <pre>{@code
+ * try (var athanor = Athanor.connect("http://127.0.0.1:8080");
+ *     var w = athanor.upload(weights)) {
+ *   HostTensor y = athanor.inline().matmul(x, w, o -> o.activation(Activation.RELU));
+ * }
+ * }</pre>
+ *
+ * <p>Calls throw {@link AthanorException} if the service refuses them, fails or cannot be reached.
+ */
+public final class Athanor extends Operations<Tensor> implements AutoCloseable {
+
+  private final Session session;
+
+  Athanor(Session session) {
+    super(new AsyncAthanor(session));
+    this.session = session;
+  }
+
+  /**
+   * Returns a client with default settings.
+   *
+   * @param url {@code http://}, {@code https://}, {@code grpc://} or {@code grpcs://}, host and
+   *     port
+   */
+  public static Athanor connect(String url) {
+    return builder(url).build();
+  }
+
+  /** Returns the settings of a client, to be changed and built. */
+  public static AthanorBuilder builder(String url) {
+    return new AthanorBuilder(url);
+  }
+
+  /** Returns the same operations without blocking. */
+  @Override
+  public AsyncAthanor async() {
+    return (AsyncAthanor) super.async();
+  }
+
+  /** Returns the same operations with results on the host, in one round trip each. */
+  public Operations<HostTensor> inline() {
+    return new Operations<>(async().inline());
+  }
+
+  /** Copies values to the device. */
+  public Tensor upload(HostTensor values) {
+    return Futures.await(async().upload(values));
+  }
+
+  /** Copies values to the device: {@code upload(w, o -> o.name("w").scope("job7"))}. */
+  public Tensor upload(HostTensor values, Consumer<UploadOptions> options) {
+    return Futures.await(async().upload(values, options));
+  }
+
+  /**
+   * Returns a tensor that is on the device already. The client does not own it: closing it does not
+   * delete it, and its lease is not renewed.
+   */
+  public Tensor attach(String handle) {
+    return Futures.await(session.attach(handle));
+  }
+
+  /** Returns descriptions of the tenant's tensors, newest first. */
+  public List<TensorInfo> tensors() {
+    return list(null);
+  }
+
+  /** Returns descriptions of the tensors of a scope, newest first. */
+  public List<TensorInfo> tensors(String scope) {
+    return list(scope);
+  }
+
+  private List<TensorInfo> list(@Nullable String scope) {
+    var tensors = new ArrayList<TensorInfo>();
+    @Nullable String after = null;
+    do {
+      var page = Futures.await(session.list(after, scope));
+      tensors.addAll(page.tensors());
+      after = page.next().orElse(null);
+    } while (after != null);
+    return tensors;
+  }
+
+  /** Deletes all tensors of a scope. */
+  public void deleteScope(String scope) {
+    Futures.await(session.deleteScope(scope));
+  }
+
+  /** Returns a pipeline without steps. */
+  public Pipeline pipeline() {
+    return new Pipeline(session);
+  }
+
+  /** Returns descriptions of the service's operations. */
+  public List<OpDescription> ops() {
+    return Futures.await(session.call("ops.list", Session.Call.REPEATABLE, Transport::ops));
+  }
+
+  /**
+   * Returns whether the service accepts calls now.
+   *
+   * @throws AthanorException if it cannot be reached
+   */
+  public boolean ready() {
+    return Futures.await(session.call("ready", Session.Call.REPEATABLE, Transport::ready));
+  }
+
+  /**
+   * Deletes all tensors that this client created and that are still open, then disconnects. Calls
+   * in flight fail with code {@code closed}.
+   */
+  @Override
+  public void close() {
+    session.close();
+  }
+}

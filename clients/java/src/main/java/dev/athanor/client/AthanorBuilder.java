@@ -1,0 +1,144 @@
+package dev.athanor.client;
+
+import java.net.URI;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Supplier;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
+
+/** Settings of a client. */
+public final class AthanorBuilder {
+
+  final URI url;
+  Duration connectTimeout = Duration.ofSeconds(10);
+  Duration deadline = Duration.ofMinutes(1);
+  Duration lease = Duration.ofMinutes(10);
+  int maxRetries = 3;
+  @Nullable SSLContext sslContext;
+  CallListener listener = (op, outcome, duration) -> {};
+  private @Nullable String apiKey;
+  private @Nullable Supplier<String> bearerToken;
+  private final Map<String, URI> replicas = new HashMap<>();
+
+  AthanorBuilder(String url) {
+    this.url = parse(url);
+  }
+
+  private static URI parse(String text) {
+    var url = URI.create(text);
+    var scheme = String.valueOf(url.getScheme());
+    if (!scheme.matches("https?|grpcs?") || url.getHost() == null) {
+      throw new IllegalArgumentException(
+          "The URL must be http://HOST:PORT, https://, grpc:// or grpcs://, not %s."
+              .formatted(text));
+    }
+    return url;
+  }
+
+  /** Authenticates by an API key. */
+  public AthanorBuilder apiKey(String key) {
+    apiKey = key;
+    return this;
+  }
+
+  /**
+   * Authenticates by a bearer token.
+   *
+   * @param token called for every request; should cache the token
+   */
+  public AthanorBuilder bearerToken(Supplier<String> token) {
+    bearerToken = token;
+    return this;
+  }
+
+  /** Sets the trusted certificates and the client's own; the default is the JVM's. */
+  public AthanorBuilder sslContext(SSLContext context) {
+    sslContext = context;
+    return this;
+  }
+
+  /** Bounds the time of each call, retries included; the default is a minute. */
+  public AthanorBuilder deadline(Duration limit) {
+    deadline = positive(limit, "deadline");
+    return this;
+  }
+
+  /** Bounds the time to establish a connection; the default is 10 seconds. */
+  public AthanorBuilder connectTimeout(Duration limit) {
+    connectTimeout = positive(limit, "connectTimeout");
+    return this;
+  }
+
+  /** Limits the retries of a call; the default is 3, and 0 disables retries. */
+  public AthanorBuilder maxRetries(int limit) {
+    if (limit < 0) {
+      throw new IllegalArgumentException("maxRetries must not be negative, but is " + limit + ".");
+    }
+    maxRetries = limit;
+    return this;
+  }
+
+  /**
+   * Sets the lease of tensors; the default is 10 minutes. The client renews leases while tensors
+   * are open; the service frees the tensors of a client that ended without closing them.
+   */
+  public AthanorBuilder lease(Duration value) {
+    if (value.compareTo(Duration.ofSeconds(1)) < 0) {
+      throw new IllegalArgumentException("lease must be at least 1 s, but is " + value + ".");
+    }
+    lease = value;
+    return this;
+  }
+
+  /**
+   * Names a replica. A call that the service refuses as {@code wrong-replica} is sent to the right
+   * one, once.
+   *
+   * @param name as {@code athanor.replica}, such as {@code athanor-1}, or what follows its last
+   *     hyphen
+   * @param url where it listens
+   */
+  public AthanorBuilder replica(String name, String url) {
+    replicas.put(mark(name), parse(url));
+    return this;
+  }
+
+  /** Observes calls. */
+  public AthanorBuilder listener(CallListener value) {
+    listener = value;
+    return this;
+  }
+
+  /** Returns a client; connections are opened by its first calls. */
+  public Athanor build() {
+    return new Athanor(new Session(this));
+  }
+
+  @Nullable URI replica(String name) {
+    return replicas.get(mark(name));
+  }
+
+  private static String mark(String name) {
+    return name.substring(name.lastIndexOf('-') + 1);
+  }
+
+  Map<String, String> credentials() {
+    var headers = new HashMap<String, String>();
+    if (apiKey != null) {
+      headers.put("X-API-Key", apiKey);
+    }
+    if (bearerToken != null) {
+      headers.put("Authorization", "Bearer " + bearerToken.get());
+    }
+    return headers;
+  }
+
+  private static Duration positive(Duration value, String name) {
+    if (value.isNegative() || value.isZero()) {
+      throw new IllegalArgumentException(name + " must be positive, but is " + value + ".");
+    }
+    return value;
+  }
+}

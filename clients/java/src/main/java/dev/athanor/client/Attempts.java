@@ -1,0 +1,158 @@
+package dev.athanor.client;
+
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+
+/** The attempts of one call, until one succeeds, no other may follow, or the deadline passes. */
+final class Attempts<T> {
+
+  private static final System.Logger LOG = System.getLogger("dev.athanor.client");
+  private static final long FIRST_DELAY = TimeUnit.MILLISECONDS.toNanos(100);
+  private static final long LONGEST_DELAY = TimeUnit.SECONDS.toNanos(30);
+
+  /** The service's own answer at the deadline says more than ours, so it may come first. */
+  private static final long GRACE = TimeUnit.MILLISECONDS.toNanos(500);
+
+  private final Session session;
+  private final String name;
+  private final boolean repeatable;
+  private final Terms terms;
+  private final BiFunction<Transport, Terms, CompletableFuture<T>> attempt;
+  private final CompletableFuture<T> result = new CompletableFuture<>();
+  private final AtomicBoolean reported = new AtomicBoolean();
+  private final long started = System.nanoTime();
+  private int retries;
+  private boolean redirected;
+
+  Attempts(
+      Session session,
+      String name,
+      boolean repeatable,
+      Terms terms,
+      BiFunction<Transport, Terms, CompletableFuture<T>> attempt) {
+    this.session = session;
+    this.name = name;
+    this.repeatable = repeatable;
+    this.terms = terms;
+    this.attempt = attempt;
+  }
+
+  CompletableFuture<T> start(Transport transport) {
+    send(transport);
+    if (!result.isDone()) {
+      var timer =
+          schedule(() -> fail(Failures.deadlineExceeded(null)), terms.remainingNanos() + GRACE);
+      Futures.on(
+          result,
+          (value, failure) -> {
+            if (timer != null) {
+              timer.cancel(false);
+            }
+          });
+    }
+    Futures.on(result, (value, failure) -> report(failure));
+    return result;
+  }
+
+  /** Tells the listener, once; before the result if it is ours, so that callers find it counted. */
+  private void report(@Nullable Throwable failure) {
+    if (reported.compareAndSet(false, true)) {
+      var duration = Duration.ofNanos(System.nanoTime() - started);
+      try {
+        session.settings.listener.completed(name, outcome(failure), duration);
+      } catch (RuntimeException e) {
+        LOG.log(System.Logger.Level.WARNING, "A call listener failed.", e);
+      }
+    }
+  }
+
+  private static String outcome(@Nullable Throwable failure) {
+    if (failure == null) {
+      return "ok";
+    }
+    return failure instanceof AthanorException e
+        ? e.code()
+        : failure instanceof CancellationException ? "cancelled" : "error";
+  }
+
+  private void send(Transport transport) {
+    if (result.isDone()) {
+      return;
+    }
+    CompletableFuture<T> sent;
+    try {
+      sent = attempt.apply(transport, terms);
+    } catch (RuntimeException e) {
+      result.completeExceptionally(e);
+      return;
+    }
+    Futures.on(result, (value, failure) -> sent.cancel(true)); // no effect if it is complete
+    Futures.on(
+        sent,
+        (value, failure) -> {
+          if (failure == null) {
+            report(null);
+            result.complete(value);
+          } else if (!result.isDone()) {
+            failed(Failures.of(failure), transport);
+          }
+        });
+  }
+
+  private void failed(RuntimeException failure, Transport transport) {
+    if (failure instanceof AthanorException refusal) {
+      var owner = refusal.replica().map(session::replica).orElse(null);
+      if (owner != null && !redirected) {
+        redirected = true;
+        send(owner);
+        return;
+      }
+      long delay = delay(refusal);
+      if (delay >= 0 && retries < session.settings.maxRetries && delay < terms.remainingNanos()) {
+        retries++;
+        if (schedule(() -> send(transport), delay) != null) {
+          return;
+        }
+      }
+    }
+    report(failure);
+    result.completeExceptionally(failure);
+  }
+
+  /** Returns nanoseconds until the next attempt; negative if there must be none. */
+  private long delay(AthanorException refusal) {
+    boolean refused =
+        (refusal.status() == 429 || refusal.status() == 503)
+            && !refusal.code().equals("device-lost");
+    boolean lost =
+        refusal.code().equals(AthanorException.UNREACHABLE)
+            || (repeatable && refusal.code().equals(AthanorException.CONNECTION_LOST));
+    if (!refused && !lost) {
+      return -1;
+    }
+    long backoff = FIRST_DELAY << Math.min(retries, 8);
+    long jitter = ThreadLocalRandom.current().nextLong(backoff / 2, backoff);
+    long delay = refusal.retryAfter().map(Duration::toNanos).orElse(0L) + jitter;
+    return delay > LONGEST_DELAY ? -1 : delay;
+  }
+
+  void fail(AthanorException failure) {
+    result.completeExceptionally(failure);
+  }
+
+  private @Nullable Future<?> schedule(Runnable task, long nanos) {
+    try {
+      return session.scheduler.schedule(task, nanos, TimeUnit.NANOSECONDS);
+    } catch (RejectedExecutionException e) {
+      return null; // the client is closed
+    }
+  }
+}

@@ -1,0 +1,17 @@
+package dev.athanor.client;
+
+import java.time.Duration;
+
+/** Observes calls, for metrics. */
+@FunctionalInterface
+public interface CallListener {
+
+  /**
+   * Receives a completed call, retries included. Called on a thread of the client; must not block.
+   *
+   * @param op the operation, {@code pipeline}, or for other calls a name such as {@code
+   *     tensors.create}
+   * @param outcome {@code ok}, {@code cancelled}, or the code of the failure
+   */
+  void completed(String op, String outcome, Duration duration);
+}

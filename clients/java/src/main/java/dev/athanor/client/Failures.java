@@ -1,0 +1,54 @@
+package dev.athanor.client;
+
+import io.grpc.StatusException;
+import io.grpc.StatusRuntimeException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpTimeoutException;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+
+/** Translates what can go wrong in a call into the exceptions of the client. */
+final class Failures {
+
+  private Failures() {}
+
+  /** Leaves the programmer's errors, such as a wrong argument, as they are. */
+  static RuntimeException of(Throwable thrown) {
+    if (thrown instanceof StatusRuntimeException status) {
+      return GrpcFailures.of(status.getStatus(), status);
+    }
+    if (thrown instanceof StatusException status) {
+      return GrpcFailures.of(status.getStatus(), status);
+    }
+    if (thrown instanceof ConnectException || thrown instanceof HttpConnectTimeoutException) {
+      return new AthanorException(
+          AthanorException.UNREACHABLE, "The service cannot be reached: " + thrown, thrown);
+    }
+    if (thrown instanceof HttpTimeoutException) {
+      return deadlineExceeded(thrown);
+    }
+    if (thrown instanceof IOException) {
+      return new AthanorException(
+          AthanorException.CONNECTION_LOST, "The connection was lost: " + thrown, thrown);
+    }
+    if (thrown instanceof JacksonException || thrown instanceof MalformedAnswer) {
+      return new AthanorException(
+          "malformed-answer", "The answer is malformed: " + thrown.getMessage(), thrown);
+    }
+    return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
+  }
+
+  static AthanorException deadlineExceeded(@Nullable Throwable cause) {
+    return new AthanorException(
+        AthanorException.DEADLINE_EXCEEDED, "The deadline passed before an answer came.", cause);
+  }
+
+  /** An answer that no service of this API gives. */
+  static final class MalformedAnswer extends RuntimeException {
+    MalformedAnswer(String message) {
+      super(message);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+package dev.athanor.client;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.ErrorInfo;
+import com.google.rpc.RetryInfo;
+import io.grpc.Status;
+import io.grpc.protobuf.StatusProto;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Gives failures over gRPC the code, status and members that they have over HTTP. */
+final class GrpcFailures {
+
+  private static final Map<String, Integer> STATUSES =
+      Map.ofEntries(
+          Map.entry("unauthenticated", 401),
+          Map.entry("forbidden", 403),
+          Map.entry("not-found", 404),
+          Map.entry("unknown-op", 404),
+          Map.entry("unknown-handle", 404),
+          Map.entry("method-not-allowed", 405),
+          Map.entry("not-acceptable", 406),
+          Map.entry("handle-in-use", 409),
+          Map.entry("expired-handle", 410),
+          Map.entry("version-mismatch", 412),
+          Map.entry("too-large", 413),
+          Map.entry("unsupported-media-type", 415),
+          Map.entry("range-not-satisfiable", 416),
+          Map.entry("wrong-replica", 421),
+          Map.entry("unsupported-on-device", 422),
+          Map.entry("idempotency-key-reused", 422),
+          Map.entry("queue-full", 429),
+          Map.entry("quota-exceeded", 429),
+          Map.entry("cancelled", 499),
+          Map.entry("internal", 500),
+          Map.entry("draining", 503),
+          Map.entry("identity-provider-unavailable", 503),
+          Map.entry("device-lost", 503),
+          Map.entry("deadline-exceeded", 504),
+          Map.entry("out-of-device-memory", 507));
+
+  private GrpcFailures() {}
+
+  static AthanorException of(Status status, Throwable thrown) {
+    ErrorInfo info = null;
+    Duration retryAfter = null;
+    var details = StatusProto.fromThrowable(thrown);
+    try {
+      for (var detail :
+          details == null
+              ? java.util.List.<com.google.protobuf.Any>of()
+              : details.getDetailsList()) {
+        if (detail.is(ErrorInfo.class)) {
+          info = detail.unpack(ErrorInfo.class);
+        } else if (detail.is(RetryInfo.class)) {
+          var delay = detail.unpack(RetryInfo.class).getRetryDelay();
+          retryAfter = Duration.ofSeconds(delay.getSeconds(), delay.getNanos());
+        }
+      }
+    } catch (InvalidProtocolBufferException e) {
+      throw new Failures.MalformedAnswer("details of a status cannot be read: " + e.getMessage());
+    }
+    return info == null
+        ? ofLibrary(status, thrown)
+        : new AthanorException(
+            problem(info, String.valueOf(status.getDescription()), retryAfter), thrown);
+  }
+
+  private static AthanorException.Problem problem(
+      ErrorInfo info, String detail, @Nullable Duration retryAfter) {
+    var members = info.getMetadataMap();
+    var step = members.get("step");
+    return new AthanorException.Problem(
+        info.getReason(),
+        STATUSES.getOrDefault(info.getReason(), 400),
+        detail,
+        members.get("traceId"),
+        retryAfter,
+        members.get("op"),
+        members.get("field"),
+        step == null ? null : Integer.valueOf(step),
+        members.get("replica"));
+  }
+
+  /** The failure of a call that never reached the service, or that gRPC itself refused. */
+  private static AthanorException ofLibrary(Status status, Throwable thrown) {
+    var detail = status.getDescription() == null ? status.toString() : status.getDescription();
+    return switch (status.getCode()) {
+      case DEADLINE_EXCEEDED -> Failures.deadlineExceeded(thrown);
+      case UNAVAILABLE ->
+          status.getCause() instanceof java.net.ConnectException
+              ? new AthanorException(
+                  AthanorException.UNREACHABLE, "The service cannot be reached: " + detail, thrown)
+              : new AthanorException(
+                  AthanorException.CONNECTION_LOST, "The connection was lost: " + detail, thrown);
+      case RESOURCE_EXHAUSTED ->
+          new AthanorException(AthanorException.Problem.of("too-large", 413, detail), thrown);
+      default -> {
+        var code = status.getCode().name().toLowerCase(Locale.ROOT).replace('_', '-');
+        yield new AthanorException(
+            AthanorException.Problem.of(code, STATUSES.getOrDefault(code, 500), detail), thrown);
+      }
+    };
+  }
+}

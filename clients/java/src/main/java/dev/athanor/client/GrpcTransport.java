@@ -1,0 +1,365 @@
+package dev.athanor.client;
+
+import com.google.common.util.concurrent.ListenableFuture;
+import com.google.protobuf.Duration;
+import com.google.protobuf.UnsafeByteOperations;
+import dev.athanor.api.v1.DeleteRequest;
+import dev.athanor.api.v1.DescribeRequest;
+import dev.athanor.api.v1.GetRequest;
+import dev.athanor.api.v1.GetResponse;
+import dev.athanor.api.v1.ListOpsRequest;
+import dev.athanor.api.v1.ListRequest;
+import dev.athanor.api.v1.NewTensor;
+import dev.athanor.api.v1.OpsGrpc;
+import dev.athanor.api.v1.PutHeader;
+import dev.athanor.api.v1.PutRequest;
+import dev.athanor.api.v1.PutResponse;
+import dev.athanor.api.v1.RenewRequest;
+import dev.athanor.api.v1.Replacement;
+import dev.athanor.api.v1.TensorsGrpc;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.health.v1.HealthCheckRequest;
+import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
+import io.grpc.health.v1.HealthGrpc;
+import io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.AbstractStub;
+import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
+import io.grpc.stub.MetadataUtils;
+import io.netty.handler.ssl.ApplicationProtocolConfig;
+import io.netty.handler.ssl.ApplicationProtocolConfig.Protocol;
+import io.netty.handler.ssl.ApplicationProtocolConfig.SelectedListenerFailureBehavior;
+import io.netty.handler.ssl.ApplicationProtocolConfig.SelectorFailureBehavior;
+import io.netty.handler.ssl.ApplicationProtocolNames;
+import io.netty.handler.ssl.ClientAuth;
+import io.netty.handler.ssl.IdentityCipherSuiteFilter;
+import io.netty.handler.ssl.JdkSslContext;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
+
+/** Sends requests over gRPC; tensors go up and come down as streams of chunks. */
+final class GrpcTransport implements Transport {
+
+  private static final int CHUNK = 1 << 19;
+  private static final int DEFAULT_PORT = 9090;
+
+  private final AthanorBuilder settings;
+  private final ManagedChannel channel;
+
+  GrpcTransport(URI url, AthanorBuilder settings) {
+    this.settings = settings;
+    int port = url.getPort() < 0 ? DEFAULT_PORT : url.getPort();
+    var builder =
+        NettyChannelBuilder.forAddress(url.getHost(), port)
+            .maxInboundMessageSize(Integer.MAX_VALUE)
+            // Retries are ours: they know what is safe to repeat.
+            .disableRetry();
+    if ("grpc".equals(url.getScheme())) {
+      builder.usePlaintext();
+    } else if (settings.sslContext != null) {
+      builder.sslContext(netty(settings.sslContext));
+    }
+    channel = builder.build();
+  }
+
+  private static JdkSslContext netty(SSLContext context) {
+    return new JdkSslContext(
+        context,
+        true,
+        null,
+        IdentityCipherSuiteFilter.INSTANCE,
+        new ApplicationProtocolConfig(
+            Protocol.ALPN,
+            SelectorFailureBehavior.NO_ADVERTISE,
+            SelectedListenerFailureBehavior.ACCEPT,
+            ApplicationProtocolNames.HTTP_2),
+        ClientAuth.NONE,
+        null,
+        false);
+  }
+
+  @Override
+  public CompletableFuture<Map<String, Output>> run(
+      OpCall call, Map<String, Target> targets, Terms terms) {
+    return unary(
+        operations(terms).run(Protos.run(call, targets)),
+        answer -> Protos.outputs(answer.getOutputsMap()));
+  }
+
+  @Override
+  public CompletableFuture<Map<String, Output>> run(Program program, Terms terms) {
+    return unary(
+        operations(terms).runPipeline(Protos.pipeline(program)),
+        answer -> Protos.outputs(answer.getOutputsMap()));
+  }
+
+  @Override
+  public CompletableFuture<TensorInfo> create(
+      HostTensor values, UploadOptions options, Terms terms) {
+    var tensor = NewTensor.newBuilder();
+    if (options.name != null) {
+      tensor.setName(options.name);
+    }
+    if (options.scope != null) {
+      tensor.setScope(options.scope);
+    }
+    if (options.device != null) {
+      tensor.setDevice(options.device);
+    }
+    if (options.lease != null) {
+      tensor.setLease(Duration.newBuilder().setSeconds(options.lease.toSeconds()));
+    }
+    if (terms.idempotencyKey() != null) {
+      tensor.setIdempotencyKey(terms.idempotencyKey());
+    }
+    return put(header(values).setCreate(tensor), values, terms);
+  }
+
+  @Override
+  public CompletableFuture<TensorInfo> replace(
+      String handle, HostTensor values, @Nullable Long version, Terms terms) {
+    var replacement = Replacement.newBuilder().setHandle(handle);
+    if (version != null) {
+      replacement.setVersion(version);
+    }
+    return put(header(values).setReplace(replacement), values, terms);
+  }
+
+  private static PutHeader.Builder header(HostTensor values) {
+    return PutHeader.newBuilder().setDtype(values.dtype().text()).addAllShape(values.shape());
+  }
+
+  private CompletableFuture<TensorInfo> put(
+      PutHeader.Builder header, HostTensor values, Terms terms) {
+    var upload = new Upload(header.build(), values.buffer());
+    Object unused = stub(TensorsGrpc.newStub(channel), terms).put(upload);
+    return upload.result;
+  }
+
+  @Override
+  public CompletableFuture<ByteBuffer> read(
+      String handle, long offset, ByteBuffer target, Terms terms) {
+    var request =
+        GetRequest.newBuilder()
+            .setHandle(handle)
+            .setOffset(offset)
+            .setLength(target.remaining())
+            .build();
+    var download = new Download(target);
+    stub(TensorsGrpc.newStub(channel), terms).get(request, download);
+    return download.result;
+  }
+
+  @Override
+  public CompletableFuture<TensorInfo> describe(String handle, Terms terms) {
+    var request = DescribeRequest.newBuilder().setHandle(handle).build();
+    return unary(tensors(terms).describe(request), answer -> Protos.tensor(answer.getTensor()));
+  }
+
+  @Override
+  public CompletableFuture<TensorInfo> renew(String handle, long seconds, Terms terms) {
+    var request =
+        RenewRequest.newBuilder()
+            .setHandle(handle)
+            .setLease(Duration.newBuilder().setSeconds(seconds))
+            .build();
+    return unary(tensors(terms).renew(request), answer -> Protos.tensor(answer.getTensor()));
+  }
+
+  @Override
+  public CompletableFuture<String> delete(String handle, Terms terms) {
+    var request = DeleteRequest.newBuilder().setHandle(handle).build();
+    return unary(tensors(terms).delete(request), answer -> handle);
+  }
+
+  @Override
+  public CompletableFuture<String> deleteScope(String scope, Terms terms) {
+    var request = DeleteRequest.newBuilder().setScope(scope).build();
+    return unary(tensors(terms).delete(request), answer -> scope);
+  }
+
+  @Override
+  public CompletableFuture<Page> list(@Nullable String after, @Nullable String scope, Terms terms) {
+    var request = ListRequest.newBuilder();
+    if (after != null) {
+      request.setAfter(after);
+    }
+    if (scope != null) {
+      request.setScope(scope);
+    }
+    return unary(
+        tensors(terms).list(request.build()),
+        answer ->
+            new Page(
+                answer.getTensorsList().stream().map(Protos::tensor).toList(),
+                answer.hasNext() ? Optional.of(answer.getNext()) : Optional.empty()));
+  }
+
+  @Override
+  public CompletableFuture<List<OpDescription>> ops(Terms terms) {
+    return unary(
+        operations(terms).list(ListOpsRequest.getDefaultInstance()),
+        answer -> answer.getOpsList().stream().map(Protos::op).toList());
+  }
+
+  @Override
+  public CompletableFuture<Boolean> ready(Terms terms) {
+    var health = stub(HealthGrpc.newFutureStub(channel), terms);
+    return unary(
+        health.check(HealthCheckRequest.getDefaultInstance()),
+        answer -> answer.getStatus() == ServingStatus.SERVING);
+  }
+
+  private OpsGrpc.OpsFutureStub operations(Terms terms) {
+    return stub(OpsGrpc.newFutureStub(channel), terms);
+  }
+
+  private TensorsGrpc.TensorsFutureStub tensors(Terms terms) {
+    return stub(TensorsGrpc.newFutureStub(channel), terms);
+  }
+
+  private <S extends AbstractStub<S>> S stub(S stub, Terms terms) {
+    var metadata = new Metadata();
+    settings.credentials().forEach((name, value) -> put(metadata, name, value));
+    if (terms.priority() != 0) {
+      put(metadata, "x-priority", Integer.toString(terms.priority()));
+    }
+    return stub.withDeadlineAfter(Math.max(1, terms.remainingNanos()), TimeUnit.NANOSECONDS)
+        .withInterceptors(MetadataUtils.newAttachHeadersInterceptor(metadata));
+  }
+
+  private static void put(Metadata metadata, String name, String value) {
+    var key = Metadata.Key.of(name.toLowerCase(Locale.ROOT), Metadata.ASCII_STRING_MARSHALLER);
+    metadata.put(key, value);
+  }
+
+  private static <A, R> CompletableFuture<R> unary(
+      ListenableFuture<A> sent, Function<A, R> answer) {
+    var result = new CompletableFuture<A>();
+    sent.addListener(
+        () -> {
+          try {
+            result.complete(sent.get());
+          } catch (ExecutionException e) {
+            result.completeExceptionally(e.getCause() == null ? e : e.getCause());
+          } catch (Exception e) {
+            result.completeExceptionally(e);
+          }
+        },
+        Runnable::run);
+    Futures.onCancel(result, () -> sent.cancel(true));
+    return Futures.map(result, answer);
+  }
+
+  /** A call whose future cancels it. */
+  private abstract static class Streaming<Q, A, R> implements ClientResponseObserver<Q, A> {
+    final CompletableFuture<R> result = new CompletableFuture<>();
+
+    @Override
+    public void beforeStart(ClientCallStreamObserver<Q> call) {
+      Futures.onCancel(result, () -> call.cancel("cancelled by the client", null));
+    }
+
+    @Override
+    public void onError(Throwable failure) {
+      result.completeExceptionally(failure);
+    }
+  }
+
+  /** Sends chunks as fast as the service takes them. */
+  private static final class Upload extends Streaming<PutRequest, PutResponse, TensorInfo> {
+    private final PutHeader header;
+    private final ByteBuffer rest;
+    private boolean begun;
+    private boolean ended;
+
+    Upload(PutHeader header, ByteBuffer values) {
+      this.header = header;
+      rest = values;
+    }
+
+    @Override
+    public void beforeStart(ClientCallStreamObserver<PutRequest> call) {
+      super.beforeStart(call);
+      call.setOnReadyHandler(() -> send(call));
+    }
+
+    private void send(ClientCallStreamObserver<PutRequest> call) {
+      while (!ended && call.isReady()) {
+        if (!begun) {
+          begun = true;
+          call.onNext(PutRequest.newBuilder().setHeader(header).build());
+        } else if (rest.hasRemaining()) {
+          var chunk = rest.slice();
+          chunk.limit(Math.min(chunk.limit(), CHUNK));
+          rest.position(rest.position() + chunk.limit());
+          call.onNext(
+              PutRequest.newBuilder().setChunk(UnsafeByteOperations.unsafeWrap(chunk)).build());
+        } else {
+          ended = true;
+          call.onCompleted();
+        }
+      }
+    }
+
+    @Override
+    public void onNext(PutResponse answer) {
+      result.complete(Protos.tensor(answer.getTensor()));
+    }
+
+    @Override
+    public void onCompleted() {
+      result.completeExceptionally(new Failures.MalformedAnswer("the answer is missing"));
+    }
+  }
+
+  /** Copies chunks into a buffer. */
+  private static final class Download extends Streaming<GetRequest, GetResponse, ByteBuffer> {
+    private final ByteBuffer target;
+    private final ByteBuffer rest;
+
+    Download(ByteBuffer target) {
+      this.target = target;
+      rest = target.slice();
+    }
+
+    @Override
+    public void onNext(GetResponse answer) {
+      answer.getChunk().copyTo(rest);
+    }
+
+    @Override
+    public void onCompleted() {
+      if (rest.hasRemaining()) {
+        result.completeExceptionally(
+            new Failures.MalformedAnswer("%d bytes are missing".formatted(rest.remaining())));
+      } else {
+        result.complete(target);
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    channel.shutdown();
+    try {
+      if (!channel.awaitTermination(1, TimeUnit.SECONDS)) {
+        channel.shutdownNow();
+      }
+    } catch (InterruptedException e) {
+      channel.shutdownNow();
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,127 @@
+package dev.athanor.client;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call of an operation by name. The typed methods of {@link Athanor} make such calls; build one
+ * to call an operation that they lack, such as one of a plugin.
+ *
+ * <pre>{@code
+ * athanor.run(OpCall.of("clamp").input("x", x).attribute("low", 0.0).output("y")).get("y")
+ * }</pre>
+ */
+public final class OpCall {
+
+  private final String op;
+  private final Map<String, Operand> inputs = new LinkedHashMap<>();
+  private final Map<String, Object> attributes = new LinkedHashMap<>();
+  private final Set<String> outputs = new LinkedHashSet<>();
+  private final Map<String, Tensor> into = new LinkedHashMap<>();
+  private @Nullable Duration deadline;
+  private int priority;
+
+  private OpCall(String op) {
+    this.op = op;
+  }
+
+  /** Starts a call of this operation. */
+  public static OpCall of(String op) {
+    return new OpCall(op);
+  }
+
+  /** Sets an input. */
+  public OpCall input(String name, Operand operand) {
+    inputs.put(name, operand);
+    return this;
+  }
+
+  /** Sets an attribute. */
+  public OpCall attribute(String name, boolean value) {
+    attributes.put(name, value);
+    return this;
+  }
+
+  /** Sets an attribute. */
+  public OpCall attribute(String name, long value) {
+    attributes.put(name, value);
+    return this;
+  }
+
+  /** Sets an attribute. */
+  public OpCall attribute(String name, double value) {
+    attributes.put(name, value);
+    return this;
+  }
+
+  /** Sets an attribute. */
+  public OpCall attribute(String name, String value) {
+    attributes.put(name, value);
+    return this;
+  }
+
+  /** Sets an attribute. */
+  public OpCall attribute(String name, Choice value) {
+    return attribute(name, value.text());
+  }
+
+  /**
+   * Asks for an output. A result on the device has the outputs that are asked for; a result on the
+   * host always has all of them.
+   */
+  public OpCall output(String name) {
+    outputs.add(name);
+    return this;
+  }
+
+  /** Writes an output into a tensor of its dtype and shape; nothing is allocated. */
+  public OpCall into(String name, Tensor tensor) {
+    into.put(name, tensor);
+    return output(name);
+  }
+
+  /** Bounds the time of this call, retries included. */
+  public OpCall deadline(Duration limit) {
+    deadline = limit;
+    return this;
+  }
+
+  /** Sets the priority, 1 (first) to 5. */
+  public OpCall priority(int value) {
+    priority = value;
+    return this;
+  }
+
+  String op() {
+    return op;
+  }
+
+  Map<String, Operand> inputs() {
+    return inputs;
+  }
+
+  Map<String, Object> attributes() {
+    return attributes;
+  }
+
+  Set<String> outputs() {
+    return outputs;
+  }
+
+  Map<String, Tensor> into() {
+    return into;
+  }
+
+  @Nullable Duration deadline() {
+    return deadline;
+  }
+
+  /** 0 for the service's default. */
+  int priority() {
+    return priority;
+  }
+}

@@ -1,0 +1,39 @@
+package dev.athanor.client;
+
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+
+/**
+ * Runs calls of operations without blocking.
+ *
+ * @param <T> the type of a result
+ */
+public abstract class OpRunner<T> {
+
+  private final Function<OpCall, CompletableFuture<Map<String, T>>> runner;
+
+  /** Runs calls by this function. */
+  protected OpRunner(Function<OpCall, CompletableFuture<Map<String, T>>> runner) {
+    this.runner = runner;
+  }
+
+  /** Runs a call and returns its outputs by name. Cancelling the future cancels the call. */
+  public final CompletableFuture<Map<String, T>> run(OpCall call) {
+    return runner.apply(call);
+  }
+
+  /** Runs a call and converts its outputs. */
+  protected final <R> CompletableFuture<R> run(OpCall call, Function<Map<String, T>, R> outputs) {
+    return Futures.map(run(call), outputs);
+  }
+
+  /** Returns an output that the service must have given. */
+  protected static <T> T output(Map<String, T> outputs, String name) {
+    var output = outputs.get(name);
+    if (output == null) {
+      throw new Failures.MalformedAnswer("output `%s` is missing".formatted(name));
+    }
+    return output;
+  }
+}

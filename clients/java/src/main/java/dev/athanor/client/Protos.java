@@ -1,0 +1,168 @@
+package dev.athanor.client;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import com.google.protobuf.UnsafeByteOperations;
+import dev.athanor.api.v1.AttributeValue;
+import dev.athanor.api.v1.InputTensor;
+import dev.athanor.api.v1.OutputTarget;
+import dev.athanor.api.v1.OutputTensor;
+import dev.athanor.api.v1.PipelineStep;
+import dev.athanor.api.v1.RunPipelineRequest;
+import dev.athanor.api.v1.RunRequest;
+import dev.athanor.api.v1.TensorData;
+import java.time.Instant;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/** The messages of requests and answers. Values are not copied. */
+final class Protos {
+
+  private Protos() {}
+
+  static RunRequest run(OpCall call, Map<String, Transport.Target> targets) {
+    var request = RunRequest.newBuilder().setOp(call.op());
+    call.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
+    call.attributes().forEach((name, value) -> request.putAttributes(name, attribute(value)));
+    targets.forEach((name, target) -> request.putOutputs(name, target(target)));
+    return request.build();
+  }
+
+  static RunPipelineRequest pipeline(Transport.Program program) {
+    var request = RunPipelineRequest.newBuilder();
+    program.inputs().forEach((name, operand) -> request.putInputs(name, input(operand)));
+    for (var step : program.steps()) {
+      var message =
+          PipelineStep.newBuilder()
+              .setOp(step.op())
+              .putAllInputs(step.inputs())
+              .putAllOutputs(step.outputs());
+      step.attributes().forEach((name, value) -> message.putAttributes(name, attribute(value)));
+      request.addSteps(message);
+    }
+    program.outputs().forEach((name, target) -> request.putOutputs(name, target(target)));
+    return request.build();
+  }
+
+  private static InputTensor input(Operand operand) {
+    var input = InputTensor.newBuilder();
+    if (operand instanceof HostTensor values) {
+      return input
+          .setInline(
+              TensorData.newBuilder()
+                  .setDtype(values.dtype().text())
+                  .addAllShape(values.shape())
+                  .setData(UnsafeByteOperations.unsafeWrap(values.buffer())))
+          .build();
+    }
+    if (operand instanceof Reshaped view) {
+      input.addAllShape(view.shape());
+    }
+    return input.setHandle(Session.handle(operand)).build();
+  }
+
+  private static AttributeValue attribute(Object value) {
+    var attribute = AttributeValue.newBuilder();
+    if (value instanceof Boolean flag) {
+      attribute.setFlag(flag);
+    } else if (value instanceof Long integer) {
+      attribute.setInteger(integer);
+    } else if (value instanceof Double number) {
+      attribute.setNumber(number);
+    } else {
+      attribute.setText(value.toString());
+    }
+    return attribute.build();
+  }
+
+  private static OutputTarget target(Transport.Target target) {
+    return target.handle() == null
+        ? OutputTarget.newBuilder().setKeep(!target.inline()).build()
+        : OutputTarget.newBuilder().setInto(target.handle()).build();
+  }
+
+  static Map<String, Transport.Output> outputs(Map<String, OutputTensor> answer) {
+    var outputs = new LinkedHashMap<String, Transport.Output>();
+    answer.forEach((name, output) ->
+        outputs.put(
+            name,
+            output.hasResident()
+                ? new Transport.Output(null, tensor(output.getResident()))
+                : new Transport.Output(values(output.getInline()), null)));
+    return outputs;
+  }
+
+  private static HostTensor values(TensorData tensor) {
+    ByteString data = tensor.getData();
+    return HostTensor.wrap(
+        DType.of(tensor.getDtype()), tensor.getShapeList(), data.asReadOnlyByteBuffer());
+  }
+
+  static TensorInfo tensor(dev.athanor.api.v1.Tensor tensor) {
+    return new TensorInfo(
+        tensor.getHandle(),
+        tensor.hasName() ? Optional.of(tensor.getName()) : Optional.empty(),
+        tensor.hasScope() ? Optional.of(tensor.getScope()) : Optional.empty(),
+        DType.of(tensor.getDtype()),
+        tensor.getShapeList(),
+        tensor.getBytes(),
+        tensor.getDevice(),
+        tensor.getVersion(),
+        tensor.hasCreatedAt() ? Optional.of(instant(tensor.getCreatedAt())) : Optional.empty(),
+        tensor.hasExpiresAt() ? Optional.of(instant(tensor.getExpiresAt())) : Optional.empty());
+  }
+
+  private static Instant instant(Timestamp time) {
+    return Instant.ofEpochSecond(time.getSeconds(), time.getNanos());
+  }
+
+  static OpDescription op(dev.athanor.api.v1.OpDescription op) {
+    return new OpDescription(
+        op.getName(),
+        op.getSummary(),
+        op.getInputsList().stream()
+            .map(i ->
+                new OpDescription.Input(
+                    i.getName(),
+                    emptyToNull(i.getAliasesList()),
+                    i.getShape(),
+                    List.copyOf(i.getDtypesList()),
+                    i.getOptional(),
+                    i.getMeaning()))
+            .toList(),
+        op.getAttributesList().stream()
+            .map(a ->
+                new OpDescription.Attribute(
+                    a.getName(),
+                    a.getType(),
+                    a.hasDefaultValue() ? value(a.getDefaultValue()) : null,
+                    emptyToNull(a.getChoicesList()),
+                    a.hasMinimum() ? a.getMinimum() : null,
+                    a.hasMaximum() ? a.getMaximum() : null,
+                    a.getMeaning()))
+            .toList(),
+        op.getOutputsList().stream()
+            .map(o ->
+                new OpDescription.Output(
+                    o.getName(), o.getShape(), o.getDtype(), o.getOptional(), o.getMeaning()))
+            .toList(),
+        op.getFormula(),
+        op.getFlops());
+  }
+
+  private static @Nullable List<String> emptyToNull(List<String> texts) {
+    return texts.isEmpty() ? null : List.copyOf(texts);
+  }
+
+  private static Object value(AttributeValue value) {
+    return switch (value.getValueCase()) {
+      case FLAG -> value.getFlag();
+      case INTEGER -> value.getInteger();
+      case NUMBER -> value.getNumber();
+      case TEXT, VALUE_NOT_SET -> value.getText();
+    };
+  }
+}

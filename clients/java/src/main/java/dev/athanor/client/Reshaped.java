@@ -1,0 +1,12 @@
+package dev.athanor.client;
+
+import java.util.List;
+
+/** A tensor on the device that a call reads in another shape. */
+record Reshaped(Tensor tensor, List<Long> shape) implements Operand {
+
+  @Override
+  public Operand reshape(long... other) {
+    return new Reshaped(tensor, Operand.reshaped(shape, other));
+  }
+}

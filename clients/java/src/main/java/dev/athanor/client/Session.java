@@ -1,0 +1,232 @@
+package dev.athanor.client;
+
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
+
+/** What a client has open: connections, tensors, and a thread that renews leases and retries. */
+final class Session implements AutoCloseable {
+
+  private static final int PARALLEL_DELETIONS = 16;
+
+  final AthanorBuilder settings;
+  final ScheduledThreadPoolExecutor scheduler;
+  private final Transport transport;
+  private final Map<URI, Transport> replicas = new ConcurrentHashMap<>();
+  private final Set<Resident> open = ConcurrentHashMap.newKeySet();
+  private final Set<Attempts<?>> inFlight = ConcurrentHashMap.newKeySet();
+  private volatile boolean closed;
+
+  Session(AthanorBuilder settings) {
+    this.settings = settings;
+    transport = connect(settings.url);
+    scheduler =
+        new ScheduledThreadPoolExecutor(
+            1,
+            task -> {
+              var thread = new Thread(task, "athanor-client");
+              thread.setDaemon(true);
+              return thread;
+            });
+    scheduler.setRemoveOnCancelPolicy(true);
+  }
+
+  private Transport connect(URI url) {
+    return String.valueOf(url.getScheme()).startsWith("grpc")
+        ? new GrpcTransport(url, settings)
+        : new HttpTransport(url, settings);
+  }
+
+  /** Returns the transport to a replica, or null if its URL is not configured. */
+  @Nullable Transport replica(String name) {
+    var url = settings.replica(name);
+    return url == null ? null : replicas.computeIfAbsent(url, this::connect);
+  }
+
+  /** Sends a request, repeatedly where that is safe. */
+  <T> CompletableFuture<T> call(
+      String name, Call call, BiFunction<Transport, Terms, CompletableFuture<T>> attempt) {
+    if (closed) {
+      throw new IllegalStateException("The client is closed.");
+    }
+    var limit = call.deadline() == null ? settings.deadline : call.deadline();
+    var terms =
+        new Terms(System.nanoTime() + limit.toNanos(), call.priority(), call.idempotencyKey());
+    var attempts = new Attempts<>(this, name, call.repeatable(), terms, attempt);
+    inFlight.add(attempts);
+    var result = attempts.start(transport);
+    Futures.on(result, (value, failure) -> inFlight.remove(attempts));
+    return result;
+  }
+
+  /**
+   * What distinguishes calls.
+   *
+   * @param repeatable whether a repetition is safe if the first attempt may have run
+   */
+  record Call(
+      boolean repeatable,
+      @Nullable Duration deadline,
+      int priority,
+      @Nullable String idempotencyKey) {
+    static final Call REPEATABLE = new Call(true, null, 0, null);
+  }
+
+  CompletableFuture<Map<String, HostTensor>> runInline(OpCall call) {
+    if (!call.into().isEmpty()) {
+      throw new IllegalArgumentException(
+          "A result on the host cannot be written into a tensor; call %s on the client itself."
+              .formatted(call.op()));
+    }
+    return Futures.map(
+        run(call, Map.of()),
+        outputs -> {
+          var values = new LinkedHashMap<String, HostTensor>();
+          outputs.forEach((name, output) -> values.put(name, output.onHost()));
+          return values;
+        });
+  }
+
+  CompletableFuture<Map<String, Tensor>> runOnDevice(OpCall call) {
+    if (call.outputs().isEmpty()) {
+      throw new IllegalArgumentException(
+          "The call of %s asks for no output; name one with output(name).".formatted(call.op()));
+    }
+    var targets = new LinkedHashMap<String, Transport.Target>();
+    for (var name : call.outputs()) {
+      var into = call.into().get(name);
+      targets.put(
+          name, into == null ? Transport.Target.KEEP : new Transport.Target(into.handle(), false));
+    }
+    return Futures.map(
+        run(call, targets),
+        outputs -> {
+          var tensors = new LinkedHashMap<String, Tensor>();
+          outputs.forEach(
+              (name, output) -> tensors.put(name, adopt(output.onDevice(), call.into().get(name))));
+          return tensors;
+        });
+  }
+
+  private CompletableFuture<Map<String, Transport.Output>> run(
+      OpCall call, Map<String, Transport.Target> targets) {
+    var kind = new Call(call.into().isEmpty(), call.deadline(), call.priority(), null);
+    var outputs = call(call.op(), kind, (to, terms) -> to.run(call, targets, terms));
+    return Futures.keeping(call, outputs);
+  }
+
+  /** Returns the tensor of an output: the one that it was written into, or a new one. */
+  Tensor adopt(TensorInfo info, @Nullable Tensor into) {
+    if (into != null) {
+      into.written(info.version());
+      return into;
+    }
+    return own(info, settings.lease);
+  }
+
+  CompletableFuture<Tensor> upload(HostTensor values, UploadOptions options) {
+    var lease = options.lease == null ? settings.lease : options.lease;
+    options.lease = lease;
+    var kind = new Call(true, options.deadline, 0, UUID.randomUUID().toString());
+    var created = call("tensors.create", kind, (to, terms) -> to.create(values, options, terms));
+    return Futures.map(created, info -> own(info, lease));
+  }
+
+  private Tensor own(TensorInfo info, Duration lease) {
+    var resident = new Resident(this, info.handle(), lease);
+    open.add(resident);
+    resident.scheduleRenewal();
+    return new Tensor(this, info, resident);
+  }
+
+  CompletableFuture<Tensor> attach(String handle) {
+    return Futures.map(describe(handle), info -> new Tensor(this, info, null));
+  }
+
+  CompletableFuture<TensorInfo> describe(String handle) {
+    return call("tensors.describe", Call.REPEATABLE, (to, terms) -> to.describe(handle, terms));
+  }
+
+  CompletableFuture<TensorInfo> replace(String handle, HostTensor values, @Nullable Long version) {
+    var kind = new Call(version == null, null, 0, null);
+    return call("tensors.replace", kind, (to, terms) -> to.replace(handle, values, version, terms));
+  }
+
+  CompletableFuture<ByteBuffer> read(String handle, long offset, ByteBuffer target) {
+    return call(
+        "tensors.read", Call.REPEATABLE, (to, terms) -> to.read(handle, offset, target, terms));
+  }
+
+  CompletableFuture<TensorInfo> renew(String handle, Duration lease) {
+    return call(
+        "tensors.renew",
+        Call.REPEATABLE,
+        (to, terms) -> to.renew(handle, lease.toSeconds(), terms));
+  }
+
+  CompletableFuture<String> delete(String handle) {
+    return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.delete(handle, terms));
+  }
+
+  CompletableFuture<String> deleteScope(String scope) {
+    return call("tensors.delete", Call.REPEATABLE, (to, terms) -> to.deleteScope(scope, terms));
+  }
+
+  CompletableFuture<Transport.Page> list(@Nullable String after, @Nullable String scope) {
+    return call("tensors.list", Call.REPEATABLE, (to, terms) -> to.list(after, scope, terms));
+  }
+
+  void forget(Resident resident) {
+    open.remove(resident);
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  /** Returns the handle of an operand on the device. */
+  static String handle(Operand operand) {
+    if (operand instanceof Tensor tensor) {
+      return tensor.handle();
+    }
+    if (operand instanceof Reshaped view) {
+      return view.tensor().handle();
+    }
+    throw new IllegalArgumentException(
+        "A value of a pipeline can be an input of the same pipeline only.");
+  }
+
+  /** Deletes the tensors that are open, fails the calls in flight, and closes the connections. */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    var pending = new ArrayList<CompletableFuture<?>>();
+    for (var resident : List.copyOf(open)) {
+      pending.add(resident.free());
+      if (pending.size() == PARALLEL_DELETIONS) {
+        Resident.awaitQuietly(pending);
+        pending.clear();
+      }
+    }
+    Resident.awaitQuietly(pending);
+    closed = true;
+    var failure = new AthanorException("closed", "The client was closed during the call.", null);
+    inFlight.forEach(attempts -> attempts.fail(failure));
+    scheduler.shutdownNow();
+    transport.close();
+    replicas.values().forEach(Transport::close);
+  }
+}

@@ -1,0 +1,107 @@
+package dev.athanor.client;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+
+/** The service of this build on the emulator, started once for all tests. */
+final class LiveService {
+
+  private static final String MAIN = "dev.athanor.service.Athanor";
+  private static final long LONGEST_START = TimeUnit.MINUTES.toNanos(3);
+
+  private static boolean started;
+  private static int httpPort;
+  private static int grpcPort;
+
+  private LiveService() {}
+
+  static synchronized String http() {
+    start();
+    return "http://127.0.0.1:" + httpPort;
+  }
+
+  static synchronized String grpc() {
+    start();
+    return "grpc://127.0.0.1:" + grpcPort;
+  }
+
+  /** Both transports, for parameterized tests. */
+  static Stream<String> urls() {
+    return Stream.of(http(), grpc());
+  }
+
+  private static void start() {
+    if (started) {
+      return;
+    }
+    try {
+      httpPort = freePort();
+      grpcPort = freePort();
+      var log = Files.createTempFile("athanor-client-test-", ".log");
+      var process =
+          new ProcessBuilder(command())
+              .redirectErrorStream(true)
+              .redirectOutput(log.toFile())
+              .start();
+      Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly));
+      awaitReady(process, log);
+      Files.delete(log);
+      started = true;
+    } catch (IOException | InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private static List<String> command() {
+    var command = new ArrayList<String>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx1g"));
+    command.add("--enable-native-access=ALL-UNNAMED");
+    var path = System.getProperty("java.class.path");
+    // A packaged service has its classes and libraries within its jar.
+    Stream.of(path.split(File.pathSeparator))
+        .filter(entry -> entry.matches(".*[/\\\\](athanor|service-[^/\\\\]*)\\.jar"))
+        .findFirst()
+        .ifPresentOrElse(
+            jar -> command.addAll(List.of("-jar", jar)),
+            () -> command.addAll(List.of("-cp", path, MAIN)));
+    command.addAll(List.of("serve", "--device", "emulator"));
+    command.addAll(List.of("--port", Integer.toString(httpPort)));
+    command.addAll(List.of("--grpc-port", Integer.toString(grpcPort)));
+    return command;
+  }
+
+  private static int freePort() throws IOException {
+    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+
+  private static void awaitReady(Process process, Path log)
+      throws IOException, InterruptedException {
+    long end = System.nanoTime() + LONGEST_START;
+    try (var athanor = Athanor.builder("http://127.0.0.1:" + httpPort).maxRetries(0).build()) {
+      while (System.nanoTime() < end) {
+        if (process.waitFor(100, TimeUnit.MILLISECONDS)) {
+          throw new IllegalStateException("The service ended:\n" + Files.readString(log));
+        }
+        try {
+          if (athanor.ready()) {
+            return;
+          }
+        } catch (AthanorException e) {
+          // it does not listen yet
+        }
+      }
+    }
+    throw new IllegalStateException("The service is not ready:\n" + Files.readString(log));
+  }
+}

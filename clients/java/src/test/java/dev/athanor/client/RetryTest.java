@@ -1,0 +1,265 @@
+package dev.athanor.client;
+
+import static dev.athanor.client.FakeServer.TENSOR;
+import static dev.athanor.client.FakeServer.disconnect;
+import static dev.athanor.client.FakeServer.json;
+import static dev.athanor.client.FakeServer.problem;
+import static dev.athanor.client.FakeServer.silence;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+
+/** What the client does when requests fail, against a server that fails as it is told. */
+class RetryTest {
+
+  private static final HostTensor PAIR = HostTensor.of(new float[] {1, 2});
+
+  private static final String KEPT =
+      """
+      {"outputs": {"y": {"handle": "t_01_0", "dtype": "f32", "shape": [2], "bytes": 8, "version": 2}}}
+      """;
+
+  private static AthanorException failure(ThrowingCallable call) {
+    return assertThatExceptionOfType(AthanorException.class).isThrownBy(call).actual();
+  }
+
+  @Test
+  void retriesAFullQueueAfterTheTimeThatItNames() {
+    try (var server =
+            new FakeServer(problem(429, "queue-full", "", "Retry-After", "1"), json(200, TENSOR));
+        var athanor = Athanor.connect(server.url())) {
+      long began = System.nanoTime();
+      athanor.attach("t_00_0");
+      assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThan(Duration.ofSeconds(1));
+      assertThat(server.requests).hasSize(2);
+    }
+  }
+
+  @Test
+  void givesUpAfterTheRetryLimit() {
+    try (var server = new FakeServer(problem(503, "draining", ""));
+        var athanor = Athanor.builder(server.url()).maxRetries(2).build()) {
+      var failure = failure(() -> athanor.attach("t_00_0"));
+      assertThat(failure.code()).isEqualTo("draining");
+      assertThat(failure.status()).isEqualTo(503);
+      assertThat(server.requests).hasSize(3);
+    }
+  }
+
+  @Test
+  void doesNotWaitBeyondTheDeadlineOrTooLong() {
+    try (var server = new FakeServer(problem(429, "quota-exceeded", "", "Retry-After", "20"));
+        var athanor = Athanor.builder(server.url()).deadline(Duration.ofSeconds(10)).build()) {
+      var failure = failure(() -> athanor.upload(PAIR));
+      assertThat(failure.retryAfter()).contains(Duration.ofSeconds(20));
+      assertThat(server.requests).hasSize(1);
+    }
+  }
+
+  @Test
+  void doesNotRetryWhatWouldFailAgain() {
+    try (var server =
+            new FakeServer(
+                problem(503, "device-lost", "", "Retry-After", "5"),
+                problem(
+                    400,
+                    "shape-mismatch",
+                    ", \"op\": \"relu\", \"field\": \"inputs.x\", \"step\": 2, \"traceId\": \"ab\""),
+                json(502, "<html>"));
+        var athanor = Athanor.connect(server.url())) {
+      assertThat(failure(() -> athanor.relu(PAIR)).code()).isEqualTo("device-lost");
+      var refusal = failure(() -> athanor.relu(PAIR));
+      assertThat(refusal.detail()).isEqualTo("Said so.");
+      assertThat(refusal.op()).contains("relu");
+      assertThat(refusal.field()).contains("inputs.x");
+      assertThat(refusal.step()).hasValue(2);
+      assertThat(refusal.traceId()).contains("ab");
+      var proxy = failure(() -> athanor.relu(PAIR));
+      assertThat(proxy.code()).isEqualTo("http-502");
+      assertThat(proxy.detail()).isEqualTo("The service answered with status 502.");
+      assertThat(server.requests).hasSize(3);
+    }
+  }
+
+  @Test
+  void createsOnceUnderOneKeyWhenTheConnectionIsLost() {
+    try (var server = new FakeServer(disconnect(), json(201, TENSOR), json(204, ""));
+        var athanor = Athanor.connect(server.url())) {
+      athanor.upload(PAIR).close();
+      var keys = new HashSet<String>();
+      var creations = server.requests.stream().filter(r -> r.method().equals("POST")).toList();
+      creations.forEach(r -> keys.add(String.valueOf(r.headers().get("idempotency-key"))));
+      assertThat(creations).hasSize(2);
+      assertThat(keys).hasSize(1).doesNotContain("null");
+    }
+  }
+
+  @Test
+  void doesNotRepeatAWriteInPlaceWhenTheConnectionIsLost() {
+    try (var server = new FakeServer(json(200, TENSOR), disconnect());
+        var athanor = Athanor.builder(server.url()).build()) {
+      var tensor = athanor.attach("t_00_0");
+      var failure = failure(() -> athanor.add(tensor, tensor, o -> o.intoY(tensor)));
+      assertThat(failure.code()).isEqualTo("connection-lost");
+      assertThat(failure.status()).isZero();
+      assertThat(server.requests).hasSize(2);
+    }
+  }
+
+  @Test
+  void repeatsAPureCallWhenTheConnectionIsLost() {
+    try (var server = new FakeServer(disconnect(), json(200, KEPT), json(204, ""));
+        var athanor = Athanor.connect(server.url());
+        var y = athanor.relu(PAIR)) {
+      assertThat(y.handle()).isEqualTo("t_01_0");
+      assertThat(server.requests).hasSize(2);
+    }
+  }
+
+  @Test
+  void saysThatNobodyAnswers() {
+    String url;
+    try (var server = new FakeServer(json(200, "{}"))) {
+      url = server.url();
+    }
+    for (var address : List.of(url, url.replace("http", "grpc"))) {
+      try (var athanor = Athanor.builder(address).maxRetries(1).build()) {
+        var failure = failure(() -> athanor.relu(PAIR));
+        assertThat(failure.code()).isEqualTo("unreachable");
+        assertThat(failure.detail()).startsWith("The service cannot be reached: ");
+      }
+    }
+  }
+
+  @Test
+  void followsAWrongReplicaOnce() {
+    var wrong = problem(421, "wrong-replica", ", \"replica\": \"1\"");
+    try (var second = new FakeServer(json(200, TENSOR), wrong);
+        var first = new FakeServer(wrong);
+        var athanor = Athanor.builder(first.url()).replica("athanor-1", second.url()).build()) {
+      assertThat(athanor.attach("t_00_1").handle()).isEqualTo("t_00_0");
+      assertThat(second.requests).hasSize(1);
+      var failure = failure(() -> athanor.attach("t_00_1"));
+      assertThat(failure.replica()).contains("1");
+      assertThat(failure.status()).isEqualTo(421);
+      assertThat(first.requests).hasSize(2);
+      assertThat(second.requests).hasSize(2);
+    }
+  }
+
+  @Test
+  void reportsAReplicaWhoseUrlItDoesNotKnow() {
+    try (var server = new FakeServer(problem(421, "wrong-replica", ", \"replica\": \"7\""));
+        var athanor = Athanor.connect(server.url())) {
+      assertThat(failure(() -> athanor.attach("t_00_7")).replica()).contains("7");
+    }
+  }
+
+  @Test
+  void sendsCredentialsDeadlineAndPriority() {
+    try (var server = new FakeServer(json(200, KEPT));
+        var athanor =
+            Athanor.builder(server.url() + "/prefix/")
+                .apiKey("key")
+                .bearerToken(() -> "token")
+                .deadline(Duration.ofSeconds(30))
+                .build()) {
+      athanor.relu(PAIR, o -> o.priority(2).deadline(Duration.ofSeconds(7))).detach();
+      var request = server.requests.get(0);
+      assertThat(request.path()).isEqualTo("/prefix/ops/relu?y=handle");
+      assertThat(request.headers())
+          .containsEntry("x-api-key", "key")
+          .containsEntry("authorization", "Bearer token")
+          .containsEntry("x-priority", "2");
+      assertThat(Long.parseLong(request.headers().get("x-deadline-ms"))).isBetween(1L, 7000L);
+    }
+  }
+
+  @Test
+  void cancelsACall() throws InterruptedException {
+    var began = new CountDownLatch(1);
+    var outcomes = new CopyOnWriteArrayList<String>();
+    try (var server = new FakeServer(silence(began));
+        var athanor =
+            Athanor.builder(server.url())
+                .listener((op, outcome, duration) -> outcomes.add(op + " " + outcome))
+                .build()) {
+      var call = athanor.async().relu(PAIR);
+      began.await();
+      call.cancel(true);
+      assertThatExceptionOfType(CancellationException.class).isThrownBy(call::join);
+      Waiting.until(() -> outcomes.contains("relu cancelled"));
+    }
+  }
+
+  @Test
+  void endsACallThatGetsNoAnswerInTime() {
+    try (var server = new FakeServer(silence(new CountDownLatch(1)));
+        var athanor = Athanor.builder(server.url()).deadline(Duration.ofMillis(200)).build()) {
+      assertThat(failure(() -> athanor.relu(PAIR)).code()).isEqualTo("deadline-exceeded");
+    }
+  }
+
+  @Test
+  void endsCallsInFlightWhenItCloses() throws InterruptedException {
+    var began = new CountDownLatch(1);
+    try (var server = new FakeServer(silence(began))) {
+      var athanor = Athanor.connect(server.url());
+      var call = athanor.async().relu(PAIR);
+      began.await();
+      athanor.close();
+      assertThat(failure(() -> Futures.await(call)).code()).isEqualTo("closed");
+    }
+  }
+
+  @Test
+  void freesATensorThatNobodyClosed() {
+    try (var server = new FakeServer(json(201, TENSOR), json(204, ""));
+        var athanor = Athanor.connect(server.url())) {
+      assertThat(athanor.upload(PAIR).version()).isEqualTo(1);
+      Waiting.until(() -> {
+        System.gc();
+        return server.requests.stream().anyMatch(r -> r.method().equals("DELETE"));
+      });
+    }
+  }
+
+  @Test
+  void rejectsAnswersThatNoServiceGives() {
+    try (var server =
+            new FakeServer(
+                json(200, "no json"),
+                json(200, "{\"outputs\": {}}"),
+                json(200, "\u0001", "Content-Type", "application/x-safetensors"));
+        var athanor = Athanor.connect(server.url())) {
+      assertThat(failure(() -> athanor.attach("t_00_0")).code()).isEqualTo("malformed-answer");
+      assertThat(failure(() -> athanor.relu(PAIR)).detail())
+          .isEqualTo("The answer is malformed: output `y` is missing");
+      assertThat(failure(() -> athanor.inline().relu(PAIR)).detail())
+          .isEqualTo("The answer is malformed: the safetensors header is incomplete");
+    }
+  }
+
+  @Test
+  void rejectsWrongArguments() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Athanor.connect("localhost:8080"))
+        .withMessage(
+            "The URL must be http://HOST:PORT, https://, grpc:// or grpcs://, not localhost:8080.");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> HostTensor.of(new float[] {1, 2, 3}, 2, 2))
+        .withMessage("A tensor of f32 [2, 2] has 16 bytes, not 12.");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> HostTensor.of(new float[] {}, 0))
+        .withMessage("Extents must be at least 1, not [0].");
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.client;
+
+import org.jspecify.annotations.NullMarked;
