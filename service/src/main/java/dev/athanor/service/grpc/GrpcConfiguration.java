@@ -45,7 +45,8 @@ class GrpcConfiguration {
       ObjectProvider<SslBundles> bundles,
       ObjectProvider<SslBundleRegistry> registry) {
     return new Listening(
-        environment, name -> ReloadableTls.register(bundles.getObject(), registry.getObject(), name));
+        environment,
+        name -> ReloadableTls.register(bundles.getObject(), registry.getObject(), name));
   }
 
   /** Calls wait for the device, so each has a virtual thread. */

@@ -65,8 +65,7 @@ final class ReloadableTls {
   }
 
   private void update(SslBundle bundle) {
-    var manager =
-        only(X509ExtendedKeyManager.class, bundle.getManagers().getKeyManagers());
+    var manager = only(X509ExtendedKeyManager.class, bundle.getManagers().getKeyManagers());
     var alias =
         Arrays.stream(KEY_TYPES)
             .map(type -> manager.getServerAliases(type, null))

@@ -21,8 +21,8 @@ record ByteRange(long first, long last) {
   }
 
   /**
-   * Parses a {@code Range} header. Headers that are malformed or ask for several ranges are ignored,
-   * as the RFC allows.
+   * Parses a {@code Range} header. Headers that are malformed or ask for several ranges are
+   * ignored, as the RFC allows.
    *
    * @param size the size of the body in bytes
    * @throws Failure.Refused with {@code range-not-satisfiable} if the range begins after the end
