@@ -64,8 +64,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       if (!computes(form) && !product) {
         continue;
       }
-      for (var modifiers : form.everyModifiers()) {
-        if (!target.runs(form.since(modifiers).target())
+      for (var modifiers : form.allModifiers()) {
+        if (!target.canRun(form.since(modifiers).target())
             || form.isRemoved(oldest(target), target)) {
           continue;
         }
@@ -168,8 +168,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       }
       operands.add(operand);
     }
-    form.implied(false).forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
-    form.implied(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.impliedRegisters(false).forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.impliedRegisters(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
     var instruction =
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
     return new Probe(instruction, sources, results);

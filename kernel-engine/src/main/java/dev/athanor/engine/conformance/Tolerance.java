@@ -18,7 +18,7 @@ record Tolerance(ErrorBound bound) {
     if (!modifiers.has("approx") && !modifiers.has("full")) {
       return EXACT;
     }
-    var bound = instruction.form().facts().bound();
+    var bound = instruction.form().facts().errorBound();
     if (bound == null) {
       throw new IllegalStateException(
           instruction + " is approximate, but its row states no error bound");
@@ -41,7 +41,7 @@ record Tolerance(ErrorBound bound) {
     if (!defined) {
       return false;
     }
-    double greatest = bound.greatest();
+    double greatest = bound.maxMagnitude();
     if (greatest == Double.POSITIVE_INFINITY) {
       return true;
     }

@@ -2,7 +2,7 @@ package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Variable;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -62,7 +62,7 @@ public record Launch(
   }
 
   private static Dim3 cluster(LoadedKernel kernel) {
-    var cluster = kernel.kernel().limits().cluster();
+    var cluster = kernel.kernel().launchBounds().clusterShape();
     return cluster.isEmpty()
         ? Dim3.of(1)
         : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
@@ -118,7 +118,7 @@ public record Launch(
           "a block of %s threads, the kernel is for %d at most"
               .formatted(block, code.maxThreads()));
     }
-    checkShape(code.limits());
+    checkShape(code.launchBounds());
     if (block.z() > MAX_BLOCK_Z) {
       throw refused(
           "a block that is %d deep, %d is the most on %s"
@@ -129,7 +129,7 @@ public record Launch(
           "a grid of %s blocks, %d is the most for y and z on %s"
               .formatted(grid, MAX_GRID_YZ, capability.name()));
     }
-    checkCluster(code.limits());
+    checkCluster(code.launchBounds());
     if (dynamicSharedBytes < 0) {
       throw refused(
           "%d bytes of dynamic shared memory, 0 is the least".formatted(dynamicSharedBytes));
@@ -170,8 +170,8 @@ public record Launch(
     }
   }
 
-  private void checkCluster(Limits limits) {
-    if (!limits.cluster().isEmpty() && !cluster.equals(cluster(kernel))) {
+  private void checkCluster(LaunchBounds limits) {
+    if (!limits.clusterShape().isEmpty() && !cluster.equals(cluster(kernel))) {
       throw refused(
           "clusters of %s blocks, the kernel is for %s".formatted(cluster, cluster(kernel)));
     }
@@ -192,16 +192,16 @@ public record Launch(
   }
 
   /** Checks the block and cluster extents that the kernel declares. */
-  private void checkShape(Limits limits) {
-    if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
+  private void checkShape(LaunchBounds limits) {
+    if (!limits.requiredBlockShape().isEmpty() && !limits.requiredBlockShape().equals(extents(block))) {
       throw refused(
-          "a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
+          "a block of %s threads, it asks for %s".formatted(block, times(limits.requiredBlockShape())));
     }
-    for (int i = 0; i < limits.cluster().size(); i++) {
-      if (extents(grid).get(i) % limits.cluster().get(i) != 0) {
+    for (int i = 0; i < limits.clusterShape().size(); i++) {
+      if (extents(grid).get(i) % limits.clusterShape().get(i) != 0) {
         throw refused(
             "a grid of %s blocks, which is no multiple of its clusters of %s"
-                .formatted(grid, times(limits.cluster())));
+                .formatted(grid, times(limits.clusterShape())));
       }
     }
   }

@@ -50,7 +50,7 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
       case Semantics.Warp warp ->
           switch (warp.kind()) {
             case MATRIX_PRODUCT -> matrix(modifiers, 1);
-            case TRANSPOSITION,
+            case TRANSPOSE,
                 SHUFFLE,
                 VOTE,
                 MATCH,

@@ -124,7 +124,7 @@ public record Profile(
       }
       rows.add(
           new Row(
-              launch.instructions().get(i).written(),
+              launch.instructions().get(i).original(),
               seen.executed[i],
               seen.active[i],
               seen.split[i],

@@ -101,7 +101,7 @@ class GoldensTest {
         .hasMessage(file + " is no file of goldens: its head is missing");
     Files.writeString(file, "# a device\nvolta\n");
     assertThatThrownBy(() -> Golden.read(file))
-        .hasMessageStartingWith(file + " is no file of goldens: \"volta\" names no target");
+        .hasMessageStartingWith(file + " is no file of goldens: \"volta\" is not a target");
     Files.writeString(file, "# a device\nsm_80\nadd.q7 %d, %a;\t7\t00\t\n");
     try (var device = emulator(Arithmetic.EXACT)) {
       assertThatThrownBy(() -> Golden.read(file).check(device))

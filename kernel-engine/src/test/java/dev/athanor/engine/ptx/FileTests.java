@@ -154,7 +154,7 @@ class FileTests {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-    if (!options.target().runs(module.target())) {
+    if (!options.target().canRun(module.target())) {
       options = options.withTarget(module.target());
     }
     var kernel = module.kernels().getFirst();

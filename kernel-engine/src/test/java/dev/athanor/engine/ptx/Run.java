@@ -45,7 +45,7 @@ public final class Run {
     modifiers =
         InstructionTable.all().stream()
             .filter(row -> opcode.startsWith(row.mnemonic() + "."))
-            .flatMap(row -> row.fit(words).stream())
+            .flatMap(row -> row.match(words).stream())
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException(opcode));
     shape = MatrixShape.of(modifiers);

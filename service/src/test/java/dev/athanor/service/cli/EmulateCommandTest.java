@@ -324,7 +324,7 @@ class EmulateCommandTest {
           none.ptx --block 1 | there is no readable file @/none.ptx
           saxpy.ptx --block 0 | --block 0: it takes one to three numbers, 16,16
           saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
-          saxpy.ptx --block 1 --target x | --target: "x" names no target; targets are written sm_80 or sm_90a
+          saxpy.ptx --block 1 --target x | --target: "x" is not a target; write sm_80 or sm_90a
           saxpy.ptx --block 1 --timeout 0 | --timeout 0: it takes a number of seconds above 0 and at most 1000000
           saxpy.ptx --block 1 --timeout x | --timeout x: it takes a number of seconds above 0 and at most 1000000
           saxpy.ptx --block 1 --timeout 1e9 | --timeout 1e9: it takes a number of seconds above 0 and at most 1000000

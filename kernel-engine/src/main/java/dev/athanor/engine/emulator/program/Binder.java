@@ -392,7 +392,7 @@ public final class Binder {
         all.addAll(spread(instruction.operands().get(i)).toList());
       }
     }
-    all.addAll(instruction.form().implied(results));
+    all.addAll(instruction.form().impliedRegisters(results));
     return all;
   }
 

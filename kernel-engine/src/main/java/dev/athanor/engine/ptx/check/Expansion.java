@@ -80,7 +80,7 @@ final class Expansion {
       switch (statements.get(i)) {
         case Label label -> out.label(copy.symbol(label.name()), label.source());
         case Instruction given -> addInstruction(copy, given, i == statements.size() - 1);
-        case Statement.Prototype _, Statement.Targets _ -> {}
+        case Statement.Prototype _, Statement.TargetList _ -> {}
       }
     }
   }
@@ -234,7 +234,7 @@ final class Expansion {
   }
 
   private void addRuntimeCall(RuntimeFunction callee, Function declared, CallSite site) {
-    if (!callee.fits(bytes(declared.results()), bytes(declared.code().parameters()))) {
+    if (!callee.matches(bytes(declared.results()), bytes(declared.code().parameters()))) {
       throw CallTargets.refused(
           site.call(), "does not fit the device runtime: " + callee.signature());
     }

@@ -73,7 +73,7 @@ public final class ControlFlow {
     for (int at = 0; at < body.size(); at++) {
       switch (body.get(at)) {
         case Statement.Label label -> labels.put(label.name(), at);
-        case Statement.Targets targets -> targetLists.put(targets.name(), targets.names());
+        case Statement.TargetList targets -> targetLists.put(targets.name(), targets.names());
         case Statement.Prototype _, Instruction _ -> {}
       }
     }

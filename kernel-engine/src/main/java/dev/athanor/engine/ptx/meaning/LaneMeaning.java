@@ -103,7 +103,7 @@ public final class LaneMeaning {
         }
       }
     }
-    form.implied(results).forEach(_ -> types.add(Type.PRED));
+    form.impliedRegisters(results).forEach(_ -> types.add(Type.PRED));
     return types;
   }
 
@@ -301,7 +301,7 @@ public final class LaneMeaning {
 
     private MethodHandle encoder(Type result, Class<?> answered) {
       var rounding =
-          modifiers.find(Rounding.class).filter(Rounding::isOfDigits).orElse(Rounding.RN);
+          modifiers.find(Rounding.class).filter(Rounding::roundsSignificand).orElse(Rounding.RN);
       boolean finite = modifiers.has("satfinite");
       if (answered == float.class && rounding == Rounding.RN && !finite) {
         return MethodHandles.insertArguments(ENCODE_TO_NEAREST, 1, result);

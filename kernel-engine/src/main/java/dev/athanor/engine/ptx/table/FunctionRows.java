@@ -56,7 +56,7 @@ public final class FunctionRows {
             .toList();
     var form = Objects.requireNonNull(RUNTIME.get(function));
     return new Instruction(form, new Modifiers(List.of()), operands, null, written.source())
-        .insteadOf(written);
+        .asReplacementOf(written);
   }
 
   /** A row for the emulator alone: the addresses of the result, if any, and of the arguments. */

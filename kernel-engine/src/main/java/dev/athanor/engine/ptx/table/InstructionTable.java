@@ -140,12 +140,12 @@ public final class InstructionTable {
     var rows = BY_MNEMONIC.getOrDefault(mnemonic, List.of());
     var fitting = new ArrayList<Match>();
     for (var row : rows) {
-      row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
+      row.match(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
     var taking =
-        fitting.stream().filter(match -> match.form().takes(operands, match.modifiers())).toList();
+        fitting.stream().filter(match -> match.form().acceptsShapes(operands, match.modifiers())).toList();
     return taking.stream()
-        .filter(match -> match.form().suits(operands, match.modifiers()))
+        .filter(match -> match.form().acceptsClasses(operands, match.modifiers()))
         .findFirst()
         .or(() -> taking.stream().findFirst())
         .orElseThrow(() ->
@@ -191,7 +191,7 @@ public final class InstructionTable {
   private static Operand typed(Operand operand, OperandSlot slot, Modifiers modifiers) {
     return switch (operand) {
       case Operand.Immediate literal -> slot.literal(literal, modifiers);
-      case Operand.Vector vector when slot.isLoneElement(vector, modifiers) ->
+      case Operand.Vector vector when slot.isBracedScalar(vector, modifiers) ->
           typed(vector.elements().getFirst(), slot, modifiers);
       case Operand.Vector vector ->
           Operand.Vector.of(

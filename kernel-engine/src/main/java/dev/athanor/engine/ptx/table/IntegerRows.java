@@ -3,8 +3,8 @@ package dev.athanor.engine.ptx.table;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.DIVISION;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.MASK;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.MIN_MAX;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE_AND;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.OTHER;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SHIFT_RIGHT;
@@ -39,10 +39,10 @@ final class IntegerRows {
           pure("9.7.1.8",     "1.0", 20, "rem.uint d, a, b",                                                  "remUnsigned").undefined(Undefined.ZERO_DIVISOR),
           pure("9.7.1.9",     "1.0", 20, "abs.sint d, a",                                                     "abs"),
           pure("9.7.1.10",    "1.0", 20, "neg.sint d, a",                                                     "neg"),
-          pure(EXTREMUM, "9.7.1.11",    "1.0", 20, "min.sint d, a, b",                                                  "min"),
-          pure(EXTREMUM, "9.7.1.11",    "1.0", 20, "min.uint d, a, b",                                                  "minUnsigned"),
-          pure(EXTREMUM, "9.7.1.12",    "1.0", 20, "max.sint d, a, b",                                                  "max"),
-          pure(EXTREMUM, "9.7.1.12",    "1.0", 20, "max.uint d, a, b",                                                  "maxUnsigned"),
+          pure(MIN_MAX, "9.7.1.11",    "1.0", 20, "min.sint d, a, b",                                                  "min"),
+          pure(MIN_MAX, "9.7.1.11",    "1.0", 20, "min.uint d, a, b",                                                  "minUnsigned"),
+          pure(MIN_MAX, "9.7.1.12",    "1.0", 20, "max.sint d, a, b",                                                  "max"),
+          pure(MIN_MAX, "9.7.1.12",    "1.0", 20, "max.uint d, a, b",                                                  "maxUnsigned"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.wide.s16 d:wide, a, b, c:wide", "mad"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.s16 d, a, b, c", "madHigh16"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.<s32|s64> d, a, b, c", "madHigh"),
@@ -66,12 +66,12 @@ final class IntegerRows {
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.sat.s32 d, a, b, c", "madHighSaturating"),
           pure("9.7.1.6", "1.0", 20, "mad24.hi.sat.s32 d, a, b, c", "mad24HighSaturating"),
           pure(ARITHMETIC, "9.7.1.1", "8.0", 90, "add.<u16x2|s16x2> d, a, b", "add"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.s16x2 d, a, b", "min"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.relu.<s16x2|s32> d, a, b", "min>positive"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.relu.<s16x2|s32> d, a, b", "max>positive"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.u16x2 d, a, b", "minUnsigned"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.s16x2 d, a, b", "min"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.relu.<s16x2|s32> d, a, b", "min>positive"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.relu.<s16x2|s32> d, a, b", "max>positive"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.u16x2 d, a, b", "minUnsigned"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
 
           // sums with a carry
           carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "add.cc.<u32|s32> d, a, b", Carry.NONE, "add", "carry"),
@@ -118,7 +118,7 @@ final class IntegerRows {
           pure("9.7.1.25", "5.0", 61, "dp2a.hi.<u32|s32>.<u32|s32> d:u32, a:u32, b:u32, c:u32", "dot2High"),
 
           // logic and shifts
-          pure(MASK, "9.7.8.1",     "1.0", 20, "and.<pred|b16|b32|b64> d, a, b",                                    "and"),
+          pure(BITWISE_AND, "9.7.8.1",     "1.0", 20, "and.<pred|b16|b32|b64> d, a, b",                                    "and"),
           pure(BITWISE, "9.7.8.2",     "1.0", 20, "or.<pred|b16|b32|b64> d, a, b",                                     "or"),
           pure(BITWISE, "9.7.8.3",     "1.0", 20, "xor.<pred|b16|b32|b64> d, a, b",                                    "xor"),
           pure(BITWISE, "9.7.8.4",     "1.0", 20, "not.<pred|b16|b32|b64> d, a",                                       "not"),

@@ -71,7 +71,7 @@ final class MatrixRows {
           wmma("6.3", 75, "xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
           wmma("7.1", 80, "and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
 
-          warp(WarpKind.TRANSPOSITION, "9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
+          warp(WarpKind.TRANSPOSE, "9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
 
   /** What moves a matrix of {@code wmma}: its address space and whether it has a stride are open. */
   private record Move(String version, int sm, String head, String type, String registers, boolean load) {}

@@ -239,7 +239,7 @@ class InlinerTest {
             "$not_neverPointedTo:",
             "trap;",
             "$called$1:");
-    assertThat(inliner.variables().getFirst().initial())
+    assertThat(inliner.variables().getFirst().initializers())
         .extracting(v -> v.number().bits())
         .containsExactly(f, inliner.address("another"), 5L);
     assembles(module, kernel);

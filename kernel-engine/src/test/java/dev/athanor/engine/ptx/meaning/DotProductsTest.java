@@ -98,7 +98,7 @@ class DotProductsTest {
             "a block has at least 1 product, of which at most 40 fraction bits are kept, got 16 and"
                 + " 41");
     assertThatThrownBy(() -> MatrixShape.of(new Modifiers(java.util.List.of(Type.F32))))
-        .hasMessage("no shape such as .m16n8k16 among .f32");
+        .hasMessage("no shape such as .m16n8k16 in .f32");
     assertThatThrownBy(() -> NumberFormat.of(Type.S8))
         .hasMessage(".s8 is no floating-point type of a matrix");
   }

@@ -127,7 +127,7 @@ class AssembledWalkTest {
     var spellings =
         TableWalk.spellings().stream()
             .filter(i -> i.since().equals(before.since) && i.form().alternative() == null)
-            .filter(i -> !i.form().isIn(before.version, before.target, i.modifiers()))
+            .filter(i -> !i.form().isSupported(before.version, before.target, i.modifiers()))
             .filter(i -> !TAKEN_TOO_EARLY.matcher(i.opcode()).matches())
             .toList();
     var written =
@@ -151,7 +151,7 @@ class AssembledWalkTest {
   private static Set<Integer> refusedLines(Assembler assembler, String text, Target target) {
     var oldest = Target.of("sm_75"); // that ptxas generates code for
     try {
-      assembler.assemble(text, target.runs(oldest) ? target : oldest);
+      assembler.assemble(text, target.canRun(oldest) ? target : oldest);
       return Set.of();
     } catch (Assembler.AssemblyException e) {
       return LINE.matcher(String.valueOf(e.getMessage()))

@@ -55,7 +55,7 @@ class InstructionTableTest {
     var before = module.kernels().getFirst().instructions().toList();
     long spellings =
         TableWalk.spellings().stream()
-            .filter(i -> i.form().isIn(NEWEST, EVERY_TARGET, i.modifiers()))
+            .filter(i -> i.form().isSupported(NEWEST, EVERY_TARGET, i.modifiers()))
             .count();
     assertThat(before).hasSizeGreaterThanOrEqualTo((int) spellings);
     assertThat(again.kernels().getFirst().instructions().toList()).isEqualTo(before);
@@ -74,7 +74,7 @@ class InstructionTableTest {
       instruction.modifiers().list().stream()
           .filter(word -> isOrdered(instruction, word))
           .forEach(words::add);
-      assertThat(instruction.form().fit(words))
+      assertThat(instruction.form().match(words))
           .as(instruction.toString())
           .contains(instruction.modifiers());
     }
@@ -94,10 +94,10 @@ class InstructionTableTest {
           InstructionTable.all().stream()
               .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))
               .filter(row ->
-                  row.fit(instruction.modifiers().list())
+                  row.match(instruction.modifiers().list())
                       .filter(m ->
-                          row.takes(instruction.operands(), m)
-                              && row.suits(instruction.operands(), m))
+                          row.acceptsShapes(instruction.operands(), m)
+                              && row.acceptsClasses(instruction.operands(), m))
                       .isPresent())
               .toList();
       assertThat(rows).as(instruction.toString()).containsExactly(instruction.form());
@@ -143,7 +143,7 @@ class InstructionTableTest {
         .isEqualTo("mov.u16 %rs0, 4464;");
     assertThatThrownBy(
             () -> move("mov.f32", new Register(RegisterClass.F32, "%f0"), Immediate.of(1)))
-        .hasMessage("1 is no .f32 literal; write it as 0f3F800000 or 1.0");
+        .hasMessage("1 is not a .f32 literal; write it as 0f3F800000 or 1.0");
     assertThat(move("mov.s16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.s16 %rs0, -1;");
     assertThat(move("mov.u16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.u16 %rs0, 65535;");
     var address = new Operand.Address(new Register(RegisterClass.B64, "%rd0"), 0);

@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.table;
 import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Module;
@@ -43,7 +43,7 @@ public final class TableWalk {
   public static List<Instruction> spellings() {
     var all = new ArrayList<Instruction>();
     for (var form : InstructionTable.all()) {
-      for (var modifiers : form.everyModifiers()) {
+      for (var modifiers : form.allModifiers()) {
         var operands =
             form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(
@@ -54,7 +54,7 @@ public final class TableWalk {
       predicates(
               form,
               (slot, register) ->
-                  slot.takesLiteral(form.everyModifiers().getFirst())
+                  slot.takesLiteral(form.allModifiers().getFirst())
                       ? Operand.Immediate.of(0)
                       : register)
           .ifPresent(all::add);
@@ -65,7 +65,7 @@ public final class TableWalk {
   /** The first spelling of a row with others for the predicates that it reads, if any differs. */
   private static Optional<Instruction> predicates(
       InstructionForm form, BiFunction<OperandSlot, Register, Operand> other) {
-    var modifiers = form.everyModifiers().getFirst();
+    var modifiers = form.allModifiers().getFirst();
     var operands = new ArrayList<Operand>();
     boolean differs = false;
     for (var slot : form.operands()) {
@@ -108,14 +108,14 @@ public final class TableWalk {
                 Source.UNKNOWN));
       }
     }
-    body.add(new Statement.Targets("cases", false, List.of(LABEL, LABEL), Source.UNKNOWN));
+    body.add(new Statement.TargetList("cases", false, List.of(LABEL, LABEL), Source.UNKNOWN));
     for (var registerClass : RegisterClass.values()) {
       for (int i = 0; i < 16; i++) {
         body.add(initial(new Register(registerClass, registerClass.prefix() + i)));
       }
     }
     for (var instruction : spellings) {
-      if (instruction.form().isIn(version, target, instruction.modifiers())) {
+      if (instruction.form().isSupported(version, target, instruction.modifiers())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
                 || instruction.form().semantics() instanceof Semantics.IndexedBranch
@@ -143,7 +143,7 @@ public final class TableWalk {
                 variable(Modifier.Space.LOCAL, "own"),
                 variable(Modifier.Space.PARAM, "given"),
                 variable(Modifier.Space.PARAM, "result")),
-            Limits.NONE.withMostThreads(List.of(256, 1, 1)),
+            LaunchBounds.NONE.withMaxBlockShape(List.of(256, 1, 1)),
             body);
     return new Module(
         version,
