@@ -240,8 +240,8 @@ class WgmmaProductsTest {
         new SlowTensorCore(
             fp8 ? 13 : 25,
             half ? Format.F16 : fp8 ? Format.E8M13 : Format.F32,
-            formatA.smallestExponent(),
-            formatB.smallestExponent());
+            formatA.minExponent(),
+            formatB.minExponent());
     double before =
         !c.adds ? 0 : half ? Float.float16ToFloat((short) old) : Float.intBitsToFloat(old);
     float sum = (float) core.add(x, y, before);

@@ -126,7 +126,7 @@ public final class Run {
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
     product
-        .bind(modifiers, target, DotProducts.PLAIN)
+        .bind(modifiers, target, DotProducts.SCALAR)
         .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
     collect(results, fragmentC, types.get(0));
   }

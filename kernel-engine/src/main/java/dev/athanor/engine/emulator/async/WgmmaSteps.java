@@ -187,8 +187,8 @@ public final class WgmmaSteps {
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
         for (int register = 0; register < tile.registers(); register++) {
           int word = (int) left.registers.get(register).bits(32 * group.first() + thread);
-          for (int i = 0; i < tile.perRegister(); i++) {
-            var place = tile.place(register, thread % 32, i);
+          for (int i = 0; i < tile.elementsPerRegister(); i++) {
+            var place = tile.coordinate(register, thread % 32, i);
             a[(ROWS * (thread / 32) + place.row()) * shape.k() + place.column()] =
                 word >>> (bits * i);
           }

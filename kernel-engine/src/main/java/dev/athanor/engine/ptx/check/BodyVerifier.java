@@ -346,7 +346,14 @@ final class BodyVerifier {
                   * instruction.modifiers().vectorLength();
           case Semantics.AsyncCopy _ ->
               instruction.operands().get(2) instanceof Operand.Immediate n ? (int) n.bits() : 0;
-          default -> 0;
+          case Semantics.Computation _,
+              Semantics.Access _,
+              Semantics.Asynchronous _,
+              Semantics.Completion _,
+              Semantics.Synchronization _,
+              Semantics.TensorMapUpdate _,
+              Semantics.Control _,
+              Semantics.NoEffect _ -> 0;
         };
     if (size == 0) {
       return;

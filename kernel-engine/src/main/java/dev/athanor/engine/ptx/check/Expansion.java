@@ -11,6 +11,7 @@ import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Symbol;
 import dev.athanor.engine.ptx.RegisterClass;
 import dev.athanor.engine.ptx.RuntimeFunction;
+import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Semantics.Call;
 import dev.athanor.engine.ptx.Semantics.Exit;
 import dev.athanor.engine.ptx.Semantics.IndexedBranch;
@@ -96,7 +97,14 @@ final class Expansion {
           out.add(Instructions.branch(end, guard, given.source()));
         }
       }
-      default -> out.add(renamed(copy, given, guard));
+      case Semantics.Computation _,
+              Semantics.Access _,
+              Semantics.Asynchronous _,
+              Semantics.Completion _,
+              Semantics.Synchronization _,
+              Semantics.TensorMapUpdate _,
+              Semantics.Control _,
+              Semantics.NoEffect _ -> out.add(renamed(copy, given, guard));
     }
   }
 

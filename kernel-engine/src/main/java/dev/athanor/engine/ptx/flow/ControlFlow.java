@@ -99,7 +99,14 @@ public final class ControlFlow {
       case Semantics.Branch _ -> List.of(target(instruction));
       case Semantics.IndexedBranch _ ->
           lists.getOrDefault(name(instruction.operands().getLast()), List.of("?"));
-      default -> List.of();
+      case Semantics.Computation _,
+              Semantics.Access _,
+              Semantics.Asynchronous _,
+              Semantics.Completion _,
+              Semantics.Synchronization _,
+              Semantics.TensorMapUpdate _,
+              Semantics.Control _,
+              Semantics.NoEffect _ -> List.of();
     };
   }
 

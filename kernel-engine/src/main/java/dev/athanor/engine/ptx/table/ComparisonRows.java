@@ -6,7 +6,7 @@ import static dev.athanor.engine.ptx.table.Row.pure;
 import dev.athanor.engine.ptx.InstructionForm;
 import java.util.List;
 
-/** Comparison and selection (PTX ISA 9.7.6, 9.7.7). */
+/** Comparisons and selections (PTX ISA 9.7.6, 9.7.7). */
 final class ComparisonRows {
 
   // spotless:off

@@ -13,13 +13,13 @@ import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.InstructionForm.ErrorBound;
 import java.util.List;
 
-/** f32 and f64 (PTX ISA 9.7.3). */
+/** Instructions of f32 and f64 (PTX ISA 9.7.3). */
 final class FloatRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
       Row.forms(
-          // to nearest and approximate
+          // rounded to nearest, and approximate
           pure(ARITHMETIC, "9.7.3.3",     "1.0", 20, "add{.rn}{.ftz}{.sat}.f32 d, a, b",                                  "add"),
           pure(ARITHMETIC, "9.7.3.3",     "1.0", 20, "add{.rn}.f64 d, a, b",                                              "add"),
           pure(ARITHMETIC, "9.7.3.4",     "1.0", 20, "sub{.rn}{.ftz}{.sat}.f32 d, a, b",                                  "sub"),
@@ -46,7 +46,7 @@ final class FloatRows {
           pure(SPECIAL, "9.7.3.22",    "1.4", 20, "ex2.approx{.ftz}.f32 d, a",                                         "exp2").within(relative(0x1p-22)),
           pure(SPECIAL, "9.7.3.23",    "7.0", 75, "tanh.approx.f32 d, a",                                              "tanh").within(relative(0x1p-10)),
 
-          // in a direction, approximations and classes
+          // directed rounding, more approximations, and classification
           pure(ARITHMETIC, "9.7.3.3", "2.0", 20, "add.<rz|rm|rp>{.ftz}{.sat}.f32 d, a, b", "addDirected"),
           pure(ARITHMETIC, "9.7.3.3", "1.0", 20, "add.<rz|rm|rp>.f64 d, a, b", "addDirected"),
           pure(ARITHMETIC, "9.7.3.4", "2.0", 20, "sub.<rz|rm|rp>{.ftz}{.sat}.f32 d, a, b", "subDirected"),
@@ -88,12 +88,12 @@ final class FloatRows {
           pure("9.7.3.12", "7.2", 86, "max{.ftz}.NaN.xorsign.abs.f32 d, a, b", "maxOrNanXorSign"),
           pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.f32 d, a, b, c", "min>min"),
           pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.NaN.f32 d, a, b, c", "minOrNan>minOrNan"),
-          pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.abs.f32 d, a, b, c", "minOfSizes"),
-          pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.NaN.abs.f32 d, a, b, c", "minOrNanOfSizes"),
+          pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.abs.f32 d, a, b, c", "minOfMagnitudes"),
+          pure(MIN_MAX, "9.7.3.11", "8.8", 100, "min{.ftz}.NaN.abs.f32 d, a, b, c", "minOrNanOfMagnitudes"),
           pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.f32 d, a, b, c", "max>max"),
           pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.NaN.f32 d, a, b, c", "maxOrNan>maxOrNan"),
-          pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.abs.f32 d, a, b, c", "maxOfSizes"),
-          pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.NaN.abs.f32 d, a, b, c", "maxOrNanOfSizes"));
+          pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.abs.f32 d, a, b, c", "maxOfMagnitudes"),
+          pure(MIN_MAX, "9.7.3.12", "8.8", 100, "max{.ftz}.NaN.abs.f32 d, a, b, c", "maxOrNanOfMagnitudes"));
   // spotless:on
 
   private FloatRows() {}

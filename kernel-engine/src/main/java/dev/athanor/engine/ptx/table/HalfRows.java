@@ -11,7 +11,7 @@ import static dev.athanor.engine.ptx.table.Row.pure;
 import dev.athanor.engine.ptx.InstructionForm;
 import java.util.List;
 
-/** f16 and bf16, alone and packed (PTX ISA 9.7.4). */
+/** Scalar and packed instructions of f16 and bf16 (PTX ISA 9.7.4). */
 final class HalfRows {
 
   // spotless:off

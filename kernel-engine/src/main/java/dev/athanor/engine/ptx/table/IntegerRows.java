@@ -16,7 +16,7 @@ import dev.athanor.engine.ptx.InstructionForm.Undefined;
 import dev.athanor.engine.ptx.Semantics.Carry;
 import java.util.List;
 
-/** Integers, their bits and carries (PTX ISA 9.7.1, 9.7.2, 9.7.8). */
+/** Instructions on integers, their bits and carries (PTX ISA 9.7.1, 9.7.2, 9.7.8). */
 final class IntegerRows {
 
   // spotless:off
@@ -73,15 +73,15 @@ final class IntegerRows {
           pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
           pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
 
-          // sums with a carry
+          // addition and subtraction with carry
           carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "add.cc.<u32|s32> d, a, b", Carry.NONE, "add", "carry"),
           carry(OTHER, "9.7.2.2", "1.2", 20, "addc{1.cc}.<u32|s32> d, a, b", Carry.IN, "addCarry", "carry"),
           carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "sub.cc.<u32|s32> d, a, b", Carry.BORROW, "sub", "borrow"),
           carry(OTHER, "9.7.2.2", "1.2", 20, "subc{1.cc}.<u32|s32> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow"),
           carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "add.cc.<u64|s64> d, a, b", Carry.NONE, "add", "carry"),
-          carry(OTHER, "9.7.2.2", "3.0", 20, "addc{1.cc}.<u64|s64> d, a, b", Carry.IN, "addCarry", "carry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "addc{1.cc}.<u64|s64> d, a, b", Carry.IN, "addCarry", "carry").optionSince(1, "4.3", 20),
           carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "sub.cc.<u64|s64> d, a, b", Carry.BORROW, "sub", "borrow"),
-          carry(OTHER, "9.7.2.2", "3.0", 20, "subc{1.cc}.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "subc{1.cc}.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.lo.cc.<u32|s32> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
           carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u32|s32> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry"),
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.u32 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
@@ -89,11 +89,11 @@ final class IntegerRows {
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.s32 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
           carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s32 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry"),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.lo.cc.<u64|s64> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u64|s64> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u64|s64> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.u64 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.s64 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s64 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s64 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry").optionSince(1, "4.3", 20),
 
           // bits and dot products
           pure("9.7.1.15", "2.0", 20, "popc.<b32|b64> d:u32, a", "countOnes"),

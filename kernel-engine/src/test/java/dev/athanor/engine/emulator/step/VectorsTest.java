@@ -256,7 +256,7 @@ class VectorsTest {
     var b = numbers(words, 100, k * n);
     var expected = numbers(words, 200, m * n);
     var actual = expected.clone();
-    DotProducts.PLAIN.add(shape, a, b, expected);
+    DotProducts.SCALAR.add(shape, a, b, expected);
     Vectors.products().add(shape, a, b, actual);
     // NaNs are made canonical where they are written
     assertThat(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(actual[i])).toArray())

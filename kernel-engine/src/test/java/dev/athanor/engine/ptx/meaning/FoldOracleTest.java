@@ -92,7 +92,7 @@ class FoldOracleTest {
 
   private static void execute(Statement.Instruction i, Map<Operand, Object> values)
       throws Throwable {
-    var types = LaneMeaning.types(i.form(), i.modifiers(), false);
+    var types = LaneSemantics.types(i.form(), i.modifiers(), false);
     var sources = new ArrayList<Object>();
     for (var operand : operands(i, false)) {
       var carrier = types.get(sources.size()).carrier();
@@ -103,7 +103,7 @@ class FoldOracleTest {
       sources.add(convert(value, carrier));
     }
     var results = operands(i, true);
-    List<MethodHandle> meanings = LaneMeaning.of(i.form(), i.modifiers());
+    List<MethodHandle> meanings = LaneSemantics.of(i.form(), i.modifiers());
     for (int r = 0; r < results.size(); r++) {
       var register = (Register) results.get(r);
       values.put(

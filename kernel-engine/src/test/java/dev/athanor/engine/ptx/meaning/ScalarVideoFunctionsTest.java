@@ -47,7 +47,7 @@ class ScalarVideoFunctionsTest {
       var spellings = new ArrayList<>(VideoFunctionsTest.everyType(form));
       Collections.shuffle(spellings, random);
       for (var modifiers : spellings.subList(0, Math.min(SPELLINGS, spellings.size()))) {
-        var meaning = LaneMeaning.of(form, modifiers).getFirst();
+        var meaning = LaneSemantics.of(form, modifiers).getFirst();
         var words = List.of(modifiers.toString().substring(1).split("\\.", -1));
         for (int i = 0; i < 6; i++) {
           int a = value(random);

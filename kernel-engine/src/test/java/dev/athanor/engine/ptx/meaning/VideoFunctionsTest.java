@@ -51,7 +51,7 @@ class VideoFunctionsTest {
         continue;
       }
       for (var modifiers : everyType(form)) {
-        var meaning = LaneMeaning.of(form, modifiers).getFirst();
+        var meaning = LaneSemantics.of(form, modifiers).getFirst();
         var words = List.of(modifiers.toString().substring(1).split("\\.", -1));
         for (int i = 0; i < 120; i++) {
           int a = i < 100 ? EDGES[i % 10] : random.nextInt();

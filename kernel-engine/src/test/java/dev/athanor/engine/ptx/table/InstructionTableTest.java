@@ -15,7 +15,7 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.check.Verifier;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.Collections;
 import java.util.List;
@@ -39,7 +39,7 @@ class InstructionTableTest {
     assertThat(spellings).hasSizeGreaterThanOrEqualTo(FEWEST_SPELLINGS);
     for (var instruction : spellings) {
       if (instruction.form().semantics() instanceof Semantics.Pure) {
-        assertThat(LaneMeaning.of(instruction.form(), instruction.modifiers()))
+        assertThat(LaneSemantics.of(instruction.form(), instruction.modifiers()))
             .as(instruction.toString())
             .isNotEmpty();
       }
@@ -108,10 +108,10 @@ class InstructionTableTest {
   void saysHowAnInstructionIsWritten() {
     assertThatThrownBy(() -> InstructionTable.find("mul.s32", List.of()))
         .hasMessageContaining(
-            "no instruction \"mul.s32\"; mul is written mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
+            "unknown instruction \"mul.s32\"; the syntax of mul is mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
     assertThatThrownBy(() -> InstructionTable.find("frobnicate.f32", List.of()))
         .hasMessageStartingWith(
-            "no instruction \"frobnicate\"; the table has abs, activemask, add, addc, and, applypriority, atom,");
+            "unknown instruction \"frobnicate\"; supported are abs, activemask, add, addc, and, applypriority, atom,");
     assertThatThrownBy(() ->
             InstructionTable.find("fma.rn.f32", List.of(new Register(RegisterClass.F32, "%f0"))))
         .hasMessage(
@@ -124,15 +124,15 @@ class InstructionTableTest {
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", List.of()))
         .hasMessage(
-            "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+            "mma.m8n8k4 of .f16 is not supported because only Volta has it; use m16n8k8 or m16n8k16");
     assertThatThrownBy(() ->
             InstructionTable.find(
                 "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", List.of()))
-        .hasMessage("mma.sp is not supported: no product of a sparse matrix is");
+        .hasMessage("mma.sp is not supported; sparse products are out of scope");
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32", List.of()))
         .hasMessageStartingWith(
-            "no instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; mma is written mma.sync");
+            "unknown instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; the syntax of mma is mma.sync");
   }
 
   @Test
