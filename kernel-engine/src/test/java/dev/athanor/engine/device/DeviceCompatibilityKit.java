@@ -292,32 +292,30 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
     var kernel = device.load(REVERSE_MODULE, "reverse");
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(129), 512, List.of(pointer)),
-        "cannot launch reverse: got a block of 129x1x1 threads, the kernel is for 128 at most");
+        "cannot launch reverse: got a block of 129x1x1 threads; the limit of the kernel is 128");
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1, 1), -4, List.of(pointer)),
-        "cannot launch reverse: got -4 bytes of dynamic shared memory, 0 is the least");
+        "cannot launch reverse: got -4 bytes of dynamic shared memory; the minimum is 0");
     refuses(
         new Launch(kernel, Dim3.of(1, 65_536), Dim3.of(1), 512, List.of(pointer)),
-        "cannot launch reverse: got a grid of 1x65536x1 blocks, 65535 is the most for y and z on "
-            + device.capability().name());
+        "cannot launch reverse: got a grid of 1x65536x1 blocks; the limit of %s for y and z is 65535".formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), new Dim3(1, 1, 65), 512, List.of(pointer)),
-        "cannot launch reverse: got a block that is 65 deep, 64 is the most on "
-            + device.capability().name());
+        "cannot launch reverse: got a block of 1x1x65 threads; the limit of %s for z is 64".formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1), 1 << 20, List.of(pointer)),
-        "cannot launch reverse: got 1048576 bytes of shared memory, %s has %d for a block"
+        "cannot launch reverse: got 1048576 bytes of shared memory; the limit of %s is %d per block"
             .formatted(device.capability().name(), device.capability().sharedBytesPerBlockOptIn()));
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1), 0, List.of()),
-        "cannot launch reverse: got 0 arguments, the kernel takes 1");
+        "cannot launch reverse: got 0 arguments; the kernel takes 1");
     refuses(
         axpy(1, 2000, pointer, pointer, Argument.of(1f), Argument.of(4)),
-        "cannot launch axpy: got a block of 2000x1x1 threads, %s has 1024 for one"
+        "cannot launch axpy: got a block of 2000x1x1 threads; the limit of %s is 1024"
             .formatted(device.capability().name()));
     refuses(
         axpy(1, 32, pointer, pointer, Argument.of(1), Argument.of(4)),
-        "cannot launch axpy: got Scalar[type=S32, bits=1] for parameter a, which is .f32");
+        "cannot launch axpy: got Scalar[type=S32, bits=1] for parameter a of type .f32");
     refuses(
         new Launch(
             device.load(AXPY_MODULE, "axpy"),

@@ -179,7 +179,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
           assertThatIllegalStateException().isThrownBy(() -> work.launch(add(1, closed, buffer)));
           assertThatIllegalArgumentException()
               .isThrownBy(() -> work.launch(axpy(1, 32, Argument.of(buffer))))
-              .withMessage("cannot launch axpy: got 1 arguments, the kernel takes 4");
+              .withMessage("cannot launch axpy: got 1 arguments; the kernel takes 4");
         });
     captured.launch(stream);
     captured.close();

@@ -18,11 +18,11 @@ class LaunchTest {
 
   @ParameterizedTest
   @CsvSource({
-    "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads, it asks for 32x2x1'",
-    "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads, it asks for 64x1x1'",
-    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, the kernel is for 64 at most'",
+    "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads; the kernel requires 32x2x1'",
+    "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads; the kernel requires 64x1x1'",
+    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads; the limit of the kernel is 64'",
     "'.reqnctapercluster 2', '1, 1', 3,"
-        + " 'a grid of 3x1x1 blocks, which is no multiple of its clusters of 2x1x1'"
+        + " 'a grid of 3x1x1 blocks, which is not a multiple of the clusters of 2x1x1'"
   })
   void refusesWhatTheKernelDoesNotAllow(
       String directive, String block, int blocks, String problem) {
@@ -85,30 +85,30 @@ class LaunchTest {
         Dim3.of(1),
         Dim3.of(threads),
         0,
-        "a block of %dx1x1 threads of %d registers, %d with those of whole warps, test device has 65536 for one"
+        "a block of %dx1x1 threads with %d registers each, %d in whole warps; the limit of test device is 65536"
             .formatted(threads, registers, all));
   }
 
   @Test
   void refusesWhatNoBlockAndNoGridMayBe() {
     var one = Dim3.of(1);
-    refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads, test device has 1024 for one");
+    refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads; the limit of test device is 1024");
     refuses(
-        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads, test device has 1024 for one");
+        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads; the limit of test device is 1024");
     refuses(
-        8, one, new Dim3(1, 1, 65), 0, "a block that is 65 deep, 64 is the most on test device");
+        8, one, new Dim3(1, 1, 65), 0, "a block of 1x1x65 threads; the limit of test device for z is 64");
     refuses(
         8,
         Dim3.of(1, 65_536),
         one,
         0,
-        "a grid of 1x65536x1 blocks, 65535 is the most for y and z on test device");
+        "a grid of 1x65536x1 blocks; the limit of test device for y and z is 65535");
     refuses(
         8,
         new Dim3(1, 1, 65_536),
         one,
         0,
-        "a grid of 1x1x65536 blocks, 65535 is the most for y and z on test device");
+        "a grid of 1x1x65536 blocks; the limit of test device for y and z is 65535");
     assertThatCode(() -> launch(8, new Dim3(Integer.MAX_VALUE, 65_535, 65_535), one, 0))
         .doesNotThrowAnyException();
     assertThatIllegalArgumentException()
@@ -128,13 +128,13 @@ class LaunchTest {
         Dim3.of(1),
         huge,
         0,
-        "a block of 1073741824x1073741824x16 threads, test device has 1024 for one");
+        "a block of 1073741824x1073741824x16 threads; the limit of test device is 1024");
     refuses(
         255,
         Dim3.of(1),
         Dim3.of(1024),
         Integer.MAX_VALUE,
-        "2147483647 bytes of shared memory, test device has 101376 for a block");
+        "2147483647 bytes of shared memory; the limit of test device is 101376 per block");
   }
 
   @Test
@@ -145,12 +145,12 @@ class LaunchTest {
         Dim3.of(1),
         Dim3.of(1),
         101_377,
-        "101377 bytes of shared memory, test device has 101376 for a block");
+        "101377 bytes of shared memory; the limit of test device is 101376 per block");
     var both = new Loaded(8, 4096);
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new Launch(both, Dim3.of(1), Dim3.of(1), 97_281, List.of()).check(DEVICE))
         .withMessage(
-            "cannot launch k: got 101377 bytes of shared memory, test device has 101376 for a block");
+            "cannot launch k: got 101377 bytes of shared memory; the limit of test device is 101376 per block");
   }
 
   @Test

@@ -157,7 +157,7 @@ class ClusterTest {
             () -> run(EmulatorOptions.DEFAULT, "", new Dim3(3, 2, 1)));
     assertThat(refused)
         .hasMessage(
-            "cannot launch k: got a grid of 3x2x1 blocks, which is no multiple of its clusters"
+            "cannot launch k: got a grid of 3x2x1 blocks, which is not a multiple of the clusters"
                 + " of 2x2x1");
   }
 }

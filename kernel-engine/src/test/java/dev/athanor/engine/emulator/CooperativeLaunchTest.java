@@ -165,8 +165,8 @@ class CooperativeLaunchTest {
       assertThatThrownBy(() -> stream.launch(most.asCooperative()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage(
-              "cannot launch stencil: got a cooperative grid of 4225 blocks of 64x1x1 threads,"
-                  + " Athanor PTX emulator holds 4224 of them at once");
+              "cannot launch stencil: got a cooperative grid of 4225 blocks of 64x1x1 threads;"
+                  + " only 4224 fit on Athanor PTX emulator at once");
     }
   }
 

@@ -106,7 +106,7 @@ class ProfilerTest {
             1, 32);
     var global = row(profile, "ld.global.u32").global();
     assertThat(global).isEqualTo(new Profile.Global(1, 128, 128, 32, 4, 16));
-    assertThat(global.wasted()).isEqualTo(32 * 28);
+    assertThat(global.wastedBytes()).isEqualTo(32 * 28);
     assertThat(global.sectorsPerRequest()).isEqualTo(32);
   }
 

@@ -115,7 +115,7 @@ class RooflineTest {
     assertThat(few.waves()).isEqualTo(1);
     // 64 registers: 8 blocks of 4 warps a multiprocessor
     assertThat(few.occupancy().blocks()).isEqualTo(8);
-    assertThat(few.filled()).isEqualTo(2.0 / (132 * 8));
+    assertThat(few.waveEfficiency()).isEqualTo(2.0 / (132 * 8));
     var tail = Roofline.of(profile(132 * 8 + 1, 1, 0, row(MMA, 0, 1000)), Gpu.H200, 64);
     assertThat(tail.waves()).isEqualTo(2);
   }
