@@ -60,7 +60,7 @@ class AcceptanceTest {
   }
 
   @Test
-  void everyAttackAndEveryFaultHasItsTests() throws IOException {
+  void everyAttackAndFaultNamesTests() throws IOException {
     assertThat(attacks()).hasSize(23);
     for (int i = 0; i < attacks().size(); i++) {
       var row = attacks().get(i);
@@ -84,7 +84,7 @@ class AcceptanceTest {
   }
 
   @TestFactory
-  Stream<DynamicTest> whatIsNamedIsThere() throws IOException {
+  Stream<DynamicTest> namedTestsExist() throws IOException {
     return Stream.of(rows(), attacks(), faults())
         .flatMap(List::stream)
         .flatMap(row -> NAMED.matcher(row).results())

@@ -95,10 +95,10 @@ class ArchitectureTest {
           entry("nvml", Set.of()));
 
   /** A room of the emulator, and the others of the emulator that it sees. */
-  private static Map.Entry<String, Set<String>> emulator(String room, String... lower) {
+  private static Map.Entry<String, Set<String>> emulator(String name, String... lower) {
     var sees = new TreeSet<>(Set.of("ptx", "layout", "device"));
     Stream.of(lower).map("emulator."::concat).forEach(sees::add);
-    return entry("emulator." + room, sees);
+    return entry("emulator." + name, sees);
   }
 
   /** The packages that need nothing but the language's own base. */
@@ -119,12 +119,12 @@ class ArchitectureTest {
           .importPackages(ENGINE);
 
   @Test
-  void classesWereSeen() {
+  void findsClasses() {
     assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
   }
 
   @Test
-  void everyPackageHasItsRow() {
+  void everyPackageHasARow() {
     var found = new TreeSet<String>();
     for (JavaClass type : CLASSES) {
       if (!type.getPackageName().equals(ENGINE)) {
@@ -138,7 +138,7 @@ class ArchitectureTest {
   }
 
   @Test
-  void roomsHaveNoCycles() {
+  void packagesHaveNoCycles() {
     slices()
         .assignedFrom(
             new SliceAssignment() {
@@ -153,7 +153,7 @@ class ArchitectureTest {
 
               @Override
               public String getDescription() {
-                return "rooms";
+                return "packages";
               }
             })
         .should()
@@ -167,15 +167,15 @@ class ArchitectureTest {
 
   @ParameterizedTest
   @MethodSource("packages")
-  void seesOnlyWhatItsRowSays(String name) {
+  void dependsOnlyOnAllowedPackages(String name) {
     DescribedPredicate<JavaClass> allowed =
         BASE_ONLY.contains(family(name))
             ? inJavaBase()
             : resideInAnyPackage("java..", "jdk.incubator..");
-    allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", room(name)));
+    allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", packageOf(name)));
     for (String other : SEES.getOrDefault(name, Set.of())) {
       var inside = family(name).equals(family(other));
-      allowed = allowed.or(resideInAnyPackage(inside ? room(other) : within(other)));
+      allowed = allowed.or(resideInAnyPackage(inside ? packageOf(other) : within(other)));
     }
     // Memory segments are how all packages hand over data; calling native code is another thing.
     DescribedPredicate<JavaClass> foreign =
@@ -190,7 +190,7 @@ class ArchitectureTest {
             : allowed.and(DescribedPredicate.not(foreign));
     classes()
         .that()
-        .resideInAPackage(room(name))
+        .resideInAPackage(packageOf(name))
         .should()
         .onlyDependOnClassesThat(allowed)
         .allowEmptyShould(true) // a row may be there before its package
@@ -208,7 +208,7 @@ class ArchitectureTest {
   }
 
   /** The classes that a row is about. */
-  private static String room(String name) {
+  private static String packageOf(String name) {
     return isDivided(name) ? ENGINE + "." + name : within(name);
   }
 
@@ -216,7 +216,7 @@ class ArchitectureTest {
   @MethodSource("packages")
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
-    for (JavaClass type : CLASSES.that(resideInAnyPackage(room(name)))) {
+    for (JavaClass type : CLASSES.that(resideInAnyPackage(packageOf(name)))) {
       if (!type.getSimpleName().equals("package-info")) {
         types.add(topLevel(type));
       }
@@ -230,7 +230,7 @@ class ArchitectureTest {
 
   @ParameterizedTest
   @MethodSource("families")
-  void cyclesOfClassesAreSmall(String name) {
+  void classCyclesAreSmall(String name) {
     var dependencies = new TreeMap<String, Set<String>>();
     for (JavaClass type : CLASSES.that(resideInAnyPackage(within(name)))) {
       var targets = dependencies.computeIfAbsent(topLevel(type), _ -> new TreeSet<>());

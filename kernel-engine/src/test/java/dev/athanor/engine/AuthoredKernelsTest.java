@@ -89,7 +89,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void shiftsToTheRightKnowSigns() {
+  void rightShiftsDependOnSign() {
     assertThat(map(new int[] {-2}, (_, x) -> x.shrSigned(1))).containsExactly(-1);
     assertThat(map(new int[] {0xFFFF_FFFF}, (_, x) -> x.shr(1))).containsExactly(0x7FFF_FFFF);
     for (int by : new int[] {0, 1, 5, 31}) {
@@ -107,7 +107,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void aVariableIsSetToWhatIsMadeOfIt() {
+  void assignsAVariableFromItself() {
     var results =
         map(
             WORDS,
@@ -158,7 +158,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void whatAConditionGuardsIsNotReadWhereItDoesNotHold() {
+  void guardedLoadsAreNotExecuted() {
     var in = IntStream.range(0, 100).map(i -> i % 3 - 1).toArray();
     var expected = new int[BLOCK];
     for (int i = 0; i < in.length; i++) {
@@ -207,7 +207,7 @@ class AuthoredKernelsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 256, 257, 100_003, 1_000_000})
-  void everyLengthIsComputedAndNothingBehindIt(int n) {
+  void computesEveryLengthWithoutOverrun(int n) {
     var in = IntStream.range(0, n + 1).map(i -> i * 7919).toArray();
     var out = IntStream.generate(() -> UNTOUCHED).limit(n + 1L).toArray();
     var grid = Dim3.of(Math.max(1, Math.ceilDiv(n, 256)));
@@ -223,7 +223,7 @@ class AuthoredKernelsTest {
 
   /** Nothing to do is no launch; who computes a grid of no blocks is told so. */
   @Test
-  void noBlocksAreRefused() {
+  void rejectsAnEmptyGrid() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Dim3.of(Math.ceilDiv(0, 256)))
         .withMessage("every extent must be at least 1, got 0x1x1");
@@ -234,7 +234,7 @@ class AuthoredKernelsTest {
 
   @ParameterizedTest
   @CsvSource({"16, 16", "32, 8", "8, 4", "5, 7"})
-  void blocksAndGridsHaveTwoDimensions(int width, int height) {
+  void supportsTwoDimensionalBlocksAndGrids(int width, int height) {
     int rows = 37;
     int columns = 53;
     var kernel =
@@ -261,7 +261,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void aBlockOfAnotherShapeIsRefused() {
+  void rejectsOtherBlockShapes() {
     var kernel = KernelBuilder.build("wide", 32, 8, k -> k.integer("n"));
     try (var device = new EmulatedDevice();
         var stream = device.openStream()) {
@@ -296,7 +296,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void functionsAreAsAccurateAsTheySay() {
+  void functionsMeetTheirErrorBounds() {
     isClose(Real::sqrt, Math::sqrt, 0, 100, 1e-6);
     isClose(Real::exp, Math::exp, -20, 2, 1e-5);
     isClose(Real::log, Math::log, 1e-3, 1e3, 1e-5);

@@ -106,7 +106,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void anIntegerMadeOfAVariableStaysWhenTheVariableChanges() {
+  void integersKeepTheirValueWhenAVariableChanges() {
     var made = unchangedIntegers();
     var results =
         run(
@@ -127,7 +127,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aNumberMadeOfAVariableStaysWhenTheVariableChanges() {
+  void floatsKeepTheirValueWhenAVariableChanges() {
     List<Function<Real, Value>> made =
         List.of(Real::widen, v -> v.to(Type.F32), v -> v.as(Type.F32), v -> v.as(Type.B32));
     int seven = Float.floatToRawIntBits(7);
@@ -154,7 +154,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeBeforeALoopIsTheSameInEveryIteration() {
+  void valuesFromBeforeALoopAreInvariant() {
     var results =
         run(
             List.of(3),
@@ -180,7 +180,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeInALoopIsThatOfTheIteration() {
+  void valuesInALoopBelongToTheIteration() {
     var results =
         run(
             List.of(4),
@@ -204,7 +204,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueStaysWhenAVariableChangesUnderACondition() {
+  void valuesSurviveConditionalChanges() {
     for (int changes = 0; changes < 2; changes++) {
       var results =
           run(
@@ -229,7 +229,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void anAddressMadeOfAVariableStays() {
+  void addressesKeepTheirValueWhenAVariableChanges() {
     var results =
         run(
             List.of(0, 11, 22),
@@ -249,7 +249,7 @@ class AuthoredValuesTest {
 
   /** A value that outlives no change costs no instruction. */
   @Test
-  void noCopyIsMadeWhereNothingChanges() {
+  void unchangedVariablesAreNotCopied() {
     var kernel =
         KernelBuilder.build(
             "test",
@@ -265,7 +265,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeInALoopOrConditionIsNotKnownAfterIt() {
+  void valuesAreNotReusedOutsideTheirScope() {
     var message =
         "AuthoredValuesTest.java:\\d+: %r\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     Consumer<Consumer<Body>> isRefused =
@@ -290,7 +290,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void onlyVariablesAreAddedTo() {
+  void onlyVariablesCanBeIncremented() {
     var a = new ArrayList<Value>();
     var results =
         run(
@@ -409,7 +409,7 @@ class AuthoredValuesTest {
   /** Constants are folded to what the device computes, whichever of the operands are known. */
   @ParameterizedTest
   @MethodSource("edges")
-  void foldingAgreesWithTheDevice(int b) {
+  void constantFoldingAgreesWithTheDevice(int b) {
     var inputs = new ArrayList<>(EDGES);
     inputs.add(b);
     var results =
@@ -448,7 +448,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void sumsWrapAndStillAddressWhatTheySay() {
+  void wrappingOffsetsAddressCorrectly() {
     var results =
         run(
             List.of(Integer.MIN_VALUE + 1, 22, 33),
@@ -464,7 +464,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void divisionsByZeroAreRefused() {
+  void rejectsDivisionByZero() {
     List<Operation> divisions =
         List.of((x, _) -> x.div(0), (x, _) -> x.rem(0), (x, zero) -> x.div(zero), Int::rem);
     for (var division : divisions) {
@@ -509,7 +509,7 @@ class AuthoredValuesTest {
     "-2147483648, -2147483640, 2147483647",
     "-2147483648, 2147483647, 2147483647",
   })
-  void aLoopEndsNearTheGreatestNumber(int from, int to, int step) {
+  void loopsEndNearTheMaximumInteger(int from, int to, int step) {
     int count = 0;
     long last = 0;
     for (long i = from; i < to; i += step) {
@@ -557,7 +557,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void theEndAndTheStepOfALoopAreReadOnce() {
+  void loopBoundAndStepAreEvaluatedOnce() {
     var results =
         run(
             List.of(10),

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class AuthoringTest {
 
   @Test
-  void indexArithmeticIsWrittenOnceAndOutsideOfLoops() {
+  void indexArithmeticIsHoistedAndShared() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -53,7 +53,7 @@ class AuthoringTest {
   }
 
   @Test
-  void whatDependsOnAVariableIsComputedAgain() {
+  void expressionsOfVariablesAreRecomputed() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -68,7 +68,7 @@ class AuthoringTest {
   }
 
   @Test
-  void aConditionIsNotKeptOverALoop() {
+  void conditionsAreNotReusedAcrossALoop() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -80,7 +80,7 @@ class AuthoringTest {
   }
 
   @Test
-  void whatALoopMadeStaysInIt() {
+  void valuesOfALoopAreNotReusedOutside() {
     assertThatThrownBy(() ->
             build(k -> {
               var x = k.pointer("x", Type.F32);
@@ -94,7 +94,7 @@ class AuthoringTest {
   }
 
   @Test
-  void whatAConditionMadeStaysInIt() {
+  void valuesOfAConditionAreNotReusedOutside() {
     var message =
         "AuthoringTest.java:\\d+: %f\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     var kept = new Value[1];
@@ -128,7 +128,7 @@ class AuthoringTest {
     "64, 32, 64x32",
     "65536, 65536, 65536x65536"
   })
-  void blocksHaveOneThreadToAThousand(int width, int height, String block) {
+  void blocksHaveOneTo1024Threads(int width, int height, String block) {
     assertThatThrownBy(
             () -> {
               if (height == 1) {
@@ -143,7 +143,7 @@ class AuthoringTest {
 
   /** A block may have any size; only exchanges between lanes need full warps. */
   @Test
-  void aBlockMayHaveAHundredThreads() {
+  void acceptsBlocksOfPartialWarps() {
     var kernel =
         KernelBuilder.build(
             "test", 100, k -> k.pointer("x", Type.S32).store(k.thread(), k.thread().value()));
@@ -152,7 +152,7 @@ class AuthoringTest {
   }
 
   @Test
-  void unknownInstructionsAreRefusedWithThoseThatThereAre() {
+  void rejectsUnknownInstructionsWithAlternatives() {
     refuses(
         k -> k.compute(Type.F32, "sinh.f32", k.real(Type.F32, 1)),
         "AuthoringTest.java:\\d+: unknown instruction \"sinh\"; supported are .*, sin, .*, tanh, .*");
@@ -165,7 +165,7 @@ class AuthoringTest {
   }
 
   @Test
-  void integersAreNotMultipliedAsFloats() {
+  void rejectsFloatProductsOfIntegers() {
     refuses(
         k -> {
           var x = k.thread().value();
@@ -185,7 +185,7 @@ class AuthoringTest {
   }
 
   @Test
-  void loopsGoForward() {
+  void rejectsNonPositiveLoopSteps() {
     for (int step : new int[] {0, -1}) {
       refuses(
           k -> k.loop(k.integer(0), k.integer("n"), step, _ -> {}),
@@ -201,7 +201,7 @@ class AuthoringTest {
 
   @ParameterizedTest
   @CsvSource({"0, 4, 4", "4, 0, 4", "-1, 4, 4", "2, 8, 7", "65536, 65536, 65536"})
-  void sharedMemoryHasElements(int rows, int columns, int pitch) {
+  void rejectsEmptySharedMemory(int rows, int columns, int pitch) {
     refuses(
         k -> k.shared(Type.F32, rows, columns, pitch),
         "a tile in shared memory needs at least 1 row and 1 column, a pitch of at least its columns, and less than 2 GiB; got %d rows of %d columns of .f32 with a pitch of %d elements"
@@ -209,7 +209,7 @@ class AuthoringTest {
   }
 
   @Test
-  void moreStaticSharedMemoryThanEveryKernelMayHaveIsRefused() {
+  void rejectsTooMuchStaticSharedMemory() {
     build(k -> k.shared(Type.F32, 64, 192, 192));
     refuses(
         k -> k.shared(Type.F32, 64, 192, 193),
@@ -224,7 +224,7 @@ class AuthoringTest {
   }
 
   @Test
-  void parametersAndConstantsAreOfKindsThatThereAre() {
+  void rejectsUnsupportedParameterAndConstantTypes() {
     refuses(
         k -> k.real("x", Type.S32),
         "a real number must be .f32 or .f64, got .s32; load smaller types and widen them");
@@ -245,7 +245,7 @@ class AuthoringTest {
   }
 
   @Test
-  void namesAreGivenOnceAndAreNames() {
+  void rejectsDuplicateAndInvalidNames() {
     refuses(
         k -> {
           k.shared(Type.F32, 1, 1, 1);
@@ -284,7 +284,7 @@ class AuthoringTest {
   }
 
   @Test
-  void twoKernelsOfAModuleHaveTwoNames() {
+  void rejectsDuplicateKernelNames() {
     var first = build(k -> k.barrier());
     var second = build(k -> k.warpBarrier());
     var module = new Module(Module.PORTABLE, Target.SM_80, List.of(first, second));
@@ -312,7 +312,7 @@ class AuthoringTest {
 
   /** PTX stores the bits of any register, which is a number of another value where types differ. */
   @Test
-  void aValueIsStoredAsWhatItIs() {
+  void rejectsStoresOfAnotherType() {
     refuses(
         k -> k.pointer("x", Type.F32).store(k.thread(), k.thread().value()),
         "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f32; convert it, or reinterpret its bits with as\\(\\)");
@@ -339,7 +339,7 @@ class AuthoringTest {
   }
 
   @Test
-  void instructionsTakeAndMakeTheTypesTheySay() {
+  void rejectsOperandsAndResultsOfOtherTypes() {
     refuses(
         k -> k.compute(Type.S32, "add.rn.f32", k.real(Type.F32, 1), k.real(Type.F32, 1)),
         "AuthoringTest.java:\\d+: operand d of add.rn.f32 is .f32, the requested result is .s32; convert it, or reinterpret its bits with as\\(\\)");
@@ -361,7 +361,7 @@ class AuthoringTest {
   }
 
   @Test
-  void productsAndCopiesTakeTheTypesTheySay() {
+  void rejectsProductsAndCopiesOfOtherTypes() {
     refuses(
         k -> {
           var bits = Collections.nCopies(4, k.thread().value().as(Type.B32));
@@ -396,7 +396,7 @@ class AuthoringTest {
   }
 
   @Test
-  void everyInstructionNamesTheLineThatWroteIt() {
+  void instructionsHaveTheirSourceLine() {
     var kernel =
         build(k ->
             k.pointer("x", Type.F32)
@@ -419,7 +419,7 @@ class AuthoringTest {
 
   /** Where people write other digits, PTX still has its own. */
   @Test
-  void theTextIsTheSameInEveryLocale() {
+  void textIsIndependentOfTheLocale() {
     var before = Locale.getDefault(Locale.Category.FORMAT);
     var plain = Module.of(withEverything()).toString();
     try {

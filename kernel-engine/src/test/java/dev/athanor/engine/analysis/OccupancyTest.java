@@ -17,7 +17,7 @@ class OccupancyTest {
   }
 
   @Test
-  void registersComeInUnitsOfEightAThreadAndFourWarps() {
+  void registersAreAllocatedInUnits() {
     // 157 registers count as 160: 12.8 warps fit, so 12, which is one block of 8 warps
     assertThat(Gpu.H100.occupancy(256, 157, 0))
         .isEqualTo(new Occupancy(1, 8, 0.125, Limit.REGISTERS));
@@ -26,7 +26,7 @@ class OccupancyTest {
   }
 
   @Test
-  void everyBlockCostsAKilobyteOfSharedMemoryMore() {
+  void blocksReserveAKilobyteOfSharedMemory() {
     assertThat(Gpu.A100.occupancy(128, 32, 48 << 10))
         .isEqualTo(new Occupancy(3, 12, 0.1875, Limit.SHARED_MEMORY));
     assertThat(Gpu.H200.occupancy(128, 32, 227 << 10))
@@ -36,7 +36,7 @@ class OccupancyTest {
 
   /** Of 64 registers a block of 1024 threads takes all that there are; of more it does not run. */
   @Test
-  void moreThanSixtyFourRegistersCostBlocks() {
+  void registersBeyond64LimitOccupancy() {
     assertThat(Gpu.H100.occupancy(1024, 64, 0))
         .isEqualTo(new Occupancy(1, 32, 0.5, Limit.REGISTERS));
     assertThat(Gpu.H100.occupancy(1024, 65, 0)).isEqualTo(new Occupancy(0, 0, 0, Limit.REGISTERS));

@@ -25,7 +25,7 @@ class ConformanceTest {
   }
 
   @Test
-  void theEmulatorAgreesWithItself() {
+  void emulatorAgreesWithItself() {
     var findings = compare(Arithmetic.EXACT, true);
     assertThat(findings).hasSizeGreaterThan(300);
     assertThat(findings)
@@ -37,7 +37,7 @@ class ConformanceTest {
   }
 
   @Test
-  void plainSumsAreNotThoseOfTensorCores() {
+  void fastSumsDifferFromTensorCores() {
     var wrong =
         compare(Arithmetic.FAST, false, "mma").stream().filter(finding -> !finding.ok()).toList();
     assertThat(wrong).isNotEmpty();
@@ -51,7 +51,7 @@ class ConformanceTest {
   }
 
   @Test
-  void anUnknownInstructionIsRefused() {
+  void rejectsUnknownInstructions() {
     assertThatThrownBy(() -> compare(Arithmetic.EXACT, true, "ld"))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageStartingWith(

@@ -41,7 +41,7 @@ class GoldensTest {
   }
 
   @Test
-  void theEmulatorAnswersAsDevicesDid() throws IOException {
+  void emulatorMatchesGoldens() throws IOException {
     List<Path> files;
     try (var all = Files.exists(KEPT) ? Files.list(KEPT) : java.util.stream.Stream.<Path>empty()) {
       files = all.sorted().toList();
@@ -58,7 +58,7 @@ class GoldensTest {
   }
 
   @Test
-  void aFileGivesBackWhatItWasGiven() throws IOException {
+  void filesSurviveARoundTrip() throws IOException {
     var goldens = goldens(Arithmetic.EXACT, "ex2", "cvt", "mma", "shfl");
     var file = folder.resolve("goldens.tsv");
     Golden.write(file, AMPERE, "a device", goldens);
@@ -74,7 +74,7 @@ class GoldensTest {
   }
 
   @Test
-  void otherAnswersAreFound() throws IOException {
+  void detectsDifferentResults() throws IOException {
     var file = folder.resolve("goldens.tsv");
     Golden.write(file, AMPERE, "plain sums", goldens(Arithmetic.FAST, "mma"));
     try (var device = emulator(Arithmetic.EXACT)) {
@@ -90,7 +90,7 @@ class GoldensTest {
   }
 
   @Test
-  void aBrokenFileIsRefused() throws IOException {
+  void rejectsMalformedFiles() throws IOException {
     var file = folder.resolve("goldens.tsv");
     Files.writeString(file, "# a device\nsm_80\nadd.u32\t7\n");
     assertThatThrownBy(() -> Golden.read(file))

@@ -483,7 +483,7 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  void isLost() {
+  void reportsALostDevice() {
     var message =
         "cuda:0 is lost: cuStreamSynchronize failed with CUDA_ERROR_ILLEGAL_ADDRESS (an illegal"
             + " memory access was encountered); kernels launched on this stream since it was last"

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 public abstract class DeviceCompatibilityKit extends DeviceKit {
 
   @Test
-  void saysWhatItIs() {
+  void describesItself() {
     var capability = device.capability();
     assertThat(capability.id()).matches("[a-z]+:\\d+");
     assertThat(capability.name()).isNotBlank();
@@ -35,7 +35,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void buffersLieAtMultiplesOf256AndDoNotOverlap() {
+  void buffersAreAlignedAndDisjoint() {
     var buffers = IntStream.of(1, 255, 256, 257, 5000).mapToObj(device::allocate).toList();
     for (var buffer : buffers) {
       assertThat(buffer.address() % 256).isZero();
@@ -50,7 +50,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void memoryInUseGoesUpAndDown() {
+  void reportsUsedMemory() {
     long before = device.memory().used();
     var buffer = device.allocate(1 << 20);
     assertThat(device.memory().used()).isGreaterThanOrEqualTo(before + (1 << 20));
@@ -60,7 +60,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void anEmptyBufferIsRefused() {
+  void rejectsEmptyBuffers() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> device.allocate(0))
         .withMessageContaining("0");
@@ -70,7 +70,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void tooLargeABufferIsRefusedAndTheDeviceGoesOn() {
+  void survivesFailedAllocations() {
     long wanted = 1L << 50;
     var refused =
         catchThrowableOfType(DeviceException.OutOfMemory.class, () -> device.allocate(wanted));
@@ -85,7 +85,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatGoesUpComesDown() {
+  void uploadsAndDownloads() {
     var buffer = ints(1, 2, 3, 4, 5, 6);
     var middle = new int[3];
     stream.upload(MemorySegment.ofArray(new int[] {-3, -4}), buffer, 8);
@@ -95,7 +95,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void nativeMemoryServesAsHostMemory() {
+  void copiesNativeMemory() {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(ValueLayout.JAVA_INT, 1000);
       for (int i = 0; i < 1000; i++) {
@@ -109,7 +109,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryGoesUpAndComesDown() {
+  void copiesHostMemory() {
     var before = device.memory();
     try (var up = device.allocateHost(4000);
         var down = device.allocateHost(4000)) {
@@ -130,7 +130,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryMayBeClosedWhileItIsCopied() {
+  void hostMemoryCanBeClosedDuringACopy() {
     var buffer = device.allocate(1 << 20);
     var host = device.allocateHost(1 << 20);
     host.segment().fill((byte) 7);
@@ -145,7 +145,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryThatIsNotToBeHadIsRefused() {
+  void rejectsInvalidHostMemory() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> device.allocateHost(0))
         .withMessage("host memory must have at least 1 byte, got 0");
@@ -159,7 +159,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryEndsWithItsDevice() {
+  void hostMemoryIsClosedWithTheDevice() {
     var other = open();
     var segment = other.allocateHost(64).segment();
     other.close();
@@ -178,7 +178,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void rangesOutsideABufferAreRefused() {
+  void rejectsRangesOutsideABuffer() {
     var buffer = ints(1, 2, 3, 4);
     var other = ints(1, 2, 3, 4);
     var host = MemorySegment.ofArray(new int[2]);
@@ -195,7 +195,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void closedBuffersAreRefused() {
+  void rejectsClosedBuffers() {
     var closed = ints(1, 2, 3, 4);
     var open = ints(1, 2, 3, 4);
     closed.close();
@@ -235,7 +235,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aPointerMayStartWithinABuffer() {
+  void pointersCanHaveAnOffset() {
     var x = floats(1, 2, 3, 4);
     var y = floats(0, 0, 0, 0);
     stream.launch(
@@ -250,7 +250,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aPointerBeyondItsBufferIsRefused() {
+  void rejectsPointersBeyondABuffer() {
     var x = floats(1, 2, 3, 4);
     for (long offset : new long[] {-1, 16, 17, Long.MIN_VALUE, Long.MAX_VALUE}) {
       assertThatThrownBy(() ->
@@ -272,7 +272,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void blocksHaveSharedMemoryOfTheirOwn() {
+  void blocksHaveSeparateSharedMemory() {
     var data = ints(IntStream.range(0, 512).toArray());
     stream.launch(
         new Launch(
@@ -286,7 +286,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void unsuitableLaunchesAreRefusedInWords() {
+  void rejectsInvalidLaunches() {
     var buffer = ints(1, 2, 3, 4);
     var pointer = Argument.of(buffer);
     var kernel = device.load(REVERSE_MODULE, "reverse");
@@ -335,7 +335,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void loadingTheSameKernelAgainIsAHit() {
+  void cachesLoadedKernels() {
     var first = device.load(AXPY_MODULE, "axpy");
     var again = device.load(Parser.parse(AXPY, "copy.ptx"), "axpy");
     assertThat(first.origin()).isNotEqualTo(LoadedKernel.Origin.HIT);
@@ -344,14 +344,14 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aKernelThatIsNotInTheModuleIsRefused() {
+  void rejectsUnknownKernels() {
     assertThatThrownBy(() -> device.load(AXPY_MODULE, "saxpy"))
         .isInstanceOf(DeviceException.LoadFailed.class)
         .hasMessageContaining("saxpy");
   }
 
   @Test
-  void eventsMeasureTheTimeBetweenThem() {
+  void eventsMeasureTime() {
     var x = floats(new float[1000]);
     try (var before = stream.record()) {
       stream.launch(
@@ -365,7 +365,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aStreamWaitsForAnother() {
+  void streamsWaitForEvents() {
     var x = floats(1, 2, 3, 4);
     var y = floats(0, 0, 0, 0);
     var result = new float[4];
@@ -384,7 +384,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void severalThreadsUseItAtOnce() throws Exception {
+  void isThreadSafe() throws Exception {
     try (var threads = Executors.newFixedThreadPool(4)) {
       var all = IntStream.range(0, 8).mapToObj(i -> threads.submit(() -> square(i))).toList();
       for (int i = 0; i < all.size(); i++) {
@@ -411,7 +411,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theFaultOfAKernelSurfacesAtTheLatestWhenItsStreamIsWaitedFor() {
+  void synchronizeReportsFaults() {
     assertThatThrownBy(
             () -> {
               stream.launch(
@@ -429,7 +429,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void nothingWorksOnAClosedStream() {
+  void rejectsWorkOnClosedStreams() {
     var closed = device.openStream();
     closed.close();
     assertThatIllegalStateException().isThrownBy(closed::synchronize);

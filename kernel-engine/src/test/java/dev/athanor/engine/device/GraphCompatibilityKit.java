@@ -47,7 +47,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatIsCapturedRunsWheneverItsGraphIsLaunched() {
+  void launchesRepeatCapturedWork() {
     var x = floats(1, 2, 3);
     var y = floats(0, 0, 0);
     var z = floats(0, 0, 0);
@@ -69,7 +69,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void itsWorkIsInOrderWithThatOfTheStream() {
+  void launchesAreOrderedInTheStream() {
     var x = floats(1, 1);
     var y = floats(9, 9);
     try (var graph = device.capture(captured -> captured.launch(add(1, x, y)))) {
@@ -86,7 +86,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void argumentsAreReadWhenTheyAreCaptured() {
+  void argumentsAreReadDuringCapture() {
     var to = ints(0);
     var values = MemorySegment.ofArray(new int[] {1, 2});
     var kernel = device.load(Parser.parse(SECOND, "second.ptx"), "second");
@@ -105,7 +105,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theDeviceIsUsedAsEverMeanwhile() {
+  void deviceRemainsUsableDuringCapture() {
     var kept = new ArrayList<Buffer>();
     var seen = floats(5, 6);
     var graph =
@@ -128,7 +128,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatNoGraphCanHoldIsRefusedInWords() {
+  void rejectsUnsupportedOperations() {
     var buffer = ints(1, 2);
     var host = MemorySegment.ofArray(new int[2]);
     try (var mark = stream.record();
@@ -166,7 +166,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatAStreamRefusesIsRefusedWhenItIsCaptured() {
+  void checksArgumentsDuringCapture() {
     var buffer = ints(1, 2, 3, 4);
     var closed = ints(1, 2, 3, 4);
     closed.close();
@@ -187,7 +187,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aCaptureThatFailsLeavesNothingBehind() {
+  void discardsFailedCaptures() {
     var buffer = ints(1, 2);
     var thrown = new IllegalCallerException("not today");
     assertThatThrownBy(() ->
@@ -204,7 +204,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theStreamOfACaptureEndsWithIt() {
+  void rejectsWorkAfterTheCapture() {
     var buffer = ints(1, 2);
     var kept = new ArrayList<Stream>();
     device.capture(kept::add).close();
@@ -221,7 +221,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aGraphOfAClosedBufferIsRefusedAsAWhole() {
+  void rejectsGraphsWithClosedBuffers() {
     var first = ints(1, 2);
     var second = ints(1, 2);
     try (var graph =
@@ -245,7 +245,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aClosedGraphHasFinishedItsLaunchesAndIsRefused() {
+  void closeWaitsForLaunches() {
     var x = floats(1, 2);
     var y = floats(0, 0);
     var graph =
@@ -264,7 +264,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void graphsAreOfOneDevice() {
+  void rejectsStreamsOfOtherDevices() {
     var other = open();
     var graph = other.capture(_ -> {});
     assertThatIllegalArgumentException().isThrownBy(() -> graph.launch(stream));
@@ -279,7 +279,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aClosedStreamIsRefused() {
+  void rejectsClosedStreams() {
     var closed = device.openStream();
     closed.close();
     try (var graph = device.capture(_ -> {})) {
@@ -290,7 +290,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void itsLaunchesRunOneAfterAnother() throws Exception {
+  void launchesDoNotOverlap() throws Exception {
     int n = 1000;
     var ones = new float[n];
     Arrays.fill(ones, 1);
@@ -319,7 +319,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theFaultOfAKernelSurfacesAtTheLatestWhenItsStreamIsWaitedFor() {
+  void synchronizeReportsFaults() {
     var y = floats(1, 2);
     var nowhere =
         axpy(

@@ -24,7 +24,7 @@ class LaunchTest {
     "'.reqnctapercluster 2', '1, 1', 3,"
         + " 'a grid of 3x1x1 blocks, which is not a multiple of the clusters of 2x1x1'"
   })
-  void refusesWhatTheKernelDoesNotAllow(
+  void rejectsShapesBeyondLaunchBounds(
       String directive, String block, int blocks, String problem) {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> check(directive, block, blocks))
@@ -66,7 +66,7 @@ class LaunchTest {
 
   @ParameterizedTest
   @CsvSource({"64, 1024", "255, 256", "168, 384", "128, 512", "72, 896", "0, 1024"})
-  void takesAsManyRegistersAsABlockHas(int registers, int threads) {
+  void acceptsAllRegistersOfABlock(int registers, int threads) {
     assertThatCode(() -> launch(registers, Dim3.of(1), Dim3.of(threads), 0))
         .doesNotThrowAnyException();
   }
@@ -79,7 +79,7 @@ class LaunchTest {
     "169, 384, 67584",
     "72, 897, 66816"
   })
-  void refusesMoreRegisters(int registers, int threads, int all) {
+  void rejectsTooManyRegisters(int registers, int threads, int all) {
     refuses(
         registers,
         Dim3.of(1),
@@ -90,7 +90,7 @@ class LaunchTest {
   }
 
   @Test
-  void refusesWhatNoBlockAndNoGridMayBe() {
+  void rejectsShapesBeyondDeviceLimits() {
     var one = Dim3.of(1);
     refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads; the limit of test device is 1024");
     refuses(
@@ -118,7 +118,7 @@ class LaunchTest {
 
   /** Their product is 2^64, which in 64 bits is 0. */
   @Test
-  void productsDoNotWrapAround() {
+  void extentsDoNotOverflow() {
     var huge = new Dim3(1 << 30, 1 << 30, 16);
     assertThat(huge.count()).isEqualTo(Long.MAX_VALUE);
     assertThat(new Dim3(Integer.MAX_VALUE, 65_535, 65_535).count())
@@ -138,7 +138,7 @@ class LaunchTest {
   }
 
   @Test
-  void sharedMemoryIsThatOfTheKernelAndOfTheLaunch() {
+  void addsStaticAndDynamicSharedMemory() {
     assertThatCode(() -> launch(8, Dim3.of(1), Dim3.of(1), 101_376)).doesNotThrowAnyException();
     refuses(
         8,
@@ -154,7 +154,7 @@ class LaunchTest {
   }
 
   @Test
-  void takesWhatItAllows() {
+  void acceptsValidShapes() {
     assertThatCode(() -> check(".reqntid 32, 2", "32, 2", 1)).doesNotThrowAnyException();
     assertThatCode(() -> check(".maxntid 32, 2", "64, 1", 1)).doesNotThrowAnyException();
     assertThatCode(() -> check(".reqnctapercluster 2", "1, 1", 4)).doesNotThrowAnyException();

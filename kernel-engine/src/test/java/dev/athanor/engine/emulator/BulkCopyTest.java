@@ -44,7 +44,7 @@ class BulkCopyTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void inAndOut(Way way) {
+  void copiesInAndOut(Way way) {
     var body =
         LOADED
             + WORD
@@ -61,7 +61,7 @@ class BulkCopyTest {
 
   /** A thread that does not wait sees what is not there yet. */
   @Test
-  void readingBeforeItHasCome() {
+  void readBeforeCompletion() {
     var body =
         LOADED.replace(AsyncKernel.await(0), "$wait0:\n")
             + WORD
@@ -74,7 +74,7 @@ class BulkCopyTest {
 
   /** Overwriting a source that has not been read shows; waiting for reads is enough. */
   @Test
-  void overwritingTheSource() {
+  void overwrittenSource() {
     var body =
         """
         ld.global.u32 %r6, [%rd3]; st.shared.u32 [%r5], %r6; fence.proxy.async; bar.sync 0;
@@ -96,7 +96,7 @@ class BulkCopyTest {
 
   /** The newest group may be unfinished. */
   @Test
-  void waitingForTheOlderGroups() {
+  void waitsForOlderGroups() {
     var body =
         WORD
             + """
@@ -117,7 +117,7 @@ class BulkCopyTest {
   /** Blocks 0, 2 and 3 of a cluster get the row, each at its own barrier. */
   @ParameterizedTest
   @MethodSource("ways")
-  void toSeveralBlocks(Way way) {
+  void multicast(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + """
@@ -143,7 +143,7 @@ class BulkCopyTest {
   /** From the shared memory of one block to that of the other, whose barrier learns of it. */
   @ParameterizedTest
   @MethodSource("ways")
-  void toTheOtherBlock(Way way) {
+  void copiesToAPeerBlock(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + WORD
@@ -166,7 +166,7 @@ class BulkCopyTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void singleValuesToTheOtherBlock(Way way) {
+  void storesAsynchronouslyToAPeerBlock(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + WORD
@@ -226,7 +226,7 @@ class BulkCopyTest {
   /** Blocks add to one row of floats; sums of small integers are exact in any order. */
   @ParameterizedTest
   @MethodSource("ways")
-  void sumsOfAllBlocks(Way way) {
+  void reducesFromAllBlocks(Way way) {
     var body =
         WORD
             + """
@@ -264,7 +264,7 @@ class BulkCopyTest {
   }
 
   @Test
-  void blocksThatAreNotThere() {
+  void absentBlocks() {
     assertThat(
             AsyncKernel.of(
                     32,
@@ -278,7 +278,7 @@ class BulkCopyTest {
   }
 
   @Test
-  void barriersOfAnotherBlockThanTheTarget() {
+  void mbarrierInAnotherBlockThanTheTarget() {
     var body =
         AsyncKernel.makeInCluster(1)
             + """
@@ -296,7 +296,7 @@ class BulkCopyTest {
    */
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
-  void manyCopiesAtOnce(AsyncTiming timing) {
+  void manyConcurrentCopies(AsyncTiming timing) {
     var body =
         AsyncKernel.make(1)
             + """

@@ -48,7 +48,7 @@ class ClusterTest {
   /** Each block reads what its right neighbour of the four wrote. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void blocksReadEachOthersSharedMemory(Schedule schedule) {
+  void blocksReadPeerSharedMemory(Schedule schedule) {
     var body =
         """
         st.shared.u32 [cell], %r4;
@@ -66,7 +66,7 @@ class ClusterTest {
   }
 
   @Test
-  void genericAddressesReachPeersToo() {
+  void genericAddressesReachPeers() {
     var body =
         """
         barrier.cluster.arrive; barrier.cluster.wait;
@@ -84,7 +84,7 @@ class ClusterTest {
   }
 
   @Test
-  void registersOfTheCluster() {
+  void clusterRegisters() {
     var body =
         """
         mov.u32 %r5, %clusterid.x; mov.u32 %r6, %nclusterid.x; mov.u32 %r7, %cluster_ctaid.y;
@@ -103,7 +103,7 @@ class ClusterTest {
   }
 
   @Test
-  void aBlockThatNeverArrivesIsNamed() {
+  void reportsBlocksThatNeverArrive() {
     var reports =
         faults(
             """
@@ -124,19 +124,19 @@ class ClusterTest {
   }
 
   @Test
-  void waitingWithoutHavingArrived() {
+  void reportsWaitWithoutArrival() {
     assertThat(faults("barrier.cluster.wait;\n").getFirst())
         .endsWith("waits at the barrier of the cluster, at which it has not arrived");
   }
 
   @Test
-  void arrivingTwice() {
+  void reportsDoubleArrival() {
     assertThat(faults("barrier.cluster.arrive; barrier.cluster.arrive;\n").getFirst())
         .endsWith("arrives at the barrier of the cluster again before it has waited");
   }
 
   @Test
-  void aBlockThatTheClusterDoesNotHave() {
+  void reportsAbsentBlocks() {
     assertThat(
             faults(
                     """
@@ -150,7 +150,7 @@ class ClusterTest {
   }
 
   @Test
-  void clustersThatDoNotFit() {
+  void rejectsInvalidClusters() {
     var refused =
         catchThrowableOfType(
             IllegalArgumentException.class,

@@ -42,7 +42,7 @@ class CompiledCodeTest {
   private static final EmulatorOptions COMPILED = INTERPRETED.withExecution(Execution.COMPILED);
 
   @Test
-  void randomKernelsGiveTheSameBits() {
+  void randomKernelsAgree() {
     try (var interpreter = new EmulatedDevice(INTERPRETED);
         var compiler = new EmulatedDevice(COMPILED)) {
       for (long seed = SEED; seed < SEED + KERNELS; seed++) {
@@ -99,7 +99,7 @@ class CompiledCodeTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"COMPILED", "TIERED"})
-  void mostOfAMatrixProductIsCompiled(Execution execution) {
+  void compilesMostOfAMatrixProduct(Execution execution) {
     int side = 256;
     var module = Parser.parse(Samples.text("k03_matmul_tiled.sm_80.ptx"), "matmul.ptx");
     long interpreted = instructions(INTERPRETED, module, side);
@@ -159,7 +159,7 @@ class CompiledCodeTest {
   }
 
   @Test
-  void theFirstFaultIsThatOfThreadsSideBySide() {
+  void reportsTheInterpretersFirstFault() {
     var body = FAULTS_IN_ROUNDS.replace("STORE", "");
     var expected = fault(INTERPRETED, body);
     assertThat(expected).hasMessageContaining("touches bytes");
@@ -168,7 +168,7 @@ class CompiledCodeTest {
 
   /** No block is run again when memory has changed: a thread's counter would count twice. */
   @Test
-  void whereMemoryHasChangedAFaultIsOneThatHappened() {
+  void reportsARealFaultAfterStores() {
     var body =
         FAULTS_IN_ROUNDS.replace(
             "STORE",
@@ -188,7 +188,7 @@ class CompiledCodeTest {
 
   /** Loads of vectors into the register of their address, the last element out of bounds. */
   @Test
-  void anAccessThatFailsHasNotBegun() {
+  void failedAccessesHaveNoEffect() {
     var body =
         """
         mov.u32 %r10, tile; add.u32 %r10, %r10, 4096;
@@ -204,7 +204,7 @@ class CompiledCodeTest {
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
   @Timeout(value = 1, unit = TimeUnit.MINUTES)
-  void loopsLetOtherThreadsGoOn(Execution execution) {
+  void loopsYieldToOtherThreads(Execution execution) {
     var body =
         """
         setp.eq.u32 %p0, %r0, 33;
@@ -228,7 +228,7 @@ class CompiledCodeTest {
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
   @Timeout(value = 1, unit = TimeUnit.MINUTES)
-  void loopsForEverAreReported(Execution execution) {
+  void reportsEndlessLoops(Execution execution) {
     var options = INTERPRETED.withExecution(execution).withPatience(1 << 20);
     var expected = fault(options, "mov.u32 %r10, 0; $ever: add.u32 %r10, %r10, 1; bra $ever;");
     assertThat(expected)

@@ -19,7 +19,7 @@ class ControlSamplesTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void loopsOfDifferentLengths(Way way) {
+  void divergentLoops(Way way) {
     int n = 150;
     var in = new Random(50).ints(n, 1, 100_000).toArray();
     var expected = new int[n];
@@ -38,7 +38,7 @@ class ControlSamplesTest {
   /** A point may take long where its neighbour escapes at once; the product is fused into ci. */
   @ParameterizedTest
   @MethodSource("ways")
-  void iterationsUntilEscape(Way way) {
+  void mandelbrot(Way way) {
     int width = 45;
     int height = 27;
     int limit = 90;
@@ -107,7 +107,7 @@ class ControlSamplesTest {
   /** The threads of a warp take one lock in turn, which they cannot unless each goes on. */
   @ParameterizedTest
   @MethodSource("ways")
-  void oneLockForAWarp(Way way) {
+  void warpSpinLock(Way way) {
     try (var rig = new SampleRig(way)) {
       var count = rig.buffer(0);
       rig.run("spin_lock_warp", Dim3.of(2), Dim3.of(48), 0, rig.buffer(0), count);

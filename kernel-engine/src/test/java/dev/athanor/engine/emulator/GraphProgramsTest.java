@@ -53,7 +53,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void aSparseMatrixTimesAVector(Way way) {
+  void sparseMatrixVectorProduct(Way way) {
     var graph = Graph.random(45, 100);
     var values = SampleRig.randomFloats(graph.columns.length, 101);
     var x = SampleRig.randomFloats(graph.vertices(), 102);
@@ -83,7 +83,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void levelsOfASearch(Way way) {
+  void breadthFirstSearch(Way way) {
     var graph = Graph.random(120, 103);
     int start = 3;
     var expected = new int[graph.vertices()];
@@ -188,7 +188,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void theLongestCommonSubsequence(Way way) {
+  void longestCommonSubsequence(Way way) {
     var a = letters(61, 106);
     var b = letters(47, 107);
     var lengths = new int[a.length + 1][b.length + 1];
@@ -219,7 +219,7 @@ class GraphProgramsTest {
   /** Lanes of one warp wait for locks that other lanes of it hold. */
   @ParameterizedTest
   @MethodSource("graphs")
-  void accountsUnderLocks(Way way) {
+  void bankAccountsWithLocks(Way way) {
     int accounts = 5;
     int n = 40;
     var moves = new Random(108).ints(3L * n, 0, accounts).toArray();
@@ -301,7 +301,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("bytes")
-  void powersModuloA64BitPrime(Way way) {
+  void modularExponentiation(Way way) {
     int n = 20;
     long modulus = -59; // 2^64 - 59, the greatest prime below 2^64
     var base = new Random(112).longs(n).toArray();
@@ -335,7 +335,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("bytes")
-  void stepsUntilAPointEscapes(Way way) {
+  void mandelbrot(Way way) {
     int width = 40;
     int height = 24;
     float scale = 0.07f;

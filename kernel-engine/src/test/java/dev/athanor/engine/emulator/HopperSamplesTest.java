@@ -29,7 +29,7 @@ class HopperSamplesTest {
   /** Tiles reach beyond the tensors on two sides; beyond the second nothing is written. */
   @ParameterizedTest
   @MethodSource("hopper")
-  void tilesTwiceAsGreat(Way way) {
+  void doubledTiles(Way way) {
     int rows = 50;
     int columns = 72;
     int rowsOut = 40;
@@ -55,7 +55,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void productOfAWarpgroup(Way way) {
+  void warpgroupProduct(Way way) {
     int m = 128;
     int n = 64;
     int k = 192;
@@ -78,7 +78,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void sumOfACluster(Way way) {
+  void clusterSum(Way way) {
     var in = SampleRunsTest.random(8 * 32, 24);
     var expected = new float[2];
     for (int cluster = 0; cluster < 2; cluster++) {
@@ -102,7 +102,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void rowsInBulk(Way way) {
+  void bulkRowCopies(Way way) {
     var in = SampleRunsTest.random(3 * 1024, 25);
     var expected = new float[in.length];
     for (int i = 0; i < in.length; i++) {
@@ -121,7 +121,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void producerAndConsumerAtNamedBarriers(Way way) {
+  void producerConsumerWithNamedBarriers(Way way) {
     var in = new Random(26).ints(7 * 32).toArray();
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new int[in.length]);
@@ -132,7 +132,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void predicatesCombinedAtABarrier(Way way) {
+  void barrierReduction(Way way) {
     var in = new Random(27).ints(160, 0, 2).toArray();
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new int[3]);
@@ -143,7 +143,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void reversalBehindAnMbarrier(Way way) {
+  void reversalAfterAnMbarrier(Way way) {
     var in = new Random(28).ints(256).toArray();
     var expected = new int[in.length];
     Arrays.setAll(expected, i -> in[in.length - 1 - i]);
@@ -156,7 +156,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void positivesInOrder(Way way) {
+  void orderedCompaction(Way way) {
     var in = new Random(29).ints(192, -50, 50).toArray();
     var expected = Arrays.stream(in).filter(i -> i > 0).toArray();
     try (var rig = new SampleRig(way)) {
@@ -178,7 +178,7 @@ class HopperSamplesTest {
    */
   @ParameterizedTest
   @MethodSource("gemm")
-  void warpSpecialisedProduct(Way way) {
+  void warpSpecializedProduct(Way way) {
     int m = 256;
     int n = 512;
     int k = 5 * 64;
@@ -208,7 +208,7 @@ class HopperSamplesTest {
   /** Three stages of cp.async, swizzled by hand, and mma.sync. */
   @ParameterizedTest
   @MethodSource("warpGemm")
-  void productByWarps(Way way) {
+  void productWithWarpTiles(Way way) {
     int m = 128;
     int n = 256;
     int k = 4 * 64;
@@ -238,7 +238,7 @@ class HopperSamplesTest {
   /** Stages behind the last are filled with zeros, and never used. */
   @ParameterizedTest
   @MethodSource("smallWarpGemm")
-  void productBySmallTiles(Way way) {
+  void productWithSmallTiles(Way way) {
     int m = 64;
     int n = 128;
     int k = 5 * 32;

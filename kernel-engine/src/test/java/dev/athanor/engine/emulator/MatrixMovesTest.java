@@ -20,7 +20,7 @@ class MatrixMovesTest {
   /** Row 8m + r of the result is row r of matrix m, its columns those of the fragments. */
   @ParameterizedTest
   @ValueSource(strings = {"", ".trans"})
-  void stmatrixPutsRowsWhereLanesSay(String transposed) {
+  void stmatrixStoresRowsAtLaneAddresses(String transposed) {
     try (var rig = new Rig();
         var out = rig.ints(new int[128]);
         var in = rig.ints(0)) {
@@ -86,7 +86,7 @@ class MatrixMovesTest {
 
   /** -1 and 1 and 2^-25: the last is below what Ampere's sums keep. */
   @Test
-  void theOptionsSayHowExactSumsAre() {
+  void optionsSelectTheArithmetic() {
     assertThat(sum(Target.SM_80, Arithmetic.EXACT)).isZero();
     assertThat(sum(Target.SM_90, Arithmetic.EXACT)).isEqualTo(0x1p-25f);
     assertThat(sum(Target.SM_80, Arithmetic.FAST)).isEqualTo(0x1p-25f);

@@ -30,7 +30,7 @@ class MbarrierTest {
   /** In each round every thread reads what its neighbour wrote in the last. */
   @ParameterizedTest
   @MethodSource("ways")
-  void phaseAfterPhase(Way way) {
+  void consecutivePhases(Way way) {
     var body =
         AsyncKernel.make(64)
             + """
@@ -55,7 +55,7 @@ class MbarrierTest {
   /** A phase waits for the bytes that were announced, be they announced before or after. */
   @ParameterizedTest
   @MethodSource("ways")
-  void bytesThatAreAnnounced(Way way) {
+  void expectedBytes(Way way) {
     var body =
         AsyncKernel.make(1)
             + """
@@ -78,7 +78,7 @@ class MbarrierTest {
    */
   @ParameterizedTest
   @MethodSource("ways")
-  void lowestBitOfAParity(Way way) {
+  void parityUsesTheLowestBit(Way way) {
     var body =
         AsyncKernel.make(32)
             + "mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar], -1;\n"
@@ -97,7 +97,7 @@ class MbarrierTest {
   /** Whoever drops out is not expected in the next phase. */
   @ParameterizedTest
   @MethodSource("ways")
-  void droppingOut(Way way) {
+  void arriveDrop(Way way) {
     var body =
         AsyncKernel.make(3)
             + """
@@ -119,7 +119,7 @@ class MbarrierTest {
 
   /** Arrivals that cannot complete a phase, and how many are missing. */
   @Test
-  void arrivalsThatDoNotComplete() {
+  void arriveNoComplete() {
     var body =
         """
         mbarrier.init.b64 [%rd5], 40;
@@ -143,7 +143,7 @@ class MbarrierTest {
   /** Threads of two blocks arrive at the barrier of the first, which the second cannot read. */
   @ParameterizedTest
   @MethodSource("ways")
-  void arrivingInAnotherBlock(Way way) {
+  void remoteArrival(Way way) {
     var body =
         AsyncKernel.makeInCluster(65)
             + """
@@ -171,7 +171,7 @@ class MbarrierTest {
   /** Copies of threads arrive when they are done: as one more arrival, or as one of the counted. */
   @ParameterizedTest
   @MethodSource("ways")
-  void copiesArrive(Way way) {
+  void copyArrival(Way way) {
     for (var kind : List.of("", ".noinc")) {
       var body =
           AsyncKernel.make(64)
@@ -193,7 +193,7 @@ class MbarrierTest {
 
   /** A wait that is limited in time ends without the phase, and the thread can go on. */
   @Test
-  void waitingForAWhile() {
+  void suspendedWait() {
     var body =
         AsyncKernel.make(1)
             + """
@@ -230,7 +230,7 @@ class MbarrierTest {
   }
 
   @Test
-  void aStateOfLongAgo() {
+  void staleState() {
     assertThat(
             AsyncKernel.of(
                     1,
@@ -246,7 +246,7 @@ class MbarrierTest {
   }
 
   @Test
-  void waitingForEver() {
+  void endlessWait() {
     assertThat(
             fault(
                 AsyncKernel.make(33)

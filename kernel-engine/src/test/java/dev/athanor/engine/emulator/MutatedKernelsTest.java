@@ -60,7 +60,7 @@ class MutatedKernelsTest {
 
   @Test
   @Timeout(value = 30, unit = TimeUnit.MINUTES)
-  void mutantsRunOrAreRefusedOrFault() {
+  void mutantsRunFaultOrAreRejected() {
     long seed = Long.getLong("athanor.seed", System.nanoTime());
     System.out.println("MutatedKernelsTest seed " + seed);
     var random = new Random(seed);

@@ -149,20 +149,20 @@ class PipelineTest {
   }
 
   @Test
-  void theRightPipelineIsRightInAllTimings() {
+  void correctPipelinePassesInAllTimings() {
     assertThat(outcomes(SampleRig.text(SAMPLE), Sanitize.FULL).values())
         .containsOnly(Outcome.RIGHT);
   }
 
   @ParameterizedTest
   @MethodSource("changes")
-  void aBrokenPipelineShowsInSomeTiming(Broken broken) {
+  void brokenPipelineFailsInSomeTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.OFF).values()).contains(broken.outcome);
   }
 
   @ParameterizedTest
   @MethodSource("changes")
-  void theSanitizerSeesABrokenPipelineInEachTiming(Broken broken) {
+  void sanitizerReportsABrokenPipelineInEachTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.FULL).values()).containsOnly(Outcome.FAULT);
   }
 }

@@ -18,7 +18,7 @@ class QuantSamplesTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void dotProductsOfBytes(Way way) {
+  void byteDotProducts(Way way) {
     int rows = 3;
     int words = 80;
     var weights = new byte[4 * rows * words];
@@ -47,7 +47,7 @@ class QuantSamplesTest {
   /** Converted by an instruction, or where there is none by integers and doubles. */
   @ParameterizedTest
   @MethodSource("ways")
-  void thereAndBackByEightBits(Way way) {
+  void int8RoundTrip(Way way) {
     var in = new float[600];
     var random = new Random(67);
     for (int i = 0; i < in.length; i++) {
@@ -111,7 +111,7 @@ class QuantSamplesTest {
   /** Products in f16, rounded, and sums in f32 in the order of the program. */
   @ParameterizedTest
   @MethodSource("ways")
-  void weightsOfFourBits(Way way) {
+  void int4Weights(Way way) {
     int rows = 3;
     int words = 83; // not each lane has the same
     var weights = new Random(68).ints((long) rows * words).toArray();

@@ -188,7 +188,7 @@ class RandomProductsTest {
   }
 
   @Test
-  void theyGiveTheSameBits() {
+  void interpreterAndCompiledCodeAgree() {
     for (long seed = SEED; seed < SEED + KERNELS; seed++) {
       var text = new Writer(seed).kernel();
       var module = Parser.parse(text, "products.ptx");

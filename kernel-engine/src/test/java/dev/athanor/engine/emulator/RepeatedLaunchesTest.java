@@ -42,7 +42,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void eachHasItsOwnBuffersParametersAndShape(Execution execution) {
+  void launchesHaveSeparateArgumentsAndShapes(Execution execution) {
     try (var rig = rig(execution)) {
       for (int i = 0; i < 20; i++) {
         int blocks = 1 + i / 3 % 3;
@@ -56,7 +56,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void aBufferThatWasClosedSinceIsFoundClosed(Execution execution) {
+  void detectsBuffersClosedBetweenLaunches(Execution execution) {
     try (var rig = rig(execution);
         var out = rig.ints(new int[32])) {
       var in = rig.ints(IntStream.range(0, 32).toArray());
@@ -76,7 +76,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void sharedMemoryIsNotHandedOn(Execution execution) {
+  void sharedMemoryDoesNotPersist(Execution execution) {
     try (var rig = rig(execution)) {
       assertThat(rig.run(COUNT, 1, 32, 0)).containsOnly(7);
       assertThat(rig.run(COUNT, 1, 32)).doesNotContain(7);
@@ -85,7 +85,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void manyAtATimeAreApart(Execution execution) throws Exception {
+  void concurrentLaunchesAreIsolated(Execution execution) throws Exception {
     try (var rig = rig(execution);
         var threads = Executors.newFixedThreadPool(4)) {
       var launches = new ArrayList<Callable<int[]>>();

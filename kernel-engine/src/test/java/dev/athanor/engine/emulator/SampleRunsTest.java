@@ -50,7 +50,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("reduce")
-  void sumInTheKernelsOrder(Way way) {
+  void sumInKernelOrder(Way way) {
     int n = 1000;
     int blocks = 2;
     int threads = 96;
@@ -90,7 +90,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("reduce")
-  void treeInDynamicSharedMemory(Way way) {
+  void treeReductionInDynamicSharedMemory(Way way) {
     int n = 1000;
     var in = new Random(8).ints(n, -1000, 1000).toArray();
     try (var rig = new SampleRig(way)) {
@@ -141,7 +141,7 @@ class SampleRunsTest {
    */
   @ParameterizedTest
   @MethodSource("softmax")
-  void softmaxOfRows(Way way) {
+  void rowSoftmax(Way way) {
     int rows = 3;
     int n = 300;
     var x = random(rows * n, 5);
@@ -170,7 +170,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("histogram")
-  void histogramOfBytes(Way way) {
+  void byteHistogram(Way way) {
     int n = 500;
     var in = new Random(9).ints(n).toArray();
     var expected = new int[256];
@@ -188,7 +188,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("histogram")
-  void greatestByCompareAndSwap(Way way) {
+  void maximumByCompareAndSwap(Way way) {
     int n = 300;
     var in = random(n, 10);
     float greatest = 0;
@@ -206,7 +206,7 @@ class SampleRunsTest {
   /** Lanes that happen to be together count together, whoever they are. */
   @ParameterizedTest
   @MethodSource("histogram")
-  void countByWhoeverIsTogether(Way way) {
+  void aggregatedCount(Way way) {
     int n = 300;
     var in = new Random(11).ints(n, 0, 7).toArray();
     var expected = new int[7];
@@ -246,7 +246,7 @@ class SampleRunsTest {
   /** The sample leaves out the fence by which its last block would acquire the sums of others. */
   @ParameterizedTest
   @MethodSource("histogram")
-  void lastBlockDoesNotAcquireTheSums(Way way) {
+  void lastBlockWithoutAcquire(Way way) {
     try (var rig = new SampleRig(way, Sanitize.FULL)) {
       var in = rig.buffer(new float[1000]);
       var parts = rig.buffer(new float[5]);

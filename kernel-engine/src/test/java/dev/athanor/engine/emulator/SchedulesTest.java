@@ -26,7 +26,7 @@ class SchedulesTest {
   /** A lock that lanes of one warp take in turn, which needs each to go on while others spin. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void aLockWithinAWarp(Schedule schedule) {
+  void lockWithinAWarp(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -52,7 +52,7 @@ class SchedulesTest {
   /** One warp waits in a loop for what another stores. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void waitingForAnotherWarp(Schedule schedule) {
+  void waitForAnotherWarp(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -77,7 +77,7 @@ class SchedulesTest {
   /** Votes, shuffles and barriers bring together what branches parted. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void divergenceThenCollectives(Schedule schedule) {
+  void collectivesAfterDivergence(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -101,7 +101,7 @@ class SchedulesTest {
   }
 
   @Test
-  void oneSeedGivesOneOrder() {
+  void schedulesAreReproducible() {
     var body =
         "atom.global.add.u32 %r5, [%rd1], 1; add.u32 %r6, %r5, 0; st.global.u32 [%rd2], %r5;\n";
     var seen =
@@ -124,7 +124,7 @@ class SchedulesTest {
   }
 
   @Test
-  void threadsThatGoRoundForEverAreNamed() {
+  void reportsLivelocks() {
     List<String> reports;
     try (var rig = new Rig(EmulatorOptions.DEFAULT.withPatience(1 << 15))) {
       reports =
@@ -181,7 +181,7 @@ class SchedulesTest {
 
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void aBarrierAtSeveralPlaces(Schedule schedule) {
+  void barrierAtSeveralInstructions(Schedule schedule) {
     var body = SEVERAL_PLACES.replace("barrier.sync 3, 64;", "barrier.sync 3;");
     try (var rig = rig(schedule)) {
       assertThat(rig.run(body, 1, 64))
@@ -192,7 +192,7 @@ class SchedulesTest {
   /** The warp comes when the last of its threads does, of which some go on at once. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void threadsOfAWarpThatArriveAndWait(Schedule schedule) {
+  void arriveAndWaitInOneWarp(Schedule schedule) {
     var body =
         """
         setp.lt.u32 %p0, %r0, 16; mov.u32 %r5, 5;
@@ -221,7 +221,7 @@ class SchedulesTest {
   }
 
   @Test
-  void aBarrierAtSeveralPlacesThatIsNone() {
+  void mismatchedBarriersAtSeveralInstructions() {
     assertThat(fault(SEVERAL_PLACES))
         .contains("barrier.sync 3")
         .containsAnyOf(

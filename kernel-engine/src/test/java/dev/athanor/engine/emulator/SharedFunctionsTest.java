@@ -50,7 +50,7 @@ class SharedFunctionsTest {
       """;
 
   @Test
-  void doublingCallsStayLinearAndRight() {
+  void nestedDoubleCallsExpandLinearly() {
     int deepest = 11;
     var module = parse(doubling(deepest) + KERNEL.formatted("f1", "f3"));
     assertThat(new Inliner(module).kernel("k").body().size()).isLessThan(16 * 1024);
@@ -64,13 +64,13 @@ class SharedFunctionsTest {
   }
 
   @Test
-  void doublingCallsTwentyFiveDeepAreExpandedToFewStatements() {
+  void deepDoubleCallsExpandToFewStatements() {
     var module = parse(doubling(25) + KERNEL.formatted("f1", "f3"));
     assertThat(new Inliner(module).kernel("k").body().size()).isLessThan(64 * 1024);
   }
 
   @Test
-  void aChainOfTwoThousandCallsRuns() {
+  void runsAChainOfTwoThousandCalls() {
     int length = 2000;
     var text = new StringBuilder();
     for (int i = length; i > 0; i--) {

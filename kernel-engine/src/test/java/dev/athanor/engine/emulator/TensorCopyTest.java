@@ -167,7 +167,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void inOneToFiveDimensions() {
+  void oneToFiveDimensions() {
     expectLoad(map(List.of(100L), List.of(64)), 0, 20);
     expectLoad(map(List.of(12L, 9L), List.of(8, 4)), 0, 4, 3);
     expectLoad(map(List.of(8L, 5L, 6L), List.of(4, 3, 5)), 0, 2, 1, 1);
@@ -177,7 +177,7 @@ class TensorCopyTest {
 
   /** Beyond each end of each dimension. */
   @Test
-  void beyondTheTensor() {
+  void tilesBeyondTheTensor() {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     for (int x : new int[] {-20, -3, 8, 40}) {
       for (int y : new int[] {-9, -2, 7, 9}) {
@@ -188,7 +188,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void filledWithNan() {
+  void nanFill() {
     var map = TensorMap.matrix(Element.F32, 9, 12, 4, 8).withFill(Fill.NAN);
     expectLoad(map, 0x7FFF_FFFF, 8, 7);
     var halves = TensorMap.of(Element.F16, List.of(8L), List.of(), List.of(16)).withFill(Fill.NAN);
@@ -201,7 +201,7 @@ class TensorCopyTest {
 
   /** Every second element of one dimension and every third of another. */
   @Test
-  void elementsApart() {
+  void elementStrides() {
     expectLoad(
         map(List.of(8L, 9L, 7L), List.of(4, 6, 7)).withElementStrides(List.of(1, 2, 3)),
         0,
@@ -213,7 +213,7 @@ class TensorCopyTest {
   /** Chunks of 16 bytes change places with bits of their rows' addresses. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
-  void swizzled(SwizzleMode swizzle) {
+  void swizzles(SwizzleMode swizzle) {
     int columns = swizzle.width() / 4;
     var map = map(List.of((long) columns, 24L), List.of(columns, 16)).withSwizzle(swizzle);
     var tensor = numbers(24 * columns);
@@ -248,7 +248,7 @@ class TensorCopyTest {
   /** What of a tile lies beyond the tensor is not written. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void storesAreCutOff(Way way) {
+  void storesAreClipped(Way way) {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     var tensor = numbers(12 * 9);
     var in = IntStream.range(0, 32).map(i -> -i).toArray();
@@ -296,7 +296,7 @@ class TensorCopyTest {
   /** A map that the kernel itself makes, of cleared memory, and takes to global memory. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void mapsMadeByTheKernel(Way way) {
+  void mapsModifiedByTheKernel(Way way) {
     var make =
         """
         mov.u32 %r10, fresh; add.u32 %r11, %r10, %r5; st.shared.u32 [%r11], 0; bar.warp.sync -1;
@@ -332,7 +332,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void whatIsWrong() {
+  void reportsInvalidCopies() {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     var load = LOAD.formatted(128, 2, "{0, 0}");
     assertThat(fault(LOAD.formatted(128, 3, "{0, 0, 0}"), map))
@@ -365,7 +365,7 @@ class TensorCopyTest {
         "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes | is not supported; tensor copies support tiles, not .tile::gather4",
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 | is not supported; sparse products are out of scope"
       })
-  void notSupported(String instruction, String why) {
+  void rejectsUnsupportedCopies(String instruction, String why) {
     var refused =
         catchThrowableOfType(
             PtxSyntaxException.class,

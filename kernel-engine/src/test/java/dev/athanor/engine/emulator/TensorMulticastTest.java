@@ -109,7 +109,7 @@ class TensorMulticastTest {
 
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void toBlocksOfAMask(Way way) {
+  void blocksOfAMask(Way way) {
     expect(way, 2, 0, 0b11);
     expect(way, 2, 1, 0b01);
     expect(way, 4, 0, 0b1101);
@@ -118,7 +118,7 @@ class TensorMulticastTest {
   }
 
   @Test
-  void beyondTheCluster() {
+  void maskBeyondTheCluster() {
     var fault =
         catchThrowableOfType(
             KernelFault.class,
@@ -130,7 +130,7 @@ class TensorMulticastTest {
 
   /** Each block counts for itself: one that expects nothing waits, though the tile has come. */
   @Test
-  void blocksThatDoNotExpectTheTile() {
+  void missingExpectedBytes() {
     var forgets =
         kernel(2, 0, 0b11).replace("and.pred %p2, %p0, %p1;", "setp.eq.and.u32 %p2, %r1, 1, %p0;");
     var fault =

@@ -131,14 +131,14 @@ class WarpgroupLoopsTest {
     }
   }
 
-  static List<Way> promoted() {
+  static List<Way> promotedAccumulators() {
     return SampleRig.ways("hopper/fp8_promote_n128");
   }
 
   /** Sums of each round, exact as they are of small integers, are scaled and added in f32. */
   @ParameterizedTest
   @MethodSource
-  void promoted(Way way) {
+  void promotedAccumulators(Way way) {
     // 0, 1, -1, 2, -2, 3, -4 in e4m3
     var shared = shared(32 << 10, 91, new byte[] {0, 0x38, -0x48, 0x40, -0x40, 0x44, -0x38});
     // the scales lie where the bytes of A do

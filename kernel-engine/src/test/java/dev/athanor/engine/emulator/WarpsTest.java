@@ -41,7 +41,7 @@ class WarpsTest {
   }
 
   @Test
-  void shufflesOfEveryKind() {
+  void allShuffleModes() {
     assertThat(rig.run(shuffle("down", 4, 31), 1, 64))
         .isEqualTo(each(64, i -> i % 32 + 4 < 32 ? 1000 + i + 4 : i));
     assertThat(rig.run(shuffle("up", 3, 0), 1, 64))
@@ -65,7 +65,7 @@ class WarpsTest {
   }
 
   @Test
-  void aWarpSumsByShuffles() {
+  void warpSumByShuffles() {
     var body =
         """
         ld.global.u32 %r5, [%rd3];
@@ -85,7 +85,7 @@ class WarpsTest {
   }
 
   @Test
-  void halvesOfAWarpShuffleApart() {
+  void halfWarpsShuffleSeparately() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 16;
@@ -102,7 +102,7 @@ class WarpsTest {
   }
 
   @Test
-  void lanesThatPartedMeetAtAShuffle() {
+  void divergedLanesMeetAtAShuffle() {
     // the odd lanes take a longer way; all exchange with their neighbour at the end
     var body =
         """
@@ -124,7 +124,7 @@ class WarpsTest {
   }
 
   @Test
-  void threadsThatHaveExitedAreNotWaitedFor() {
+  void exitedThreadsAreNotAwaited() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 20;
@@ -142,7 +142,7 @@ class WarpsTest {
   }
 
   @Test
-  void warpsMaySkipAnInstructionAsWhole() {
+  void wholeWarpsCanSkipAnInstruction() {
     var body =
         """
         mov.u32 %r5, 0;
@@ -245,7 +245,7 @@ class WarpsTest {
   }
 
   @Test
-  void matricesAreLoadedFromSharedMemoryAsTensorCoresWantThem() {
+  void ldmatrixLoadsFragments() {
     // a is 16x16 at the start, b 16x8 after it, both row by row: b's fragment is of its transpose
     var a = matrix(256, 3);
     var b = matrix(128, 4);
@@ -276,7 +276,7 @@ class WarpsTest {
   }
 
   @Test
-  void oneMatrixIsLoadedAsItsFragmentSays() {
+  void ldmatrixLoadsOneMatrix() {
     var in = each(32, i -> (2 * i) | ((2 * i + 1) << 16)); // element (r, c) is 8r + c
     var body =
         """

@@ -149,7 +149,7 @@ class WgmmaTest {
 
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
-  void productsAreDoneInOrder(AsyncTiming timing) {
+  void productsCompleteInOrder(AsyncTiming timing) {
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
     for (var schedule : Schedule.values()) {
       var found =
@@ -175,7 +175,7 @@ class WgmmaTest {
   /** A product adds to what the instructions before it made of its sums. */
   @ParameterizedTest
   @MethodSource("executions")
-  void sumsThatAreChangedBetweenProducts(EmulatorOptions options) {
+  void accumulatorsChangedBetweenProducts(EmulatorOptions options) {
     var negated = "neg.f32 %d0, %d0; neg.f32 %d1, %d1; neg.f32 %d2, %d2; neg.f32 %d3, %d3;\n";
     for (var adds : List.of("1", "%p1")) {
       var second = FENCE + PRODUCT.replace("%rd8, 1, 1, 1", "%rd8, " + adds + ", 1, 1");
@@ -193,7 +193,7 @@ class WgmmaTest {
   @EnumSource(
       value = Execution.class,
       names = {"INTERPRETED", "COMPILED"})
-  void sumsThatNobodyHasWaitedForShow(Execution execution) {
+  void missingWaitForAProduct(Execution execution) {
     var lazy =
         EmulatorOptions.DEFAULT
             .withSanitize(Sanitize.OFF)
@@ -235,7 +235,7 @@ class WgmmaTest {
   }
 
   @Test
-  void warpsThatDoNotTakePart() {
+  void missingWarps() {
     assertThat(
             fault(
                 128,
@@ -249,7 +249,7 @@ class WgmmaTest {
   }
 
   @Test
-  void warpsThatMultiplyDifferently() {
+  void warpsWithDifferentOperands() {
     assertThat(
             fault(
                 128,
@@ -273,7 +273,7 @@ class WgmmaTest {
   }
 
   @Test
-  void lanesThatDiffer() {
+  void lanesWithDifferentOperands() {
     assertThat(fault(128, "cvt.u64.u32 %rd8, %r0;\n" + PRODUCT))
         .endsWith("the descriptor of A is 0x1, but 0x0 in lane 0; all threads must give the same");
     assertThat(

@@ -48,7 +48,7 @@ class WmmaTest {
     "m8n8k32,   s32, u4, s32,    2 1 1 2,  row, col, col, row, 0",
     "m8n8k128,  s32, b1, s32,    2 1 1 2,  row, col, row, row, 128"
   })
-  void productsOfWholeNumbersAreExact(
+  void integerProductsAreExact(
       String shape,
       String typeD,
       String type,
@@ -131,7 +131,7 @@ class WmmaTest {
 
   /** Through shared memory, without a stride. */
   @Test
-  void tilesOfSharedMemoryNeedNoStride() {
+  void strideIsOptional() {
     var a = new Matrix(16, 16, "s8", "row", 0).fill(new Random(1));
     var d = new Matrix(16, 16, "s32", "col", 0);
     run(
@@ -168,7 +168,7 @@ class WmmaTest {
   }
 
   @Test
-  void wrongAddressesAndStridesAreFaults() {
+  void invalidAddressesAndStridesFault() {
     assertThatThrownBy(() -> load("mov.u32 %r1, 15;", "%rd0"))
         .hasMessageContaining("the stride is 15, but a row of the matrix has 16 elements");
     assertThatThrownBy(() -> load("mov.u32 %r1, %tid.x; add.u32 %r1, %r1, 16;", "%rd0"))

@@ -67,13 +67,13 @@ class GpuTest {
   }
 
   @Test
-  void withoutTheLibraryOrTheGpuThereIsNone() {
+  void isEmptyWithoutLibraryOrGpu() {
     assertThat(Gpu.at(folder.resolve("nothing.so").toString(), BUS_ID)).isEmpty();
     assertThat(Gpu.at(library(), "0000:3C:00.0")).isEmpty();
   }
 
   @Test
-  void aLibraryWithoutItsFunctionsIsNone() {
+  void isEmptyWithoutFunctions() {
     assertThat(Gpu.at("libc.so.6", BUS_ID)).isEmpty();
   }
 }

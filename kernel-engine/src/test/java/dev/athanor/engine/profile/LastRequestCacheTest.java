@@ -15,7 +15,7 @@ class LastRequestCacheTest {
   }
 
   @Test
-  void aRequestThatIsOnlyFurtherOnCostsTheSame() {
+  void shiftedRequestsCostTheSame() {
     var latest = new LastRequestCache<String>();
     assertThat(latest.find(addresses(0, 4), -1)).isNull();
     latest.put(addresses(64, 4), -1, "four");
@@ -31,7 +31,7 @@ class LastRequestCacheTest {
   }
 
   @Test
-  void onlyLanesThatTakePartAreCompared() {
+  void comparesOnlyActiveLanes() {
     var latest = new LastRequestCache<String>();
     latest.put(addresses(0, 4), 0x8000_0010, "two");
     var other = new long[32];
@@ -44,7 +44,7 @@ class LastRequestCacheTest {
 
   /** Whatever is said to cost the same does. */
   @Test
-  void randomRequestsOnePeriodFurtherOnCostTheSame() {
+  void randomRequestsShiftedByAPeriodCostTheSame() {
     long seed = System.nanoTime();
     var random = new SplittableRandom(seed);
     var banks = new Banks();

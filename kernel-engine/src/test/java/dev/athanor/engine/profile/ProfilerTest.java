@@ -69,7 +69,7 @@ class ProfilerTest {
 
   @ParameterizedTest
   @CsvSource({"1, 1", "2, 2", "3, 1", "8, 8", "32, 32", "33, 1", "48, 16"})
-  void aStrideInSharedMemory(int stride, int ways) {
+  void sharedMemoryStrides(int stride, int ways) {
     var profile =
         run(
             """
@@ -90,7 +90,7 @@ class ProfilerTest {
   }
 
   @Test
-  void neighboursInGlobalMemoryTouchEverySectorOnce() {
+  void contiguousAccessesUseEachSectorOnce() {
     var profile = run("ld.global.u32 %r4, [%rd2]; st.global.u32 [%rd2], %r4;", 5, 96);
     assertThat(row(profile, "ld.global.u32").global())
         .isEqualTo(new Profile.Global(15, 15 * 128, 15 * 128, 60, 60, 15));
@@ -99,7 +99,7 @@ class ProfilerTest {
   }
 
   @Test
-  void aStrideInGlobalMemoryWastesMostOfItsSectors() {
+  void stridedAccessesWasteSectors() {
     var profile =
         run(
             "mul.wide.u32 %rd3, %r3, 64; add.u64 %rd3, %rd0, %rd3; ld.global.u32 %r4, [%rd3];",
@@ -111,7 +111,7 @@ class ProfilerTest {
   }
 
   @Test
-  void lanesThatGoDifferentWaysAreSeen() {
+  void countsDivergence() {
     var profile =
         run(
             """
@@ -138,7 +138,7 @@ class ProfilerTest {
 
   /** NaNs made canonical, predicates negated and registers narrowed are nobody's instructions. */
   @Test
-  void onlyWhatIsWrittenCounts() {
+  void omitsGeneratedInstructions() {
     var body =
         """
         ld.global.f32 %f1, [%rd2];
@@ -161,7 +161,7 @@ class ProfilerTest {
   }
 
   @Test
-  void operationsOfActiveLanesCount() {
+  void countsOperationsOfActiveLanes() {
     var profile =
         run(
             """
@@ -205,7 +205,7 @@ class ProfilerTest {
   }
 
   @Test
-  void atomicsOfOneWordAreServedOneByOne() {
+  void atomicsOnOneWordSerialize() {
     var profile = run("atom.shared.add.u32 %r4, [tile], 1; red.global.add.u32 [%rd0], 1;", 1, 32);
     assertThat(row(profile, "atom.shared.add.u32").shared())
         .isEqualTo(new Profile.Shared(1, 128, 32, 1, 32, 32));
@@ -224,7 +224,7 @@ class ProfilerTest {
       """;
 
   @Test
-  void countsDoNotDependOnHowManyWork() {
+  void countsAreIndependentOfWorkers() {
     var alone = run(LOOP, 100, 96, OPTIONS.withWorkers(1), 1);
     assertThat(run(LOOP, 100, 96, OPTIONS.withWorkers(4), 1)).isEqualTo(alone);
     assertThat(alone.getFirst().divergentBranches()).isPositive();
@@ -233,14 +233,14 @@ class ProfilerTest {
   }
 
   @Test
-  void everyLaunchHasItsOwnProfile() {
+  void launchesHaveSeparateProfiles() {
     var profiles = run(LOOP, 10, 32, OPTIONS.withWorkers(3), 2);
     assertThat(profiles).hasSize(2);
     assertThat(profiles.get(0)).isEqualTo(profiles.get(1));
   }
 
   @Test
-  void theFirstBlocksCanBeRunAlone() {
+  void profilesOnlyTheFirstBlocks() {
     var some = run(LOOP, 100, 96, OPTIONS.withBlocks(7), 1).getFirst();
     assertThat(some.blocksRun()).isEqualTo(7);
     assertThat(some.grid()).isEqualTo(Dim3.of(100));
@@ -248,7 +248,7 @@ class ProfilerTest {
   }
 
   @Test
-  void linesOfTheSourceGatherTheirInstructions() {
+  void groupsInstructionsBySourceLine() {
     var profile = run("add.u32 %r4, %r0, 1; add.u32 %r4, %r4, 1;\nadd.u32 %r4, %r4, 1;", 1, 32);
     int first = 1 + (int) PROLOGUE.lines().count();
     assertThat(profile.lines().get("k.ptx:" + first)).hasSize(2);

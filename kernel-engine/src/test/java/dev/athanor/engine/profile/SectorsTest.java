@@ -20,21 +20,21 @@ class SectorsTest {
   }
 
   @Test
-  void neighboursShareSectors() {
+  void adjacentLanesShareSectors() {
     assertThat(load(4, -1, lane -> 4L * lane)).isEqualTo(new RequestSectors(4, 1, 4, 128));
     assertThat(load(16, -1, lane -> 16L * lane)).isEqualTo(new RequestSectors(16, 4, 16, 512));
     assertThat(load(2, -1, lane -> 2L * (31 - lane))).isEqualTo(new RequestSectors(2, 1, 2, 64));
   }
 
   @Test
-  void aStartBetweenSectorsCostsOneMore() {
+  void misalignedRequestsTakeOneMoreSector() {
     var request = load(4, -1, lane -> 4 + 4L * lane);
     assertThat(request).isEqualTo(new RequestSectors(5, 2, 4, 128));
     assertThat(request.wastedBytes()).isEqualTo(32);
   }
 
   @Test
-  void aStrideTouchesASectorALane() {
+  void stridesTakeASectorPerLane() {
     for (int stride = 1; stride <= 64; stride++) {
       int step = 4 * stride;
       var request = load(4, -1, lane -> (long) lane * step);
@@ -46,18 +46,18 @@ class SectorsTest {
   }
 
   @Test
-  void aWordThatAllReadIsOneSector() {
+  void broadcastsTakeOneSector() {
     assertThat(load(4, -1, _ -> 1000 * 4)).isEqualTo(new RequestSectors(1, 1, 1, 4));
   }
 
   @Test
-  void onlyActiveLanesAndTheirBytesCount() {
+  void countsOnlyActiveLanes() {
     assertThat(load(4, 0x8000_0001, lane -> 4L * lane)).isEqualTo(new RequestSectors(2, 1, 1, 8));
     assertThat(load(4, 0, lane -> 4L * lane)).isEqualTo(new RequestSectors(0, 0, 0, 0));
   }
 
   @Test
-  void randomRequestsTouchWhatTheirBytesTouch() {
+  void randomRequestsMatchTheirBytes() {
     long seed = System.nanoTime();
     var random = new SplittableRandom(seed);
     for (int round = 0; round < 20_000; round++) {

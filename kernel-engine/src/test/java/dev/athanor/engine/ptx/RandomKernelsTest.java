@@ -47,7 +47,7 @@ class RandomKernelsTest {
   }
 
   @Test
-  void aNumberMakesAlwaysTheSameKernel() {
+  void seedsAreReproducible() {
     assertThat(RandomKernels.module(7)).isEqualTo(RandomKernels.module(7));
     assertThat(RandomKernels.module(7).toString()).isNotEqualTo(RandomKernels.module(8).toString());
   }

@@ -32,7 +32,7 @@ class SharedMatrixTest {
   /** A step goes 32 bytes further along rows, from one box to the next too. */
   @ParameterizedTest
   @CsvSource({"NONE", "BYTES_32", "BYTES_64", "BYTES_128"})
-  void byDepth(SwizzleMode swizzle) {
+  void alongTheDepth(SwizzleMode swizzle) {
     for (int size : new int[] {1, 2, 4}) {
       expectSame(new Boxes(4096, swizzle, true, size, 128, 256 / size), 32 / size);
     }
@@ -41,12 +41,12 @@ class SharedMatrixTest {
   /** A step goes 16 rows further. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
-  void acrossTheDepth(SwizzleMode swizzle) {
+  void transposedAlongTheDepth(SwizzleMode swizzle) {
     expectSame(new Boxes(8192, swizzle, false, 2, 256, 64), 16);
   }
 
   @Test
-  void amidThePatternOfASwizzle() {
+  void offsetWithinASwizzlePattern() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> SharedMatrix.of(1L << 62 | 3L << 49, true, 2))
         .withMessage(
@@ -83,7 +83,7 @@ class SharedMatrixTest {
   /** The strides with which CUTLASS describes D: 64 rows, column after column. */
   @ParameterizedTest
   @ValueSource(ints = {8, 64, 256})
-  void sumsOfAWarpgroup(int n) {
+  void warpgroupAccumulators(int n) {
     var fragment = Fragments.wide(n);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < n / 2; i++) {
@@ -97,7 +97,7 @@ class SharedMatrixTest {
   /** The same for A of 64 rows in registers. */
   @ParameterizedTest
   @CsvSource({"16", "8", "32"})
-  void factorsOfAWarpgroup(int bits) {
+  void warpgroupFactors(int bits) {
     var fragment = Fragments.a(16, 256 / bits, bits);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < 4 * 32 / bits; i++) {
@@ -115,7 +115,7 @@ class SharedMatrixTest {
 
   /** Sums, packed in pairs, are A of the next product as they are. */
   @Test
-  void sumsAreFactorsOfTheNextProduct() {
+  void accumulatorsAreFactorsOfTheNextProduct() {
     var sums = Fragments.wide(64);
     var factors = Fragments.a(16, 16, 16);
     for (int lane = 0; lane < 32; lane++) {
@@ -132,7 +132,7 @@ class SharedMatrixTest {
 
   /** The addresses at which {@code stmatrix} leaves a tile of D for a swizzled copy. */
   @Test
-  void storedMatricesLieAsASwizzledBox() {
+  void storedMatricesMatchASwizzledBox() {
     var boxes = new Boxes(0, SwizzleMode.BYTES_128, true, 2, 64, 64);
     var fragment = Fragments.wide(64);
     for (int warp = 0; warp < 4; warp++) {

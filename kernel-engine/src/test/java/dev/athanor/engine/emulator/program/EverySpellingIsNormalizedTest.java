@@ -16,13 +16,13 @@ class EverySpellingIsNormalizedTest {
       TableWalk.module(new Version(9, 0), Target.of("sm_90a")).kernels().getFirst();
 
   @Test
-  void registersAreNormalized() {
+  void normalizesOperands() {
     assertThat(Normalizer.normal(ALL, new HashSet<>()).instructions().count())
         .isGreaterThanOrEqualTo(ALL.instructions().count());
   }
 
   @Test
-  void nansAreMadeCanonical() {
+  void canonicalizesNans() {
     assertThat(CanonicalNans.in(ALL, new HashSet<>()).instructions().count())
         .isGreaterThan(ALL.instructions().count());
   }

@@ -35,7 +35,7 @@ class EverySpellingTest {
   }
 
   @Test
-  void everySpellingHasARoleInTheMemoryModel() {
+  void everySpellingHasAMemoryEffect() {
     var kernel = program(module(List.of())).code().kernel();
     var variables = new VariableExtents(kernel, List.of(), 0);
     for (int i = 0; i < ALL.size(); i++) {
@@ -44,7 +44,7 @@ class EverySpellingTest {
   }
 
   @Test
-  void everySpellingIsCheckedAndLinted() {
+  void everySpellingIsVerifiedAndLinted() {
     var module = module(ALL);
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.warnings(module)).isNotNull();
@@ -52,7 +52,7 @@ class EverySpellingTest {
 
   /** Of each row one spelling: the others are bound and compiled in the same way. */
   @Test
-  void everyRowIsCheckedBoundAndCompiled() {
+  void everyRowIsVerifiedBoundAndCompiled() {
     var known = new HashSet<InstructionForm>();
     var module = module(ALL.stream().filter(i -> known.add(i.form())).toList());
     var program = program(module);

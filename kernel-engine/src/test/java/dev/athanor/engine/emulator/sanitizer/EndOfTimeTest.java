@@ -81,7 +81,7 @@ class EndOfTimeTest {
   }
 
   @Test
-  void aLaunchWithTooManySynchronizationsIsStopped() {
+  void stopsAfterTooManySynchronizations() {
     var cluster = cluster(true);
     cluster.run(0);
     goOn(cluster, AccessStamp.END_OF_TIME - 100);
@@ -102,7 +102,7 @@ class EndOfTimeTest {
   }
 
   @Test
-  void accessesAloneAreCheckedForAnyTime() {
+  void accessesDoNotExhaustClocks() {
     var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);

@@ -98,7 +98,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void printsInTheOrderOfBlocksAndReturnsTheNumberOfArguments(Way way) {
+  void printsInBlockOrderAndReturnsTheArgumentCount(Way way) {
     try (var machine = Machine.of(way)) {
       var returned = machine.words("hello", 5, 32, Argument.of(150));
       assertThat(returned)
@@ -124,7 +124,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void anAssertionThatFailsNamesItselfAndTheThread(Way way) {
+  void reportsFailedAssertions(Way way) {
     try (var machine = Machine.of(way);
         var in = machine.device.allocate(4 * 64)) {
       machine.stream.upload(MemorySegment.ofArray(IntStream.range(0, 64).toArray()), in, 0);
@@ -145,7 +145,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void kernelsAllocateAndFree(Way way) {
+  void mallocAndFree(Way way) {
     try (var machine = Machine.of(way)) {
       assertThat(machine.words("heap", 4, 64, Argument.of(0)))
           .containsExactly(IntStream.range(0, 256).map(i -> i * (i + 1) / 2).toArray());
@@ -179,7 +179,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFullBufferKeepsTheFirstBlocksAndSaysWhatWasDropped() {
+  void fullBufferReportsDroppedOutput() {
     var kernel =
         """
         .visible .entry k(.param .u32 n)
@@ -236,7 +236,7 @@ class RuntimeFunctionsTest {
       """;
 
   @Test
-  void mallocReturnsNullWhenTheHeapIsUsedUpAndLeaksAreNoted() {
+  void fullHeapReturnsNullAndReportsLeaks() {
     var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.MEMORY).withHeapBytes(1 << 16);
     var machine = machine(HOARD, options);
     try (machine) {
@@ -252,7 +252,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void theHeapIsEightMegabytesAndOutlivesLaunches() {
+  void heapIsEightMegabytesAndPersists() {
     try (var machine = machine(HOARD, EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF))) {
       int most = (8 << 20) / ((64 << 10) + 16);
       assertThat(machine.words("hoard", 1, 1, Argument.of(64L << 10))).containsExactly(most);
@@ -263,7 +263,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aBlockThatIsUsedAgainIsNoRace() {
+  void reusedHeapBlocksAreNoRace() {
     var kernel =
         """
         .visible .entry k(.param .u64 out)
@@ -298,7 +298,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFaultSaysWhatVprintfTouches() {
+  void reportsFaultsOfVprintf() {
     var kernel =
         """
         .visible .entry k()
@@ -316,7 +316,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aNullFormatReturnsMinusOne() {
+  void nullFormatReturnsMinusOne() {
     var kernel =
         """
         .visible .entry k(.param .u64 out)
@@ -335,7 +335,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void otherExternalFunctionsAreRefusedByName() {
+  void rejectsOtherExternalFunctions() {
     var kernel =
         """
         .extern .func cudaFree(.param .b64 p);
@@ -355,7 +355,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFunctionThatIsDeclaredWronglyIsRefused() {
+  void rejectsWrongDeclarations() {
     var text =
         """
         .version 8.0
@@ -378,7 +378,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aModulesOwnFunctionOfTheNameIsCalled() {
+  void callsTheModulesFunctionOfTheSameName() {
     var text =
         """
         .version 8.0

@@ -199,7 +199,7 @@ class VectorsTest {
           every other              | shl.b32 %r10, %r0, 5; and.b32 %r10, %r10, 2047;
           backward                 | sub.u32 %r10, 200, %r0; shl.b32 %r10, %r10, 4;
           """)
-  void productsAreTheSameWhereverVectorsLie(String name, String left) {
+  void productsAgreeForAllVectorPositions(String name, String left) {
     isTheSame(kernel(left, "and.b32 %r11, %r0, 15; shl.b32 %r11, %r11, 4;", true));
   }
 
@@ -211,7 +211,7 @@ class VectorsTest {
           one after the other      | shl.b32 %r10, %r0, 2;
           with a gap               | shl.b32 %r10, %r0, 2; add.u32 %r11, %r10, 4; setp.gt.u32 %p2, %r0, 70; selp.u32 %r10, %r11, %r10, %p2;
           """)
-  void productsAreTheSameWhereverWordsLie(String name, String left) {
+  void productsAgreeForAllWordPositions(String name, String left) {
     isTheSame(kernel(left, "and.b32 %r11, %r0, 31; shl.b32 %r11, %r11, 2;", false));
   }
 
@@ -229,7 +229,7 @@ class VectorsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {8, 8192, -16, Integer.MIN_VALUE})
-  void wrongAddressesAreFoundAsEver(int address) {
+  void detectsInvalidAddresses(int address) {
     var left = "setp.eq.u32 %%p2, %%r0, 77; selp.b32 %%r10, %d, 0, %%p2;".formatted(address);
     var module = kernel(left, "mov.u32 %r11, 0;", true);
     try (var together = new EmulatedDevice(FUSED);
@@ -249,7 +249,7 @@ class VectorsTest {
 
   @ParameterizedTest
   @CsvSource({"16, 8, 16", "8, 32, 16", "32, 8, 4", "64, 24, 16", "2, 8, 5", "10, 16, 8"})
-  void matricesAreMultipliedTheSame(int m, int n, int k) {
+  void matrixProductsAgree(int m, int n, int k) {
     var shape = new MatrixShape(m, n, k);
     var words = words();
     var a = numbers(words, 0, m * k);

@@ -29,7 +29,7 @@ class InlinerTest {
       """;
 
   @Test
-  void aFunctionsBodyStandsInThePlaceOfItsCall() {
+  void bodiesReplaceCalls() {
     var module =
         parse(
             """
@@ -86,7 +86,7 @@ class InlinerTest {
   }
 
   @Test
-  void clonesKeepTheSourcesOfTheFunction() {
+  void copiesKeepSourcePositions() {
     var module =
         parse(
             """
@@ -108,7 +108,7 @@ class InlinerTest {
   }
 
   @Test
-  void valuesGoThroughRegistersAsThroughVariables() {
+  void passesRegistersAndVariables() {
     var module =
         parse(
             """
@@ -155,7 +155,7 @@ class InlinerTest {
   }
 
   @Test
-  void allClonesUseTheSharedArraysOfTheirFunction() {
+  void copiesUseTheFunctionsSharedArrays() {
     var module =
         parse(
             """
@@ -187,7 +187,7 @@ class InlinerTest {
   }
 
   @Test
-  void aPointerIsComparedWithTheFunctionsThatItMayMean() {
+  void indirectCallsCompareAddresses() {
     var module =
         parse(
             """
@@ -248,7 +248,7 @@ class InlinerTest {
   }
 
   @Test
-  void anIndexedBranchComparesNumbers() {
+  void indexedBranchesCompareIndices() {
     var module =
         parse(
             """
@@ -282,7 +282,7 @@ class InlinerTest {
   }
 
   @Test
-  void refusesWhatHasNoEndOrNoBody() {
+  void rejectsRecursionAndMissingBodies() {
     var recursive =
         parse(
             """
@@ -320,7 +320,7 @@ class InlinerTest {
   }
 
   @Test
-  void refusesCallsThatDisagreeWithTheirFunction() {
+  void rejectsMismatchedCalls() {
     var module =
         parse(
             """
@@ -335,7 +335,7 @@ class InlinerTest {
   }
 
   @Test
-  void aKernelWithoutCallsIsItself() {
+  void keepsKernelsWithoutCalls() {
     var module = parse(".visible .entry k() { ret; }");
     assertThat(new Inliner(module).kernel("k")).isSameAs(module.kernels().getFirst());
     assertThat(new Inliner(module).variables()).isEqualTo(module.variables());
@@ -347,7 +347,7 @@ class InlinerTest {
     "k12_math.fast.sm_80, mathd, 1",
     "k12_math.sm_80, mathd, 1"
   })
-  void whatNvccCallsAssemblesWithoutCalls(String sample, String name, int clones) {
+  void inlinedNvccKernelsAssemble(String sample, String name, int clones) {
     var module = Parser.parse(Samples.text(sample + ".ptx"), sample, Samples::anyInstruction);
     var inliner = new Inliner(module);
     var kernel = inliner.kernel(name);

@@ -24,7 +24,7 @@ class DotProductsTest {
     "E4M3, F32, 32, 8, 13, E8M13",
     "E5M2, F16, 32, 8, 13, F16"
   })
-  void productsOfAWarpgroupAreOneBlock(
+  void warpgroupProductsAreOneBlock(
       NumberFormat factors,
       Type sum,
       int depth,
@@ -86,7 +86,7 @@ class DotProductsTest {
   }
 
   @Test
-  void refusesShapesThatItCannotCut() {
+  void rejectsUnsupportedShapes() {
     var core = new TensorCore(25, 16, TensorCore.Sum.F32);
     assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, DotProducts.SCALAR))
         .hasMessage(

@@ -58,7 +58,7 @@ class FoldOracleTest {
   }
 
   @Test
-  void allRowsAreThere() {
+  void allRowsArePresent() {
     assertThat(rows()).hasSize(3157);
   }
 

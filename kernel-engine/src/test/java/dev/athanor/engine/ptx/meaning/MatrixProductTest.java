@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Arithmetic;
 import dev.athanor.engine.ptx.Modifier.Rounding;
-import dev.athanor.engine.ptx.Run;
+import dev.athanor.engine.ptx.InstructionRun;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import java.math.BigDecimal;
@@ -51,7 +51,7 @@ class MatrixProductTest {
     "m16n8k32.row.col.f32.e4m3.e5m2.f32,  sm_120, 25, 32, F32,  -6,   -14",
     "m16n8k32.row.col.f16.e5m2.e4m3.f16,  sm_121, 25, 32, F16,  -14,  -6",
   })
-  void sumsAreTruncatedAsTheModelSays(
+  void sumsMatchTheModel(
       String spelling,
       String target,
       int fraction,
@@ -62,7 +62,7 @@ class MatrixProductTest {
     long seed = System.nanoTime();
     var random = new Random(seed);
     var opcode = spelling.startsWith("wmma") ? spelling : "mma.sync.aligned." + spelling;
-    var run = new Run(opcode, Target.of(target), Arithmetic.EXACT);
+    var run = new InstructionRun(opcode, Target.of(target), Arithmetic.EXACT);
     var typeA = run.types.get(1);
     var typeB = run.types.get(2);
     var typeC = run.types.get(3);
@@ -105,10 +105,10 @@ class MatrixProductTest {
     "m16n8k32.row.col.f16.e4m3.e5m2.f16, sm_90",
     "m16n8k32.row.col.f16.e4m3.e4m3.f16, sm_110"
   })
-  void ptxasReplacesProductsOfBytesByTwoOfHalvesAndASum(String spelling, String target) {
+  void ptxasReplacesFp8Products(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.of(target));
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.of(target));
     boolean halves = run.types.getFirst() == Type.F16;
     var format = halves ? SlowTensorCore.Format.F16 : SlowTensorCore.Format.F32;
     var core = new SlowTensorCore(25, format, -14, -14);
@@ -139,8 +139,8 @@ class MatrixProductTest {
   }
 
   @Test
-  void whatIsNotFiniteFollowsArithmetic() {
-    var run = new Run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Target.SM_90);
+  void infinitiesAndNansFollowArithmetic() {
+    var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Target.SM_90);
     for (int k = 0; k < 16; k++) {
       run.b[k][0] = 0x3C00; // 1
     }
@@ -170,9 +170,9 @@ class MatrixProductTest {
   }
 
   @Test
-  void smallProductsAreLostBesideLargeOnesOnAmpereSooner() {
+  void ampereDropsSmallProductsEarlier() {
     for (var target : new Target[] {Target.SM_80, Target.SM_90}) {
-      var run = new Run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", target);
+      var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", target);
       run.a[0][0] = 0x3C00; // 1
       run.b[0][0] = 0x3C00;
       run.a[0][1] = 0x0C00; // 2^-12
@@ -185,8 +185,8 @@ class MatrixProductTest {
 
   /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not push small terms out. */
   @Test
-  void hopperConvertsBytesToHalvesFirst() {
-    var run = new Run("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
+  void hopperConvertsFp8ToF16() {
+    var run = new InstructionRun("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
     run.a[0][0] = 0x01; // 2^-9
     run.a[0][1] = 0x01;
     run.a[0][4] = 0x01;
@@ -198,8 +198,8 @@ class MatrixProductTest {
   }
 
   @Test
-  void tooGreatASumOfHalvesIsInfiniteAndTheGreatestIsNot() {
-    var run = new Run("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", Target.SM_90);
+  void f16SumsOverflowToInfinity() {
+    var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", Target.SM_90);
     run.a[0][0] = 0x7BFF; // 65504
     run.b[0][0] = 0x3C00;
     run.c[0][0] = 0x4BFF; // 15.99, which leaves the sum nearer to 65504 than to 65536
@@ -220,7 +220,7 @@ class MatrixProductTest {
   void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
     run.fill(random, false, 6);
     run.execute();
     for (int i = 0; i < run.shape.m(); i++) {
@@ -254,10 +254,10 @@ class MatrixProductTest {
     "m16n8k128.row.col.s32.b1.b1.s32.and.popc",
     "m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
   })
-  void integersWrapOrEndAtTheirBounds(String spelling) {
+  void integersWrapOrSaturate(String spelling) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.SM_80);
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_80);
     int[] extremes = {0, 1, -1, Integer.MAX_VALUE, Integer.MIN_VALUE, Integer.MAX_VALUE - 1000};
     run.each(run.a, i -> random.nextInt(3) == 0 ? -1 : random.nextInt());
     run.each(
@@ -304,7 +304,7 @@ class MatrixProductTest {
   void doublesAreFusedMultiplyAdds(String spelling) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.SM_90);
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_90);
     for (var matrix : List.of(run.a, run.b, run.c)) {
       for (var row : matrix) {
         for (int j = 0; j < row.length; j++) {

@@ -37,7 +37,7 @@ class ScalarVideoFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("mnemonics")
-  void spellingsComputeWhatTheManualSays(String mnemonic) throws Throwable {
+  void spellingsMatchTheManual(String mnemonic) throws Throwable {
     var random = new Random(SEED);
     for (var form : VideoRows.ALL) {
       if (!form.mnemonic().equals(mnemonic)) {
@@ -174,7 +174,7 @@ class ScalarVideoFunctionsTest {
   }
 
   @Test
-  void partsOfOtherInstructionsAreRefused() {
+  void rejectsPartsInOtherInstructions() {
     var text =
         """
         .version 7.0

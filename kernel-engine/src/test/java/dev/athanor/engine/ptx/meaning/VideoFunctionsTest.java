@@ -43,7 +43,7 @@ class VideoFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("mnemonics")
-  void everySpellingComputesElementByElement(String mnemonic) throws Throwable {
+  void spellingsMatchTheManual(String mnemonic) throws Throwable {
     var random = new Random(SEED);
     var spellings = new HashSet<Modifiers>();
     for (var form : VideoRows.ALL) {

@@ -118,7 +118,7 @@ class AssembledWalkTest {
   @ParameterizedTest
   @MethodSource("before")
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
-  void spellingsAreRefusedBeforeTheVersionAndTargetThatHaveThem(Before before) {
+  void assemblerRejectsOlderVersionsAndTargets(Before before) {
     var assembler = Ptxas.find();
     if (assembler.isEmpty()) {
       System.err.println("SKIPPED: ptxas is not here, so it was not asked about " + before);
@@ -162,12 +162,12 @@ class AssembledWalkTest {
   }
 
   @Test
-  void atLeastOneAssemblerIsAlwaysHere() {
+  void anAssemblerIsAvailable() {
     assertThat(JCudaAssembler.find()).isPresent();
   }
 
   @Test
-  void anAssemblerWouldRefuseWhatThePrinterGetsWrong() {
+  void assemblerRejectsWrongText() {
     var module = TableWalk.module(Module.PORTABLE, Target.SM_80).toString();
     var broken = module.replaceFirst("fma\\.rn\\.f32", "fma.f32");
     assertThat(broken).isNotEqualTo(module);

@@ -33,7 +33,7 @@ class InstructionTableTest {
   private static final Version NEWEST = new Version(9, 0);
 
   @Test
-  void everySpellingIsThereAndPureOnesHaveAMeaning() {
+  void everySpellingIsFoundAndHasALaneFunction() {
     var spellings = TableWalk.spellings();
     assertThat(InstructionTable.all()).hasSizeGreaterThanOrEqualTo(FEWEST_FORMS);
     assertThat(spellings).hasSizeGreaterThanOrEqualTo(FEWEST_SPELLINGS);
@@ -47,7 +47,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void everySpellingPrintsParsesBackEqualAndVerifies() {
+  void everySpellingSurvivesARoundTrip() {
     var module = TableWalk.module(NEWEST, EVERY_TARGET);
     var text = module.toString();
     var again = Parser.parse(text, "walk.ptx");
@@ -64,7 +64,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void modifiersMayComeInAnyOrder() {
+  void modifiersCanHaveAnyOrder() {
     for (var instruction : TableWalk.spellings()) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
       // of types, the layouts of two matrices and two priorities, the order is what tells them
@@ -88,7 +88,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void noSpellingIsInTwoRows() {
+  void spellingsAreUnique() {
     for (var instruction : TableWalk.spellings()) {
       var rows =
           InstructionTable.all().stream()
@@ -105,7 +105,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void saysHowAnInstructionIsWritten() {
+  void errorsGiveTheSyntax() {
     assertThatThrownBy(() -> InstructionTable.find("mul.s32", List.of()))
         .hasMessageContaining(
             "unknown instruction \"mul.s32\"; the syntax of mul is mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
@@ -120,7 +120,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void namesTheProductsOfMatricesThatItLacks() {
+  void errorsNameUnsupportedMatrixProducts() {
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", List.of()))
         .hasMessage(
@@ -136,7 +136,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void literalsMustSuitTheirOperand() {
+  void rejectsUnsuitableLiterals() {
     var rs = new Register(RegisterClass.B16, "%rs0");
     // ptxas truncates integers
     assertThat(move("mov.u16", rs, Immediate.of(70_000)).toString())

@@ -55,7 +55,7 @@ class ParserFuzzTest {
 
   @Test
   @Timeout(LIMIT_SECONDS)
-  void damagedSamplesAreReadOrRefused() {
+  void damagedSamplesAreParsedOrRejected() {
     long seed = System.nanoTime();
     System.out.println("ParserFuzzTest seed " + seed);
     var random = new Random(seed);
@@ -102,7 +102,7 @@ class ParserFuzzTest {
 
   @Test
   @Timeout(LIMIT_SECONDS)
-  void deepNestingAndLongTokensAreNoDanger() {
+  void deepNestingAndLongTokensAreHandled() {
     int many = 200_000;
     var head = ".version 9.0\n.target sm_90\n.address_size 64\n";
     var body = head + ".visible .entry k()\n{\n.reg .b32 %r<4>; .reg .pred %p<2>;\n";

@@ -18,7 +18,7 @@ import java.util.function.IntUnaryOperator;
  * One {@code mma.sync} or {@code wmma.mma} on matrices whose elements are bits, spread over
  * registers and collected.
  */
-public final class Run {
+public final class InstructionRun {
 
   public final Modifiers modifiers;
   public final MatrixShape shape;
@@ -35,11 +35,11 @@ public final class Run {
   private final Target target;
   private final Arithmetic arithmetic;
 
-  public Run(String opcode, Target target) {
+  public InstructionRun(String opcode, Target target) {
     this(opcode, target, Arithmetic.EXACT);
   }
 
-  public Run(String opcode, Target target, Arithmetic arithmetic) {
+  public InstructionRun(String opcode, Target target, Arithmetic arithmetic) {
     var words = Arrays.stream(opcode.split("\\.")).skip(1).map(Modifier::of).toList();
     product = opcode.startsWith("wmma") ? MatrixProduct.WMMA : MatrixProduct.MMA;
     modifiers =
