@@ -26,16 +26,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Which package of the engine may see which. */
+/** Checks the dependencies between the packages of the engine. */
 class ArchitectureTest {
   private static final String ENGINE = "dev.athanor.engine";
 
-  /** A floor, so that no rule passes for want of classes; raise it as the engine grows. */
+  /**
+   * Minimum number of classes found, so that rules do not pass vacuously; raise it as the engine
+   * grows.
+   */
   private static final int FEWEST_CLASSES = 640;
 
   /**
-   * Every package of the engine, and the others of the engine that it sees. A package stands for
-   * its subpackages too, unless some of those have rows of their own.
+   * Each package of the engine and the other packages that it may depend on. A package includes its
+   * subpackages unless they have their own rows.
    */
   private static final Map<String, Set<String>> SEES =
       Map.ofEntries(
@@ -94,17 +97,17 @@ class ArchitectureTest {
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));
 
-  /** A room of the emulator, and the others of the emulator that it sees. */
+  /** Returns the row of a package of the emulator. */
   private static Map.Entry<String, Set<String>> emulator(String name, String... lower) {
     var sees = new TreeSet<>(Set.of("ptx", "layout", "device"));
     Stream.of(lower).map("emulator."::concat).forEach(sees::add);
     return entry("emulator." + name, sees);
   }
 
-  /** The packages that need nothing but the language's own base. */
+  /** Packages that need only {@code java.base}. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");
 
-  /** The packages that talk to the driver, to its compiler and to its sensors. */
+  /** Packages that call the driver, its compiler or its sensors. */
   private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
 
   /** Maximum number of top-level classes of a package. */
@@ -177,7 +180,7 @@ class ArchitectureTest {
       var inside = family(name).equals(family(other));
       allowed = allowed.or(resideInAnyPackage(inside ? packageOf(other) : within(other)));
     }
-    // Memory segments are how all packages hand over data; calling native code is another thing.
+    // all packages may pass memory segments, but only some may call native code
     DescribedPredicate<JavaClass> foreign =
         describe(
             "call native code",
@@ -193,21 +196,21 @@ class ArchitectureTest {
         .resideInAPackage(packageOf(name))
         .should()
         .onlyDependOnClassesThat(allowed)
-        .allowEmptyShould(true) // a row may be there before its package
+        .allowEmptyShould(true) // a row may precede its package
         .check(CLASSES);
   }
 
-  /** The first part of a package's name. */
+  /** Returns the first part of a package name. */
   private static String family(String name) {
     return name.split("\\.", 2)[0];
   }
 
-  /** Whether subpackages have rows of their own. */
+  /** Returns whether subpackages have their own rows. */
   private static boolean isDivided(String name) {
     return SEES.keySet().stream().anyMatch(other -> other.startsWith(name + "."));
   }
 
-  /** The classes that a row is about. */
+  /** Returns the package pattern of a row. */
   private static String packageOf(String name) {
     return isDivided(name) ? ENGINE + "." + name : within(name);
   }
@@ -244,7 +247,7 @@ class ArchitectureTest {
         .allSatisfy(cycle -> assertThat(cycle).hasSizeLessThanOrEqualTo(LARGEST_CYCLE));
   }
 
-  /** Returns the strongly connected components of a graph, those of one node left out. */
+  /** Returns the strongly connected components of a graph with more than one node. */
   private static Set<Set<String>> cycles(Map<String, Set<String>> graph) {
     var reachable = new TreeMap<String, Set<String>>();
     for (var start : graph.keySet()) {

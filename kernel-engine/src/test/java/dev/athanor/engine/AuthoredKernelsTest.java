@@ -33,13 +33,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What kernels that the builder wrote compute, in every lane watched by the sanitizer. */
+/** Runs authored kernels, with the sanitizer in every lane. */
 class AuthoredKernelsTest {
 
   private static final int BLOCK = 128;
   private static final int UNTOUCHED = 0x5A5A5A5A;
 
-  /** Launches a kernel that takes {@code in}, {@code out} and {@code n}; answers {@code out}. */
+  /**
+   * Launches a kernel with parameters {@code in}, {@code out} and {@code n}, and returns {@code
+   * out}.
+   */
   private static int[] run(
       Kernel kernel, Dim3 grid, Dim3 block, int[] in, int[] out, int n, Sanitize sanitize) {
     var result = out.clone();
@@ -62,7 +65,7 @@ class AuthoredKernelsTest {
     return result;
   }
 
-  /** What a body makes of each word. */
+  /** Applies a body to each word. */
   private static int[] map(int[] in, BiFunction<KernelBuilder, Int, Int> body) {
     var kernel =
         KernelBuilder.build(
@@ -101,7 +104,7 @@ class AuthoredKernelsTest {
       assertThat(map(WORDS, (k, x) -> x.shr(k.variable(k.integer(by)))))
           .isEqualTo(inJava(x -> x >>> by));
     }
-    // Java takes the shift modulo 32, PTX does not
+    // Java masks the shift amount, PTX does not
     assertThat(map(WORDS, (_, x) -> x.shrSigned(32))).isEqualTo(inJava(x -> x >> 31));
     assertThat(map(WORDS, (_, x) -> x.shr(32))).containsOnly(0);
   }
@@ -137,12 +140,12 @@ class AuthoredKernelsTest {
             }));
   }
 
-  /** Whether an element is there and positive. */
+  /** A condition on an element that may be absent. */
   private interface Condition {
     Int write(KernelBuilder k, GlobalPointer in, Int n, Int i);
   }
 
-  /** What a condition says in each thread of a block that is larger than the data. */
+  /** Evaluates a condition in each thread of a block that exceeds the data. */
   private static int[] inABlock(int[] in, Condition condition) {
     var kernel =
         KernelBuilder.build(
@@ -191,7 +194,7 @@ class AuthoredKernelsTest {
     assertThat(fault.findings().getFirst().kind()).isEqualTo(Report.Kind.OUT_OF_BOUNDS);
   }
 
-  /** Two times each word plus one, by blocks of 256 threads. */
+  /** Computes 2x + 1, in blocks of 256 threads. */
   private static final Kernel AFFINE =
       KernelBuilder.build(
           "affine",
@@ -221,7 +224,7 @@ class AuthoredKernelsTest {
     assertThat(result[n]).isEqualTo(UNTOUCHED);
   }
 
-  /** Nothing to do is no launch; who computes a grid of no blocks is told so. */
+  /** Empty work needs no launch, so an empty grid is an error. */
   @Test
   void rejectsAnEmptyGrid() {
     assertThatIllegalArgumentException()

@@ -33,10 +33,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Values of the authoring layer keep what they were, folded or computed on the device. */
+/** Values of the authoring layer are immutable, whether folded or computed on the device. */
 class AuthoredValuesTest {
 
-  /** What a kernel of one warp gets: its inputs, as one register each, and where results go. */
+  /** A kernel body of one warp, with its inputs in registers and a consumer of results. */
   private record Body(KernelBuilder k, List<Int> inputs, Consumer<Int> results) {
     Int input(int i) {
       return inputs.get(i);
@@ -47,7 +47,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** Runs a body in one warp and returns what the first lane stored, in order. */
+  /** Runs a body in one warp and returns the values that the first lane stored. */
   private static List<Integer> run(List<Integer> inputs, Consumer<Body> author) {
     var stored = new int[1];
     var kernel =
@@ -88,7 +88,7 @@ class AuthoredValuesTest {
     return Arrays.stream(results).limit(stored[0]).boxed().toList();
   }
 
-  /** Every way to make an integer of another without an instruction of its own. */
+  /** All operations that return an integer without an instruction. */
   static Map<String, UnaryOperator<Int>> unchangedIntegers() {
     var all = new LinkedHashMap<String, UnaryOperator<Int>>();
     all.put("plus(0)", v -> v.plus(0));
@@ -168,7 +168,7 @@ class AuthoredValuesTest {
                   body.input(0),
                   1,
                   i -> {
-                    // used above the change, which an earlier iteration has made already
+                    // used before the change, which an earlier iteration has already made
                     sum.add(before);
                     v.set(v.plus(10));
                   });
@@ -247,7 +247,7 @@ class AuthoredValuesTest {
     assertThat(results).containsExactly(21, 93);
   }
 
-  /** A value that outlives no change costs no instruction. */
+  /** A value that is not used after a change needs no copy. */
   @Test
   void unchangedVariablesAreNotCopied() {
     var kernel =
@@ -279,7 +279,7 @@ class AuthoredValuesTest {
       body.k.when(body.k.thread().lt(3), () -> kept[0] = v.plus(1));
       body.result(kept[0]);
     });
-    // the counter and what is made of it
+    // the counter and values derived from it
     for (int more : new int[] {0, 1}) {
       isRefused.accept(body -> {
         var kept = new Int[1];
@@ -338,7 +338,7 @@ class AuthoredValuesTest {
           Integer.MIN_VALUE,
           Integer.MIN_VALUE + 1);
 
-  /** An operation of two integers. */
+  /** A binary operation on integers. */
   private interface Operation extends BiFunction<Int, Int, Int> {}
 
   private static Operation comparison(KernelBuilder k, BiFunction<Int, Int, Predicate> holds) {
@@ -373,7 +373,7 @@ class AuthoredValuesTest {
     return all;
   }
 
-  /** The same operations with Java's number, in the same order; null where there is none. */
+  /** Returns the same operations with a Java literal, in the same order; null if there is none. */
   private static List<UnaryOperator<Int>> withLiteral(KernelBuilder k, int b) {
     var all =
         new ArrayList<UnaryOperator<Int>>(
@@ -406,7 +406,7 @@ class AuthoredValuesTest {
     return EDGES;
   }
 
-  /** Constants are folded to what the device computes, whichever of the operands are known. */
+  /** Folded constants equal the device's results, whichever operands are known. */
   @ParameterizedTest
   @MethodSource("edges")
   void constantFoldingAgreesWithTheDevice(int b) {
@@ -483,7 +483,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** How a loop's bounds are given: known while the kernel is built, or read on the device. */
+  /** Whether loop bounds are known while the kernel is built, or read on the device. */
   private enum Given {
     KNOWN,
     READ;
@@ -537,7 +537,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** Stores how often a loop runs, and its last counter; a step of 0 is read from input 2. */
+  /** Stores a loop's trip count and last counter; a step of 0 is read from input 2. */
   private static void count(Body body, Int from, Int to, int step) {
     var k = body.k;
     var iterations = k.variable(k.integer(0));

@@ -46,7 +46,7 @@ class AuthoringTest {
     var text = Module.of(kernel).toString();
     assertThat(text).containsOnlyOnce("mul.lo.s32").containsOnlyOnce("mul.wide.s32");
     assertThat(text.indexOf("mul.wide.s32")).isLessThan(text.indexOf("$loop0:"));
-    // one address in the loop serves both loads, the second by its offset
+    // both loads share one address in the loop; the second uses an offset
     assertThat(text.substring(text.indexOf("$loop0:"), text.indexOf("bra $loop0")))
         .containsOnlyOnce("mad.wide.s32")
         .contains("+4];");
@@ -141,7 +141,7 @@ class AuthoringTest {
         .hasMessage("a block has 1 to 1024 threads, got " + block);
   }
 
-  /** A block may have any size; only exchanges between lanes need full warps. */
+  /** Blocks can have any size; only exchanges between lanes need full warps. */
   @Test
   void acceptsBlocksOfPartialWarps() {
     var kernel =
@@ -214,7 +214,7 @@ class AuthoringTest {
     refuses(
         k -> k.shared(Type.F32, 64, 192, 193),
         ".*: kernel test has 49408 bytes of static shared memory, the maximum is 49152; make an array dynamic");
-    // the product overflows an int, which must not bypass the limit
+    // the product overflows an int and must not bypass the limit
     refuses(
         k -> {
           k.shared(Type.F32, 16384, 32767, 32767);
@@ -310,7 +310,7 @@ class AuthoringTest {
     }
   }
 
-  /** PTX stores the bits of any register, which is a number of another value where types differ. */
+  /** PTX would store the bits of any register, with another value if types differ. */
   @Test
   void rejectsStoresOfAnotherType() {
     refuses(
@@ -417,7 +417,7 @@ class AuthoringTest {
     assertThat(Module.of(kernel).toString()).contains("st.global.f32 [%rd0+40]");
   }
 
-  /** Where people write other digits, PTX still has its own. */
+  /** PTX uses ASCII digits in every locale. */
   @Test
   void textIsIndependentOfTheLocale() {
     var before = Locale.getDefault(Locale.Category.FORMAT);

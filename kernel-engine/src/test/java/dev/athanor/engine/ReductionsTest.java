@@ -26,18 +26,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the threads of a warp and of a block get when they combine their values. */
+/** Reductions over warps and blocks. */
 class ReductionsTest {
 
-  /** Makes of a thread's number what it gets. */
+  /** Computes a thread's results from its value. */
   private interface Body extends BiFunction<KernelBuilder, Real, List<Real>> {}
 
-  /** What each thread gets, one array for each result; the values are {@code x}. */
+  /** Returns the results of each thread, one array per result, for the values {@code x}. */
   private static float[][] run(float[] x, int results, Body body) {
     return run(x, x.length, 1, results, body);
   }
 
-  /** The same in a block of two dimensions, whose threads are numbered row by row. */
+  /** Runs in a two-dimensional block, whose threads are numbered row by row. */
   private static float[][] run(float[] x, int width, int height, int results, Body body) {
     var kernel =
         build(
@@ -99,7 +99,7 @@ class ReductionsTest {
     }
   }
 
-  /** Whole warps exchange, and others of which no lane may be named that is not there. */
+  /** Whole warps, and partial warps whose missing lanes must not be named. */
   @ParameterizedTest
   @ValueSource(
       ints = {
@@ -121,7 +121,7 @@ class ReductionsTest {
     var x = new float[threads];
     double sum = 0;
     for (int i = 0; i < threads; i++) {
-      // whole numbers, whose sums are exact in whatever order
+      // integers, whose sums are exact in any order
       x[i] = random.nextInt(-1000, 1000);
       sum += x[i];
     }
@@ -223,7 +223,7 @@ class ReductionsTest {
     }
   }
 
-  /** Twice in one kernel, the second time of what the first gave. */
+  /** The second reduction uses the result of the first. */
   @Test
   void reductionsCanFollowEachOther() {
     var results =

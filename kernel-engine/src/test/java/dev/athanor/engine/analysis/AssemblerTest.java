@@ -18,7 +18,7 @@ class AssemblerTest {
 
   private static final Target SM_90A = Target.of("sm_90a");
 
-  /** y[i] = a * x[i], with an array in shared memory that it passes through. */
+  /** Computes y[i] = a * x[i] by way of shared memory. */
   private static final String SCALE =
       """
       .version 7.4

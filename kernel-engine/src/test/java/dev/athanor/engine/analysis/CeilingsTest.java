@@ -8,9 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * The rates per cycle give the dense peaks, in 10^12 operations a second, that data sheets print.
- */
+/** Rates per cycle match the dense peaks of data sheets, in 10^12 operations per second. */
 class CeilingsTest {
 
   @ParameterizedTest

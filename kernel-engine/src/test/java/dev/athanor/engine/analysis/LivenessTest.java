@@ -103,7 +103,7 @@ class LivenessTest {
     assertThat(IntStream.range(0, 4).map(Liveness.of(kernel)::words)).containsExactly(0, 2, 2, 0);
   }
 
-  /** As many numbers as are asked for are made, and only then used. */
+  /** Computes a number of values before using any of them. */
   @ParameterizedTest
   @ValueSource(ints = {1, 63, 64, 65, 300})
   void pressureIsTheMaximumOfLiveRegisters(int values) {
@@ -118,7 +118,7 @@ class LivenessTest {
     var declared = ".reg .b32 %%a<%d>;\n".formatted(values);
     assertThat(Liveness.of(kernel(declared + makes + reads + "ret;\n")).mostWords())
         .isEqualTo(values);
-    // one after the other they share a register, however many there are
+    // consecutive values share a register
     var each =
         IntStream.range(0, values)
             .mapToObj(

@@ -16,10 +16,10 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What devices answered holds the emulator for ever. */
+/** Tests the emulator against recorded results of devices. */
 class GoldensTest {
 
-  /** Files that {@code athanor verify --suite isa --goldens} wrote on GPUs. */
+  /** Files written by {@code athanor verify --suite isa --goldens} on GPUs. */
   private static final Path KEPT = Path.of("src/test/resources/goldens");
 
   private static final Target AMPERE = Target.SM_80;

@@ -16,7 +16,7 @@ import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What every {@link Device} has to do. A device's own test extends it. */
+/** Tests that every {@link Device} must pass; a device's own test extends this class. */
 public abstract class DeviceCompatibilityKit extends DeviceKit {
 
   @Test
@@ -393,7 +393,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
     }
   }
 
-  /** Ten times a number and twice that, on a stream of its own. */
+  /** Computes 10 and 20 times a number, on its own stream. */
   private float[] square(int number) {
     var result = new float[2];
     try (var own = device.openStream();

@@ -11,7 +11,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.Test;
 
-/** What a device does that has nothing of its own for it. */
+/** Default implementations of optional device operations. */
 class DeviceTest {
 
   private static final Device PLAIN =

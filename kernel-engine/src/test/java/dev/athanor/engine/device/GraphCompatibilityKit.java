@@ -18,11 +18,11 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What the graphs of every {@link Device} have to do. */
-@SuppressWarnings("try") // closing early, and twice, is what some tests are about
+/** Tests that the graphs of every {@link Device} must pass. */
+@SuppressWarnings("try") // some tests close early or twice
 public abstract class GraphCompatibilityKit extends DeviceKit {
 
-  /** Writes the second int of an array that is a parameter. */
+  /** Stores the second int of an array parameter. */
   private static final String SECOND =
       """
       .version 7.4
@@ -39,7 +39,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
       }
       """;
 
-  /** y += a * x. */
+  /** Computes y += a * x. */
   private Launch add(float a, Buffer x, Buffer y) {
     int n = (int) (y.bytes() / 4);
     return axpy(
@@ -110,7 +110,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
     var seen = floats(5, 6);
     var graph =
         device.capture(captured -> {
-          var x = floats(1, 2); // on the stream of the test, which runs
+          var x = floats(1, 2); // on the test's stream, which executes it
           var y = device.allocate(8);
           captured.fill(y, 0, 8, (byte) 0);
           captured.launch(add(3, x, y));
@@ -236,7 +236,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
           .isThrownBy(() -> graph.launch(stream))
           .withMessageContaining("is closed");
       assertThat(intsOf(first)).containsExactly(3, 4);
-      try (var another = device.allocate(8)) { // the memory of the second, perhaps
+      try (var another = device.allocate(8)) { // may reuse the memory of the second
         stream.fill(another, 0, 8, (byte) 1);
         assertThatIllegalStateException().isThrownBy(() -> graph.launch(stream));
         assertThat(intsOf(another)).containsOnly(0x01010101);

@@ -31,12 +31,12 @@ class LaunchTest {
         .withMessage("cannot launch k: got " + problem);
   }
 
-  /** A GPU of which this project has none. */
+  /** A GPU that this project does not know. */
   private static final Capability DEVICE =
       new Capability(
           "test:0", "test device", Target.of("sm_89"), "0", 1, 1024, 49_152, 101_376, 1L << 30);
 
-  /** A kernel without directives, and what its machine code needs. */
+  /** A kernel without directives, and its resource usage. */
   private record Loaded(int registers, int staticShared) implements LoadedKernel {
 
     @Override
@@ -116,7 +116,7 @@ class LaunchTest {
         .withMessage("every extent must be at least 1, got 0x1x1");
   }
 
-  /** Their product is 2^64, which in 64 bits is 0. */
+  /** The product of the extents is 2^64, which overflows to 0. */
   @Test
   void extentsDoNotOverflow() {
     var huge = new Dim3(1 << 30, 1 << 30, 16);

@@ -32,7 +32,7 @@ class LruCacheTest {
     assertThat(cache.values()).containsExactlyInAnyOrder("value 0", "value 2", "value 3");
     assertThat(cache.find(1)).isNull();
     assertThat(cache.find(2)).isEqualTo("value 2");
-    cache.get(4, this::make); // finding is using
+    cache.get(4, this::make); // find counts as a use
     assertThat(cache.values()).containsExactlyInAnyOrder("value 2", "value 3", "value 4");
     assertThat(cache.get(1, this::make)).isEqualTo("value 1");
     assertThat(made).hasValue(6);

@@ -196,7 +196,7 @@ class ArrayProgramsTest {
     }
   }
 
-  /** Few distinct keys, so that a sort that is not stable shows. */
+  /** Few distinct keys reveal an unstable sort. */
   @ParameterizedTest
   @MethodSource("sorts")
   void radixSortIsStable(Way way) {
@@ -252,7 +252,7 @@ class ArrayProgramsTest {
     }
   }
 
-  /** Blocks wait for those before them, which may run at the same time. */
+  /** Blocks wait for earlier blocks, which may run concurrently. */
   @ParameterizedTest
   @MethodSource("scans")
   void singlePassGridScan(Way way) {
@@ -302,8 +302,8 @@ class ArrayProgramsTest {
   }
 
   /**
-   * Programs written before Volta have no barrier between lanes, only fences. Lanes that converge
-   * run such a program in step, however it is executed.
+   * Programs written before Volta have only fences, no barriers, between lanes. Converged lanes
+   * execute them in lockstep, interpreted or compiled.
    */
   @ParameterizedTest
   @MethodSource("lanesInStep")

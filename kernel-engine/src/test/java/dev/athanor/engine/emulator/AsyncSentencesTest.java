@@ -9,7 +9,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What the sanitizer says of work beside the threads: who did what, and what would be right. */
+/** Sanitizer messages about asynchronous work: both accesses and the remedy. */
 class AsyncSentencesTest {
 
   private static final String LOAD =
@@ -24,7 +24,7 @@ class AsyncSentencesTest {
       @%p0 cp.async.bulk.commit_group;
       """;
 
-  /** In each timing the same. */
+  /** Returns the reports, which are the same under each timing. */
   private static List<String> reports(int threads, String body) {
     var kernel = AsyncKernel.of(threads, body);
     List<String> first = List.of();

@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Copies of rows that go on beside the threads. */
+/** Asynchronous bulk copies. */
 class BulkCopyTest {
 
   private static final int[] IN = IntStream.range(0, 64).map(i -> 7 * i + 3).toArray();
@@ -24,7 +24,7 @@ class BulkCopyTest {
           + " [bar];\n";
   private static final String COMMIT = "cp.async.bulk.commit_group;\n";
 
-  /** The own word of the tile. */
+  /** Computes the address of the thread's word of the tile. */
   private static final String WORD = "shl.b32 %r5, %r0, 2; add.u32 %r5, %r5, %r2;\n";
 
   static List<Way> ways() {
@@ -59,7 +59,7 @@ class BulkCopyTest {
     assertThat(AsyncKernel.of(64, body).run(way, IN)).containsExactly(twice(IN));
   }
 
-  /** A thread that does not wait sees what is not there yet. */
+  /** Without a wait, a thread reads the poison pattern. */
   @Test
   void readBeforeCompletion() {
     var body =
@@ -72,7 +72,7 @@ class BulkCopyTest {
     assertThat(kernel.runUnwatched(AsyncKernel.way(AsyncTiming.REORDERED), IN)).isNotEqualTo(IN);
   }
 
-  /** Overwriting a source that has not been read shows; waiting for reads is enough. */
+  /** Overwriting a source before it has been read is visible; waiting for reads suffices. */
   @Test
   void overwrittenSource() {
     var body =
@@ -94,7 +94,7 @@ class BulkCopyTest {
     assertThat(wrong.runUnwatched(AsyncKernel.way(AsyncTiming.LAZY), IN)).containsOnly(0);
   }
 
-  /** The newest group may be unfinished. */
+  /** The newest group may be pending. */
   @Test
   void waitsForOlderGroups() {
     var body =
@@ -114,7 +114,7 @@ class BulkCopyTest {
     assertThat(Arrays.copyOfRange(found, 32, 64)).isNotEqualTo(Arrays.copyOfRange(IN, 32, 64));
   }
 
-  /** Blocks 0, 2 and 3 of a cluster get the row, each at its own barrier. */
+  /** Blocks 0, 2 and 3 of a cluster receive the row, each with its own mbarrier. */
   @ParameterizedTest
   @MethodSource("ways")
   void multicast(Way way) {
@@ -140,7 +140,7 @@ class BulkCopyTest {
     }
   }
 
-  /** From the shared memory of one block to that of the other, whose barrier learns of it. */
+  /** Copies from the shared memory of one block to another, whose mbarrier is signaled. */
   @ParameterizedTest
   @MethodSource("ways")
   void copiesToAPeerBlock(Way way) {
@@ -209,7 +209,7 @@ class BulkCopyTest {
     "dec.u32, 2"
   })
   void reductions(String operation, int expected) {
-    // 10 is there, and 2 comes; inc goes on to 0 from the bound, dec to the bound from above it
+    // memory holds 10 and the operand is 2: inc wraps to 0, dec wraps to the bound
     var body =
         WORD
             + """
@@ -290,10 +290,7 @@ class BulkCopyTest {
         .endsWith("the mbarrier is not in the block to whose memory it copies");
   }
 
-  /**
-   * Many pending copies of which an mbarrier learns, and as many in a group, in a thread whose
-   * stack is too small for a call of each.
-   */
+  /** An mbarrier and a group each track many pending copies, in a thread with a small stack. */
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
   void manyConcurrentCopies(AsyncTiming timing) {

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Blocks that are resident together. */
+/** Co-resident blocks of a cluster. */
 class ClusterTest {
 
   private static final String HEAD =
@@ -45,7 +45,7 @@ class ClusterTest {
     }
   }
 
-  /** Each block reads what its right neighbour of the four wrote. */
+  /** Each of four blocks reads what its right neighbor wrote. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
   void blocksReadPeerSharedMemory(Schedule schedule) {

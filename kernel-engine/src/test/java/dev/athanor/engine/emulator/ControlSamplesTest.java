@@ -10,7 +10,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Samples whose threads go different ways. */
+/** Sample kernels with divergent control flow. */
 class ControlSamplesTest {
 
   static List<Way> ways() {
@@ -35,7 +35,10 @@ class ControlSamplesTest {
     }
   }
 
-  /** A point may take long where its neighbour escapes at once; the product is fused into ci. */
+  /**
+   * A point may take many iterations while its neighbor escapes at once; the product is fused with
+   * ci.
+   */
   @ParameterizedTest
   @MethodSource("ways")
   void mandelbrot(Way way) {
@@ -66,7 +69,7 @@ class ControlSamplesTest {
     return steps;
   }
 
-  /** A switch in a loop, with calls through a table of functions. */
+  /** A switch in a loop, with calls through a function table. */
   @ParameterizedTest
   @MethodSource("ways")
   void switchesAndCalls(Way way) {
@@ -104,7 +107,7 @@ class ControlSamplesTest {
     return x;
   }
 
-  /** The threads of a warp take one lock in turn, which they cannot unless each goes on. */
+  /** Threads of a warp take one lock in turn, which requires independent progress. */
   @ParameterizedTest
   @MethodSource("ways")
   void warpSpinLock(Way way) {

@@ -24,10 +24,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Launches whose blocks wait for one another, with grid.sync() of cooperative groups. */
+/** Cooperative launches, with grid.sync() of cooperative groups. */
 class CooperativeLaunchTest {
 
-  /** How a kernel is compiled and executed. */
+  /** The compilation and execution of a kernel. */
   record Way(
       String target, Execution execution, Sanitize sanitize, int workers, Schedule schedule) {}
 

@@ -74,7 +74,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
         .withMessage("memoryBytes must be at least 1, got 0");
   }
 
-  /** A kernel that stores a number, of which there are as many as numbers. */
+  /** Returns a module that stores a number; each number gives another module. */
   private static Module storing(int number) {
     return Parser.parse(
         """
@@ -195,7 +195,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
         .withCauseInstanceOf(UnsupportedOperationException.class);
   }
 
-  /** Blocks that write a word as soon as a flag is set. */
+  /** Blocks store a word once a flag is set. */
   private static final String SPIN =
       """
       .version 7.8

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What kernels are stopped for, and in which words, however they are executed. */
+/** Faults of kernels and their messages, in each execution mode. */
 @ParameterizedClass
 @EnumSource(Execution.class)
 class FaultsTest {
@@ -59,7 +59,7 @@ class FaultsTest {
             () -> rig.run(body, Dim3.of(blocks), Dim3.of(threads), first, second, 1));
     assertThat(fault).as("a fault").isNotNull();
     assertThat(fault).hasMessage("kernel test failed: " + String.join("; ", fault.reports()));
-    // the device is as good as before
+    // the device remains usable
     assertThat(rig.run("st.global.u32 [%rd2], %r0;\n", 1, 2)).containsExactly(0, 1);
     return fault.reports();
   }
@@ -107,7 +107,7 @@ class FaultsTest {
                 .formatted(LINE + 1, in.address() + 2));
   }
 
-  /** Whatever stands for it while it is executed. */
+  /** The message shows the instruction as written, not its normalized form. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',

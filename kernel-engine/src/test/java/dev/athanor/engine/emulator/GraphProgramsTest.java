@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** CUDA programs over graphs, with locks, and over words and bytes. */
 class GraphProgramsTest {
 
-  /** A directed graph in compressed rows, some vertices of which have no edge. */
+  /** A directed graph in compressed sparse rows; some vertices have no edges. */
   private static final class Graph {
     private final int[] rows;
     private final int[] columns;
@@ -132,7 +132,7 @@ class GraphProgramsTest {
     }
   }
 
-  /** Threads follow and change the same trees at once. */
+  /** Threads read and modify the same trees concurrently. */
   @ParameterizedTest
   @MethodSource("graphs")
   void connectedComponents(Way way) {
@@ -216,7 +216,7 @@ class GraphProgramsTest {
     }
   }
 
-  /** Lanes of one warp wait for locks that other lanes of it hold. */
+  /** Lanes of a warp wait for locks that other lanes of it hold. */
   @ParameterizedTest
   @MethodSource("graphs")
   void bankAccountsWithLocks(Way way) {
@@ -303,7 +303,7 @@ class GraphProgramsTest {
   @MethodSource("bytes")
   void modularExponentiation(Way way) {
     int n = 20;
-    long modulus = -59; // 2^64 - 59, the greatest prime below 2^64
+    long modulus = -59; // 2^64 - 59, the largest prime below 2^64
     var base = new Random(112).longs(n).toArray();
     var exponent = new Random(113).longs(n, 0, 1 << 20).toArray();
     var expected = new long[n];

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Barriers that count arrivals and bytes. */
+/** Arrivals and transaction bytes of mbarriers. */
 class MbarrierTest {
 
   static List<Way> ways() {
@@ -27,7 +27,7 @@ class MbarrierTest {
     return AsyncKernel.of(32, body).fault();
   }
 
-  /** In each round every thread reads what its neighbour wrote in the last. */
+  /** In each phase, every thread reads what its neighbor wrote in the previous one. */
   @ParameterizedTest
   @MethodSource("ways")
   void consecutivePhases(Way way) {
@@ -52,7 +52,7 @@ class MbarrierTest {
         .containsExactly(IntStream.range(0, 64).map(i -> (i + 5) % 64).toArray());
   }
 
-  /** A phase waits for the bytes that were announced, be they announced before or after. */
+  /** A phase waits for expected bytes, announced before or after their arrival. */
   @ParameterizedTest
   @MethodSource("ways")
   void expectedBytes(Way way) {
@@ -73,8 +73,8 @@ class MbarrierTest {
   }
 
   /**
-   * Of a parity the lowest bit counts, as for ptxas; Triton writes -1 for 1. The manual knows 0 and
-   * 1 only, so the sanitizer reports it.
+   * Like ptxas, a parity uses only its lowest bit; Triton writes -1 for 1. The manual permits only
+   * 0 and 1, so the sanitizer reports it.
    */
   @ParameterizedTest
   @MethodSource("ways")
@@ -94,7 +94,7 @@ class MbarrierTest {
     assertThat(fault(body)).contains("a parity is 0 or 1, not -1; its lowest bit counts");
   }
 
-  /** Whoever drops out is not expected in the next phase. */
+  /** A thread that dropped out is not expected in the next phase. */
   @ParameterizedTest
   @MethodSource("ways")
   void arriveDrop(Way way) {
@@ -117,7 +117,7 @@ class MbarrierTest {
     assertThat(run(way, 32, body)).containsOnly(5);
   }
 
-  /** Arrivals that cannot complete a phase, and how many are missing. */
+  /** Arrivals that must not complete a phase, and the number of pending ones. */
   @Test
   void arriveNoComplete() {
     var body =
@@ -140,7 +140,9 @@ class MbarrierTest {
         .containsExactly(40_10_01_11);
   }
 
-  /** Threads of two blocks arrive at the barrier of the first, which the second cannot read. */
+  /**
+   * Threads of two blocks arrive at the first block's mbarrier, whose state the second cannot read.
+   */
   @ParameterizedTest
   @MethodSource("ways")
   void remoteArrival(Way way) {
@@ -168,7 +170,7 @@ class MbarrierTest {
         .containsExactly(IntStream.range(132, 164).toArray());
   }
 
-  /** Copies of threads arrive when they are done: as one more arrival, or as one of the counted. */
+  /** Copies arrive on completion: as an additional arrival, or as an expected one. */
   @ParameterizedTest
   @MethodSource("ways")
   void copyArrival(Way way) {
@@ -191,7 +193,7 @@ class MbarrierTest {
     }
   }
 
-  /** A wait that is limited in time ends without the phase, and the thread can go on. */
+  /** A timed wait returns before the phase completes, and the thread continues. */
   @Test
   void suspendedWait() {
     var body =

@@ -14,7 +14,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** CUDA programs that compute: transforms, bodies, eliminations, clusters, simulations, halves. */
+/** Numeric CUDA programs: transforms, n-body, LU, k-means, simulation, packed halves. */
 class NumericProgramsTest {
 
   static List<Way> numeric() {
@@ -79,7 +79,7 @@ class NumericProgramsTest {
     }
   }
 
-  /** The factors multiply to the rows in their new order, and no multiplier exceeds one. */
+  /** The factors multiply to the permuted rows, and no multiplier exceeds one. */
   @ParameterizedTest
   @MethodSource("numeric")
   void luDecomposition(Way way) {
@@ -163,7 +163,7 @@ class NumericProgramsTest {
         (double) points[2 * i] - centers[2 * c], (double) points[2 * i + 1] - centers[2 * c + 1]);
   }
 
-  /** The first words for key and counter 0 are those of Random123's known answers. */
+  /** The first words for key and counter 0 match Random123's known answers. */
   @ParameterizedTest
   @MethodSource("numeric")
   void randomNumbers(Way way) {
@@ -285,7 +285,7 @@ class NumericProgramsTest {
     }
   }
 
-  /** Rows of 20 leave lanes without elements, whose moments are to count for nothing. */
+  /** Rows of 20 leave some lanes without elements; their moments must not count. */
   @ParameterizedTest
   @MethodSource("halves")
   void rowMoments(Way way) {

@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Launches of one kernel know nothing of each other, though they share what it takes to run it. */
+/** Launches of one kernel are isolated, although they share its program and clusters. */
 class RepeatedLaunchesTest {
 
   /** Each thread adds {@code n} and the size of the grid to its word. */
@@ -27,7 +27,7 @@ class RepeatedLaunchesTest {
       add.u32 %r5, %r5, %r2; add.u32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5;
       """;
 
-  /** Each thread reads shared memory that a launch before has written, and no other can have. */
+  /** Each thread reads shared memory that an earlier launch has written. */
   private static final String COUNT =
       """
       mov.u32 %r5, tile; mul.lo.u32 %r6, %r0, 4; add.u32 %r5, %r5, %r6;
@@ -69,7 +69,7 @@ class RepeatedLaunchesTest {
           .hasMessageContaining(
               "touches bytes 0..3 of a buffer of 128 bytes at 0x%x, which is closed"
                   .formatted(in.address()));
-      // and a launch after one that has failed
+      // including a launch after a failed one
       assertThat(rig.run(ADD, 1, 32, new int[32])).containsOnly(33);
     }
   }

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What nvcc compiled gives on the emulator what the same arithmetic gives in Java, bit by bit where
- * the order of the arithmetic is the program's, for every target, schedule and timing.
+ * Kernels compiled by nvcc give the same results as Java, bit by bit if the program fixes the
+ * order, for every target, schedule and timing.
  */
 class SampleRunsTest {
 
@@ -76,7 +76,9 @@ class SampleRunsTest {
     }
   }
 
-  /** Lane 0 of a tree of {@code shfl.down}; a lane beyond the last gets its own value. */
+  /**
+   * Returns lane 0 of a tree of {@code shfl.down}; a lane beyond the last receives its own value.
+   */
   private static float shuffleDown(float[] lanes) {
     for (int offset = 16; offset > 0; offset /= 2) {
       var next = lanes.clone();
@@ -136,9 +138,7 @@ class SampleRunsTest {
         "k04_softmax_norm.sm_80", "k04_softmax_norm.sm_90a", "k04_softmax_norm.fast.sm_80");
   }
 
-  /**
-   * The library's exponential and the fast one, block reductions by shuffles, approximate division.
-   */
+  /** The library's exponential and the fast one, shuffle reductions, and approximate division. */
   @ParameterizedTest
   @MethodSource("softmax")
   void rowSoftmax(Way way) {
@@ -203,7 +203,7 @@ class SampleRunsTest {
     }
   }
 
-  /** Lanes that happen to be together count together, whoever they are. */
+  /** Converged lanes count together, whichever they are. */
   @ParameterizedTest
   @MethodSource("histogram")
   void aggregatedCount(Way way) {
@@ -220,7 +220,7 @@ class SampleRunsTest {
     }
   }
 
-  /** A ticket in a module's variable, which is as new after each launch. */
+  /** A ticket in a module variable, which each launch resets. */
   @ParameterizedTest
   @MethodSource("histogram")
   void lastBlockSums(Way way) {
@@ -231,7 +231,7 @@ class SampleRunsTest {
     for (float value : in) {
       sum += value;
     }
-    // no fence follows the ticket, so nothing orders the last block's reads, which are weak
+    // no fence follows the ticket, so the last block's weak reads are unordered
     try (var rig = new SampleRig(way, Sanitize.MEMORY)) {
       for (int launch = 0; launch < 2; launch++) {
         var parts = rig.buffer(new float[blocks]);
@@ -243,7 +243,7 @@ class SampleRunsTest {
     }
   }
 
-  /** The sample leaves out the fence by which its last block would acquire the sums of others. */
+  /** The sample omits the acquire fence of its last block. */
   @ParameterizedTest
   @MethodSource("histogram")
   void lastBlockWithoutAcquire(Way way) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Reports name both instructions, who executed them, which bytes, and what would be right. */
+/** Reports name both instructions and threads, the bytes, and the remedy. */
 class SanitizerSentencesTest {
 
   private final Rig rig =
@@ -40,7 +40,7 @@ class SanitizerSentencesTest {
     return fault.reports();
   }
 
-  /** Lines of a body are counted from 0. */
+  /** Returns the position of a line of the body, counted from 0. */
   private static String at(int line) {
     return "test.ptx:%d:1".formatted(Rig.FIRST_LINE + line);
   }

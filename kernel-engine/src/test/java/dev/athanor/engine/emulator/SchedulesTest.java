@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Threads go on in any order, and each at last. */
+/** Threads progress independently, in any order. */
 class SchedulesTest {
 
   private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
@@ -23,7 +23,7 @@ class SchedulesTest {
     return new Rig(EmulatorOptions.DEFAULT.withSchedule(schedule).withSeed(SEED));
   }
 
-  /** A lock that lanes of one warp take in turn, which needs each to go on while others spin. */
+  /** Lanes of a warp take a lock in turn, which requires progress while others spin. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
   void lockWithinAWarp(Schedule schedule) {
@@ -49,7 +49,7 @@ class SchedulesTest {
     }
   }
 
-  /** One warp waits in a loop for what another stores. */
+  /** A warp polls for a store of another. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
   void waitForAnotherWarp(Schedule schedule) {
@@ -74,7 +74,7 @@ class SchedulesTest {
     }
   }
 
-  /** Votes, shuffles and barriers bring together what branches parted. */
+  /** Votes, shuffles and barriers reconverge diverged lanes. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
   void collectivesAfterDivergence(Schedule schedule) {
@@ -148,7 +148,7 @@ class SchedulesTest {
     assertThat(reports.getLast()).contains("with lanes 0x000000ff");
   }
 
-  /** Threads of a warp that come to one barrier at several instructions, all in several rounds. */
+  /** Threads of a warp arrive at one barrier by several instructions, in several phases. */
   private static final String SEVERAL_PLACES =
       """
       and.b32 %r10, %r0, 3; mov.u32 %r11, 0; mov.u32 %r20, tile;
@@ -189,7 +189,7 @@ class SchedulesTest {
     }
   }
 
-  /** The warp comes when the last of its threads does, of which some go on at once. */
+  /** The warp arrives with its last thread; some of its threads continue at once. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
   void arriveAndWaitInOneWarp(Schedule schedule) {

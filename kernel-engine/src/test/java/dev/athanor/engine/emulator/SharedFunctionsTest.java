@@ -15,13 +15,13 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Functions whose clones would be too many: their bodies are there once, and calls jump to them.
+ * Functions with too many call sites to inline: their bodies exist once, and calls jump to them.
  */
 class SharedFunctionsTest {
 
   private static final String HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-  /** A kernel that adds to each element what a function makes of it. */
+  /** A kernel that adds a function of each element to it. */
   private static final String KERNEL =
       """
       .visible .entry k(.param .u64 in, .param .u64 out)
@@ -90,7 +90,10 @@ class SharedFunctionsTest {
     assertThat(run(parse(text + KERNEL.formatted("f1", "f2")), in)).isEqualTo(expected);
   }
 
-  /** Functions {@code f1} to {@code fn}: each adds its number, and twice what the next one adds. */
+  /**
+   * Returns functions {@code f1} to {@code fn}: each adds its number and twice the result of the
+   * next.
+   */
   private static String doubling(int deepest) {
     var text = new StringBuilder();
     for (int i = deepest; i > 0; i--) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Local, constant, parameter and generic memory, and the variables of modules. */
+/** Local, constant, parameter and generic memory, and module variables. */
 @ParameterizedClass
 @EnumSource(
     value = Execution.class,
@@ -38,7 +38,7 @@ class SpacesTest {
     rig.close();
   }
 
-  /** Runs a module whose kernel {@code k} takes {@code out}, with one word a thread. */
+  /** Runs a module whose kernel {@code k} has a parameter {@code out}, with one word per thread. */
   private int[] run(String module, int threads) {
     var out = rig.ints(new int[threads]);
     var code = Parser.parse(".version 7.8 .target sm_90 .address_size 64\n" + module, "spaces.ptx");

@@ -25,13 +25,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Copies of tiles of tensors that go on beside the threads. */
+/** Asynchronous copies of tensor tiles. */
 class TensorCopyTest {
 
   /**
-   * The kernel takes a map, {@code out} and {@code in}; {@code %rd0} is the address of the map,
-   * {@code %rd1} and {@code %rd2} are the others. One block of 32 threads; what is to be seen of
-   * the tile, 4096 bytes, it writes to {@code out}.
+   * The kernel's parameters are a map, {@code out} and {@code in}; {@code %rd0} is the address of
+   * the map, {@code %rd1} and {@code %rd2} are the others. One block of 32 threads writes the 4096
+   * bytes of the tile to {@code out}.
    */
   private static final String HEAD =
       """
@@ -63,7 +63,7 @@ class TensorCopyTest {
       $wait: mbarrier.try_wait.parity.shared::cta.b64 %%p1, [bar], 0; @!%%p1 bra $wait;
       """;
 
-  /** Moves the tile's words to {@code out}, or those of {@code in} to the tile. */
+  /** Copies the tile to {@code out}, or {@code in} to the tile. */
   private static String move(String label, boolean out) {
     return """
     mov.u32 %%r7, 0; mov.u32 %%r8, %%r6; add.u64 %%rd5, %s, %%rd4;
@@ -125,7 +125,7 @@ class TensorCopyTest {
     return IntStream.range(0, count).map(i -> 31 * i + 7).toArray();
   }
 
-  /** A tensor of words without gaps in up to five dimensions, and a tile of it. */
+  /** Returns the map of a dense tensor of words in up to five dimensions. */
   private static TensorMap map(List<Long> sizes, List<Integer> box) {
     var strides =
         LongStream.range(1, sizes.size())
@@ -134,7 +134,7 @@ class TensorCopyTest {
     return TensorMap.of(Element.U32, sizes, strides, box);
   }
 
-  /** What a tile has, element after element. */
+  /** Returns the elements of a tile. */
   private static int[] tile(TensorMap map, int[] tensor, int filling, int... start) {
     int rank = start.length;
     var tile = new int[map.tileBytes() / 4];
@@ -175,7 +175,7 @@ class TensorCopyTest {
     expectLoad(map(List.of(4L, 3L, 2L, 3L, 4L), List.of(4, 2, 2, 2, 3)), 0, 0, 0, 0, 1, 1);
   }
 
-  /** Beyond each end of each dimension. */
+  /** Tiles beyond each end of each dimension. */
   @Test
   void tilesBeyondTheTensor() {
     var map = map(List.of(12L, 9L), List.of(8, 4));
@@ -210,7 +210,7 @@ class TensorCopyTest {
         1);
   }
 
-  /** Chunks of 16 bytes change places with bits of their rows' addresses. */
+  /** Swizzles permute 16-byte chunks by bits of the row address. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
   void swizzles(SwizzleMode swizzle) {
@@ -230,7 +230,7 @@ class TensorCopyTest {
       var found = run(way, load + move("$out", true), map, tensor);
       assertThat(Arrays.copyOf(found.out, expected.length)).as(way.toString()).isEqualTo(expected);
     }
-    // a store puts the chunks back
+    // a store undoes the swizzle
     var store =
         move("$in", false)
             + """
@@ -245,7 +245,7 @@ class TensorCopyTest {
         .isEqualTo(Arrays.copyOfRange(tensor, 5 * columns, 21 * columns));
   }
 
-  /** What of a tile lies beyond the tensor is not written. */
+  /** Elements of a tile outside the tensor are not written. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
   void storesAreClipped(Way way) {
@@ -293,7 +293,7 @@ class TensorCopyTest {
     assertThat(Arrays.copyOf(found, 8)).containsOnly(7);
   }
 
-  /** A map that the kernel itself makes, of cleared memory, and takes to global memory. */
+  /** The kernel itself builds a map from zeroed memory and copies it to global memory. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
   void mapsModifiedByTheKernel(Way way) {
@@ -356,7 +356,7 @@ class TensorCopyTest {
         .endsWith(".f32 does not support the reduction .min");
   }
 
-  /** What is not supported is refused by its name. */
+  /** Unsupported copies are rejected by name. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',

@@ -20,10 +20,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Matrices go from memory through {@code wmma} and back, whatever their shape and layout. */
+/** Round trips of matrices through {@code wmma}, for all shapes and layouts. */
 class WmmaTest {
 
-  /** One product of whole numbers, which every format holds exactly, with rows that are padded. */
+  /** A product of integers, exact in every format, with padded rows. */
   @ParameterizedTest
   @CsvSource({
     // shape, types of D, A, B, C, words of their registers, layouts of A, B, C, D, padding
@@ -129,7 +129,7 @@ class WmmaTest {
     }
   }
 
-  /** Through shared memory, without a stride. */
+  /** Uses shared memory without a stride. */
   @Test
   void strideIsOptional() {
     var a = new Matrix(16, 16, "s8", "row", 0).fill(new Random(1));
@@ -206,7 +206,7 @@ class WmmaTest {
     return Character.digit(text.charAt(2 * word), 10);
   }
 
-  /** Declares registers and answers them in braces. */
+  /** Declares registers and returns them in braces. */
   private static String list(StringBuilder text, String name, String type, int count) {
     var kind = type.equals("f64") ? "f64" : type.equals("f32") ? "f32" : "b32";
     text.append(".reg .%s %%%s<%d>;\n".formatted(kind, name, count));
@@ -251,7 +251,7 @@ class WmmaTest {
     }
   }
 
-  /** A matrix of whole numbers in memory. */
+  /** A matrix of integers in memory. */
   private static final class Matrix {
     private final int rows;
     private final int columns;

@@ -34,7 +34,7 @@ class FragmentTest {
     assertThat(indices).hasSize(fragment.rows() * fragment.columns());
   }
 
-  /** Places read off the figures of the manual (PTX ISA 9.7.14.5.8, m16n8k16). */
+  /** Positions in the manual's figures (PTX ISA 9.7.14.5.8, m16n8k16). */
   @Test
   void elementsMatchTheManualsFigures() {
     assertThat(Fragments.A_16X16.mapping().at(0, 0)).isEqualTo(new Coordinate(0, 0));
@@ -49,8 +49,8 @@ class FragmentTest {
   }
 
   /**
-   * The formulas of the manual's sections 9.7.14.5.2 to 9.7.14.5.13 for row and column, by g =
-   * laneid / 4, t = laneid % 4 and the element i, each as it is printed there.
+   * The manual's formulas for row and column (sections 9.7.14.5.2 to 9.7.14.5.13), with g = laneid
+   * / 4, t = laneid % 4 and element i, as printed there.
    */
   @Test
   void elementsMatchTheManualsFormulas() {
@@ -126,7 +126,7 @@ class FragmentTest {
     }
   }
 
-  /** A run of the matrix is in each lane, so that {@code wmma.load} can read it at once. */
+  /** Each lane holds a run of the matrix, so that {@code wmma.load} can read it at once. */
   @Test
   void wmmaFragmentsAreContiguous() {
     assertThat(Fragments.byRows(8, 32).mapping().at(5, 3)).isEqualTo(new Coordinate(1, 11));
@@ -134,7 +134,7 @@ class FragmentTest {
     assertThat(Fragments.byRows(16, 16).mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
   }
 
-  /** ldmatrix.x4 hands out A as its four 8x8 corners, in the order of the fragment's registers. */
+  /** ldmatrix.x4 delivers A as its four 8x8 quadrants, in the order of the fragment's registers. */
   @Test
   void quadrantsOfAAreLdmatrixMatrices() {
     for (int lane = 0; lane < Fragment.LANES; lane++) {

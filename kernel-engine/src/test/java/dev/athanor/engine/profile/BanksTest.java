@@ -59,16 +59,16 @@ class BanksTest {
   void broadcastsDoNotConflict() {
     assertThat(load(4, _ -> 64)).isEqualTo(new Wavefronts(1, 1, 1, 1));
     assertThat(load(4, lane -> 4L * (lane / 4))).isEqualTo(new Wavefronts(1, 1, 1, 1));
-    // two words of one bank, by sixteen lanes each
+    // two words of one bank, for sixteen lanes each
     assertThat(load(4, lane -> 128L * (lane % 2)).ways()).isEqualTo(2);
-    // bytes and halves of one word too
+    // also bytes and halves of one word
     assertThat(load(1, lane -> lane)).isEqualTo(new Wavefronts(1, 1, 1, 1));
     assertThat(load(2, lane -> 2L * lane)).isEqualTo(new Wavefronts(1, 1, 1, 1));
   }
 
   /**
-   * A stride in vectors: within a phase the vectors count as banks, so that 16 of float2 and 8 of
-   * float4 take the place of 32.
+   * A stride in vectors: within a phase, the vectors count as banks, 16 for float2 and 8 for
+   * float4.
    */
   @ParameterizedTest
   @CsvSource({"8, 16", "16, 8"})
@@ -90,7 +90,7 @@ class BanksTest {
     assertThat(load(8, _ -> 0)).isEqualTo(new Wavefronts(2, 2, 1, 1));
   }
 
-  /** Rows of 8x8 matrices of 16-bit elements, lane {@code 8m + r} naming row r of matrix m. */
+  /** Rows of 8x8 matrices of 16-bit elements; lane {@code 8m + r} addresses row r of matrix m. */
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 48, 64, 80, 128, 144, 256, 272, 512, 1024})
   void matrixRowsConflictByPitch(int pitch) {
@@ -135,7 +135,7 @@ class BanksTest {
     assertThat(banks.of(offsets(lane -> 4L * (lane / 4)), 4, ALL, true).actual()).isEqualTo(4);
   }
 
-  /** The definition, word by word: a phase lasts as long as its busiest bank has words to give. */
+  /** The definition, word by word: a phase takes as many cycles as its busiest bank has words. */
   private static Wavefronts reference(long[] offsets, int bytes, int mask, boolean atomic) {
     int lanes = bytes <= 4 ? 32 : 128 / bytes;
     int actual = 0;

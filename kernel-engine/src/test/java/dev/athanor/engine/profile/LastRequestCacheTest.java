@@ -42,7 +42,7 @@ class LastRequestCacheTest {
     assertThat(latest.find(other, 0x8000_0010)).isNull();
   }
 
-  /** Whatever is said to cost the same does. */
+  /** Requests that are reported as equal in cost are. */
   @Test
   void randomRequestsShiftedByAPeriodCostTheSame() {
     long seed = System.nanoTime();

@@ -18,14 +18,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What small kernels do, counted by hand. */
+/** Counts of small kernels, verified by hand. */
 class ProfilerTest {
 
-  /** What is read does not matter here, nor does whether it was written. */
+  /** Uninitialized reads do not matter here. */
   private static final EmulatorOptions OPTIONS =
       EmulatorOptions.DEFAULT.withMemoryBytes(1 << 24).withSanitize(Sanitize.OFF);
 
-  /** Before a body {@code %r0} is the thread, {@code %rd2} the address of its word. */
+  /** Before a body, {@code %r0} is the thread and {@code %rd2} the address of its word. */
   private static final String PROLOGUE =
       """
       .version 7.8
@@ -124,7 +124,7 @@ class ProfilerTest {
             bar.sync 0;
             """,
             2, 96);
-    // warp 0 goes, warp 1 parts with 8 lanes going, warp 2 stays
+    // warp 0 branches, warp 1 diverges with 8 lanes taken, warp 2 falls through
     assertThat(profile.branches()).isEqualTo(6);
     assertThat(profile.divergentBranches()).isEqualTo(2);
     assertThat(profile.barriers()).isEqualTo(6);
@@ -136,7 +136,10 @@ class ProfilerTest {
         .isEqualTo(profile.executed());
   }
 
-  /** NaNs made canonical, predicates negated and registers narrowed are nobody's instructions. */
+  /**
+   * Generated instructions (canonical NaNs, negated predicates, narrowed registers) are not
+   * counted.
+   */
   @Test
   void omitsGeneratedInstructions() {
     var body =
@@ -153,7 +156,7 @@ class ProfilerTest {
         """;
     var profile = run(body, 1, 32);
     var prologue = run("", 1, 32);
-    int before = prologue.rows().size() - 2; // less its return and that of whoever has none
+    int before = prologue.rows().size() - 2; // without its return and rows without executions
     assertThat(profile.rows().stream().skip(before).map(row -> row.instruction().toString()))
         .startsWith(body.lines().toArray(String[]::new));
     assertThat(profile.executed()).isEqualTo(prologue.executed() + body.lines().count() - 1);
@@ -194,7 +197,7 @@ class ProfilerTest {
     assertThat(copy.shared()).isEqualTo(new Profile.Shared(1, 512, 4, 4, 4, 1));
     assertThat(row(profile, "ldmatrix.sync.aligned.m8n8.x4.shared.b16").shared())
         .isEqualTo(new Profile.Shared(1, 512, 4, 4, 4, 1));
-    // rows of 128 bytes all begin in bank 0
+    // all rows of 128 bytes start in bank 0
     assertThat(row(profile, "ldmatrix.sync.aligned.m8n8.x2.shared.b16").shared())
         .isEqualTo(new Profile.Shared(1, 256, 16, 2, 16, 8));
     assertThat(profile.traffic())

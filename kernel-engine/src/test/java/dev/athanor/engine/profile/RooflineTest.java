@@ -15,7 +15,7 @@ import java.util.List;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 
-/** Bounds worked out by hand. */
+/** Bounds computed by hand. */
 class RooflineTest {
 
   private static final Profile.Shared NO_SHARED = new Profile.Shared(0, 0, 0, 0, 0, 0);

@@ -15,8 +15,8 @@ import java.util.Random;
 import java.util.function.IntUnaryOperator;
 
 /**
- * One {@code mma.sync} or {@code wmma.mma} on matrices whose elements are bits, spread over
- * registers and collected.
+ * Runs an {@code mma.sync} or {@code wmma.mma} on matrices of bits: distributes them to registers
+ * and collects the result.
  */
 public final class InstructionRun {
 
@@ -68,10 +68,10 @@ public final class InstructionRun {
   }
 
   /**
-   * Fills the factors and the summand with numbers.
+   * Fills the factors and the addend with random numbers.
    *
-   * @param special whether infinities and NaN are among them
-   * @param spread how far apart their exponents are
+   * @param special whether to include infinities and NaN
+   * @param spread range of the exponents
    */
   public void fill(Random random, boolean special, int spread) {
     each(a, _ -> number(random, types.get(1), special, spread));

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What tensor copies put into shared memory is what descriptors find there. */
+/** Descriptors address the same elements that tensor copies store. */
 class SharedMatrixTest {
 
   private static void expectSame(Boxes boxes, int step) {
@@ -29,7 +29,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** A step goes 32 bytes further along rows, from one box to the next too. */
+  /** A step advances 32 bytes along rows, also across boxes. */
   @ParameterizedTest
   @CsvSource({"NONE", "BYTES_32", "BYTES_64", "BYTES_128"})
   void alongTheDepth(SwizzleMode swizzle) {
@@ -38,7 +38,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** A step goes 16 rows further. */
+  /** A step advances 16 rows. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
   void transposedAlongTheDepth(SwizzleMode swizzle) {
@@ -54,7 +54,7 @@ class SharedMatrixTest {
                 + " is that of matrices aligned to the repeat of their swizzle");
   }
 
-  /** Eight rows at one chunk lie in eight different groups of banks. */
+  /** Eight rows of one chunk are in eight different bank groups. */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
   void rowsInDifferentBanks(SwizzleMode swizzle) {
@@ -69,7 +69,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** The value of a layout, its dimensions and strides from the fastest on, at an index. */
+  /** Evaluates a layout at an index; sizes and strides start with the fastest dimension. */
   private static int layout(int index, int... sizesAndStrides) {
     int half = sizesAndStrides.length / 2;
     int sum = 0;
@@ -80,7 +80,7 @@ class SharedMatrixTest {
     return sum;
   }
 
-  /** The strides with which CUTLASS describes D: 64 rows, column after column. */
+  /** The strides by which CUTLASS describes D: 64 rows, column after column. */
   @ParameterizedTest
   @ValueSource(ints = {8, 64, 256})
   void warpgroupAccumulators(int n) {
@@ -94,7 +94,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** The same for A of 64 rows in registers. */
+  /** The same for A with 64 rows in registers. */
   @ParameterizedTest
   @CsvSource({"16", "8", "32"})
   void warpgroupFactors(int bits) {
@@ -113,7 +113,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** Sums, packed in pairs, are A of the next product as they are. */
+  /** Accumulators packed in pairs are A of the next product. */
   @Test
   void accumulatorsAreFactorsOfTheNextProduct() {
     var sums = Fragments.wide(64);
@@ -130,7 +130,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** The addresses at which {@code stmatrix} leaves a tile of D for a swizzled copy. */
+  /** The addresses at which {@code stmatrix} stores a tile of D for a swizzled copy. */
   @Test
   void storedMatricesMatchASwizzledBox() {
     var boxes = new Boxes(0, SwizzleMode.BYTES_128, true, 2, 64, 64);

@@ -93,7 +93,7 @@ class MemoryTest {
     check(body, 100, 2, i -> i ^ 1);
   }
 
-  /** Each thread has some words; {@code out[i]} has to be {@code in[source(i)]}. */
+  /** Each thread copies some words; checks that {@code out[i]} is {@code in[source(i)]}. */
   private void check(String body, int threads, int words, IntUnaryOperator source) {
     var values = each(words * threads, i -> i * 12_345 + 1);
     try (var out = rig.ints(new int[words * threads]);
@@ -185,7 +185,10 @@ class MemoryTest {
       st.global.u32 [%rd6+8], %r8;
       """;
 
-  /** What each of 64 threads sees: the first group's last word, and both words of the second. */
+  /**
+   * Returns what each of 64 threads reads: the first group's last word, and both words of the
+   * second.
+   */
   private static int[] copied(EmulatorOptions options, String wait) {
     try (var rig = new Rig(options);
         var out = rig.ints(new int[192]);

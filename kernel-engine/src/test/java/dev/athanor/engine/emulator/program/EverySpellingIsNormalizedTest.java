@@ -9,7 +9,7 @@ import dev.athanor.engine.ptx.table.TableWalk;
 import java.util.HashSet;
 import org.junit.jupiter.api.Test;
 
-/** Both normalizations take every instruction of the table. */
+/** Both normalizations accept every instruction of the table. */
 class EverySpellingIsNormalizedTest {
 
   private static final Kernel ALL =

@@ -19,7 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Whatever decides something for each instruction decides it for all of the table. */
+/** All consumers of the table handle every instruction. */
 class EverySpellingTest {
 
   private static final List<Instruction> ALL = TableWalk.spellings();
@@ -50,7 +50,7 @@ class EverySpellingTest {
     assertThat(Verifier.warnings(module)).isNotNull();
   }
 
-  /** Of each row one spelling: the others are bound and compiled in the same way. */
+  /** Tests one spelling per row; the others are bound and compiled alike. */
   @Test
   void everyRowIsVerifiedBoundAndCompiled() {
     var known = new HashSet<InstructionForm>();

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Threads that part, meet, wait and end. */
+/** Divergence, reconvergence, waiting and exit of threads. */
 @ParameterizedClass
 @EnumSource(
     value = Execution.class,
@@ -44,7 +44,7 @@ class ThreadsTest {
     return IntStream.range(0, threads).map(value).toArray();
   }
 
-  /** One of a warp that is not full, whole warps, and both. */
+  /** A partial warp, whole warps, and both. */
   @ParameterizedTest
   @ValueSource(ints = {1, 31, 32, 70, 256})
   void branchesRunBothSides(int threads) {
@@ -178,7 +178,7 @@ class ThreadsTest {
 
   @Test
   void namedBarriersSynchronizeSomeWarps() {
-    // warps 0 and 1 hand a value over at barrier 3, warps 2 and 3 at barrier 4
+    // warps 0 and 1 pass a value at barrier 3, warps 2 and 3 at barrier 4
     var body =
         """
         shr.u32 %r5, %r0, 6;
@@ -302,7 +302,7 @@ class ThreadsTest {
 
   @Test
   void blocksCanWaitForEarlierOnes() {
-    // each block adds 1 to what the block before has left
+    // each block adds 1 to the previous block's value
     var body =
         """
         setp.eq.u32 %p0, %r1, 0;
@@ -319,7 +319,7 @@ class ThreadsTest {
     assertThat(rig.run(body, 40, 1)).isEqualTo(each(40, i -> i + 1));
   }
 
-  /** Loops that do something in each round are no livelock. */
+  /** Loops with side effects are not livelocks. */
   @ParameterizedTest
   @ValueSource(ints = {1, 3})
   void reportsThreadsBeyondTheTimeout(int blocks) {

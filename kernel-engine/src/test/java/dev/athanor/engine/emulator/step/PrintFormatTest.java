@@ -14,10 +14,10 @@ import java.util.Deque;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The formatting of vprintf is that of C. */
+/** vprintf formats like C. */
 class PrintFormatTest {
 
-  /** Arguments as lines of the file have them. */
+  /** Arguments as listed in the test file. */
   private record Given(Deque<String> left) implements PrintFormat.Arguments {
 
     private String next(String kind) {

@@ -371,7 +371,7 @@ class InlinerTest {
     return kernel.body().stream().map(Statement::toString).collect(Collectors.toList());
   }
 
-  /** NVIDIA's compiler takes the kernel, and reading what is printed gives the same. */
+  /** Checks that NVIDIA's compiler accepts the kernel and that it survives a round trip. */
   private static void assembles(Module module, Kernel kernel) {
     var variables =
         module.functions().isEmpty() ? module.variables() : new Inliner(module).variables();

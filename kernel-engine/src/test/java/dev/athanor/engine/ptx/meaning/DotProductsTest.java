@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Products of whole tiles, as a warpgroup multiplies them. */
+/** Products of whole tiles, as in warpgroup products. */
 class DotProductsTest {
 
   @ParameterizedTest
@@ -49,7 +49,7 @@ class DotProductsTest {
     for (int i = 0; i < b.values().length; i++) {
       b.values()[i] = number(random, factors);
     }
-    for (int step = 0; step < 2; step++) { // the second adds to what the first gave
+    for (int step = 0; step < 2; step++) { // the second product accumulates onto the first
       var before = sums.clone();
       products.add(a, b, sums, Arithmetic.EXACT);
       for (int i = 0; i < rows; i += 5) {

@@ -16,12 +16,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Products in registers, compared with {@link SlowTensorCore} and with numbers of any length. */
+/** Matrix products, compared with {@link SlowTensorCore} and exact arithmetic. */
 class MatrixProductTest {
 
   private static final int ROUNDS = 12;
 
-  /** Which arithmetic each target has, as the MMA-Sim model states it. */
+  /** The arithmetic of each target, as stated by the MMA-Sim model. */
   @ParameterizedTest
   @CsvSource({
     // spelling, target, fraction bits, depth of a block, format of the sums, smallest exponents
@@ -41,7 +41,7 @@ class MatrixProductTest {
     "m16n8k4.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_90, 25, 8,  F32,   -126, -126",
-    // ptxas makes HMMA.1684 of wmma for every target, two along k
+    // ptxas emits HMMA.1684 for wmma on every target, two along k
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_80, 24, 4, F32, -126, -126",
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_90, 25, 4, F32, -126, -126",
     "m16n8k16.row.col.f32.e4m3.e4m3.f32,  sm_89, 13, 16, E8M13, -6,   -6",
@@ -92,8 +92,8 @@ class MatrixProductTest {
   }
 
   /**
-   * The SASS that ptxas 13.0 emits: one HMMA of the elements whose k is 0 or 1 modulo 4, from zero,
-   * then one of those with 2 or 3, then an FADD or HADD2 with the summand.
+   * The SASS of ptxas 13.0: an HMMA of the elements with k mod 4 of 0 or 1, starting from zero,
+   * then one of those with 2 or 3, then an FADD or HADD2 of the addend.
    */
   @ParameterizedTest
   @CsvSource({
@@ -183,7 +183,7 @@ class MatrixProductTest {
     }
   }
 
-  /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not push small terms out. */
+  /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not displace small terms. */
   @Test
   void hopperConvertsFp8ToF16() {
     var run = new InstructionRun("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);

@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** SIMD video instructions, against arrays of elements. */
+/** SIMD video instructions, compared with arrays of elements. */
 class VideoFunctionsTest {
 
   private static final int[] EDGES = {
@@ -68,7 +68,7 @@ class VideoFunctionsTest {
     assertThat(spellings).hasSize((mnemonic.startsWith("vset") ? 48 : 24) * masks);
   }
 
-  /** All legal modifiers of a row, types and parts of operands varied together. */
+  /** Returns all legal modifiers of a row, with types and parts combined. */
   static List<Modifiers> everyType(InstructionForm form) {
     List<List<Modifier>> all = List.of(List.of());
     for (var slot : form.modifiers()) {

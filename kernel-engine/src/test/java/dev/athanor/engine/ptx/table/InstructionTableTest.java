@@ -25,7 +25,7 @@ class InstructionTableTest {
 
   private static final Target EVERY_TARGET = new Target(90, true);
 
-  /** Floors, so that no walk passes for want of instructions; raise them as the table grows. */
+  /** Minimum counts, so that tests do not pass vacuously; raise them as the table grows. */
   private static final int FEWEST_FORMS = 1043;
 
   private static final int FEWEST_SPELLINGS = 29_698;
@@ -67,8 +67,8 @@ class InstructionTableTest {
   void modifiersCanHaveAnyOrder() {
     for (var instruction : TableWalk.spellings()) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
-      // of types, the layouts of two matrices and two priorities, the order is what tells them
-      // apart
+      // the order of types, of the layouts of two matrices and of two priorities
+      // is significant
       words.removeIf(word -> isOrdered(instruction, word));
       Collections.reverse(words);
       instruction.modifiers().list().stream()

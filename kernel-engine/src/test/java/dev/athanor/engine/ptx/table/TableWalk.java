@@ -26,19 +26,19 @@ import java.util.Optional;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Every legal spelling of every row of the table, as instructions. */
+/** Every legal spelling of every row, as instructions. */
 public final class TableWalk {
 
   private static final String LABEL = "$end";
 
-  /** A parameter, a result and variables that calls hand over are alike. */
+  /** Bytes of parameters, results and call variables. */
   private static final int HANDED_OVER = 16;
 
   private TableWalk() {}
 
   /**
-   * One instruction a spelling. Sources are registers; results are other registers of the same
-   * class.
+   * Returns one instruction per spelling. Sources are registers; results are other registers of the
+   * same class.
    */
   public static List<Instruction> spellings() {
     var all = new ArrayList<Instruction>();
@@ -62,7 +62,7 @@ public final class TableWalk {
     return all;
   }
 
-  /** The first spelling of a row with others for the predicates that it reads, if any differs. */
+  /** Returns the first spelling of a row with other predicates as sources, if it reads any. */
   private static Optional<Instruction> predicates(
       InstructionForm form, BiFunction<OperandSlot, Register, Operand> other) {
     var modifiers = form.allModifiers().getFirst();
@@ -87,14 +87,14 @@ public final class TableWalk {
   }
 
   /**
-   * A kernel that has all the instructions that a target and a version have, every register written
-   * before.
+   * Returns a kernel with all instructions that a target and version support, with every register
+   * initialized.
    */
   public static Module module(Version version, Target target) {
     return module(version, target, spellings());
   }
 
-  /** As {@link #module(Version, Target)}, with these of the instructions. */
+  /** Like {@link #module(Version, Target)}, with only these instructions. */
   public static Module module(Version version, Target target, List<Instruction> spellings) {
     var body = new ArrayList<Statement>();
     for (boolean gives : List.of(false, true)) {
@@ -120,7 +120,7 @@ public final class TableWalk {
             instruction.form().semantics() instanceof Semantics.Exit
                 || instruction.form().semantics() instanceof Semantics.IndexedBranch
                 || instruction.form().semantics() instanceof Semantics.Branch;
-        // an unconditional end would make the rest unreachable
+        // an unconditional exit would make the rest unreachable
         body.add(
             ends
                 ? new Instruction(
@@ -169,7 +169,7 @@ public final class TableWalk {
     return new Variable("", space, HANDED_OVER, Type.B8, name, HANDED_OVER, List.of());
   }
 
-  /** A function of each shape of calls. */
+  /** Returns a function for each shape of calls. */
   private static List<Function> functions() {
     var all = new ArrayList<Function>();
     for (boolean gives : List.of(false, true)) {

@@ -8,12 +8,12 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Whatever the text, the parser reads it or complains of it; it never fails otherwise. */
+/** The parser accepts or rejects any text, without other failures. */
 class ParserFuzzTest {
 
   private static final Duration BUDGET = Duration.ofSeconds(5);
 
-  /** Longer than any text here takes; a parser that hangs is stopped by it. */
+  /** Timeout in seconds, for a parser that hangs. */
   private static final int LIMIT_SECONDS = 60;
 
   private static final String[] SPLINTERS = {
