@@ -274,7 +274,8 @@ class AuthoredKernelsTest {
       assertThatIllegalArgumentException()
           .isThrownBy(
               () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(256), 0, arguments)))
-          .withMessage("cannot launch wide: got a block of 256x1x1 threads; the kernel requires 32x8x1");
+          .withMessage(
+              "cannot launch wide: got a block of 256x1x1 threads; the kernel requires 32x8x1");
     }
   }
 

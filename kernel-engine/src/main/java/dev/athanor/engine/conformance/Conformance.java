@@ -115,7 +115,9 @@ public final class Conformance {
 
   private EmulatedDevice emulator() {
     return new EmulatedDevice(
-        EmulatorOptions.DEFAULT.withTarget(device.capability().target()).withMemoryBytes(MEMORY_BYTES));
+        EmulatorOptions.DEFAULT
+            .withTarget(device.capability().target())
+            .withMemoryBytes(MEMORY_BYTES));
   }
 
   private void compare(
@@ -139,7 +141,8 @@ public final class Conformance {
   }
 
   /** Compares the results of all threads with the expected ones. */
-  static Finding compare(Probe probe, int threads, long[] sources, long[] expected, long[] results) {
+  static Finding compare(
+      Probe probe, int threads, long[] sources, long[] expected, long[] results) {
     var tolerance = Tolerance.of(probe.instruction());
     int count = probe.results().size();
     int perThread = probe.sources().size();

@@ -168,7 +168,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       }
       operands.add(operand);
     }
-    form.impliedRegisters(false).forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.impliedRegisters(false)
+        .forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
     form.impliedRegisters(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
     var instruction =
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);

@@ -181,7 +181,8 @@ public record Launch(
     }
     if (grid.x() % cluster.x() != 0 || grid.y() % cluster.y() != 0 || grid.z() % cluster.z() != 0) {
       throw refused(
-          "a grid of %s blocks, which is not a multiple of the clusters of %s".formatted(grid, cluster));
+          "a grid of %s blocks, which is not a multiple of the clusters of %s"
+              .formatted(grid, cluster));
     }
   }
 
@@ -193,9 +194,11 @@ public record Launch(
 
   /** Checks the block and cluster extents that the kernel declares. */
   private void checkShape(LaunchBounds limits) {
-    if (!limits.requiredBlockShape().isEmpty() && !limits.requiredBlockShape().equals(extents(block))) {
+    if (!limits.requiredBlockShape().isEmpty()
+        && !limits.requiredBlockShape().equals(extents(block))) {
       throw refused(
-          "a block of %s threads; the kernel requires %s".formatted(block, times(limits.requiredBlockShape())));
+          "a block of %s threads; the kernel requires %s"
+              .formatted(block, times(limits.requiredBlockShape())));
     }
     for (int i = 0; i < limits.clusterShape().size(); i++) {
       if (extents(grid).get(i) % limits.clusterShape().get(i) != 0) {

@@ -86,7 +86,9 @@ final class Counters implements Observer {
     globalUnique = new long[instructions];
     localBytes = new long[instructions];
     lastSharedRequests =
-        Stream.generate(LastRequestCache<Wavefronts>::new).limit((long) instructions * warps).toList();
+        Stream.generate(LastRequestCache<Wavefronts>::new)
+            .limit((long) instructions * warps)
+            .toList();
     lastGlobalRequests =
         Stream.generate(LastRequestCache<Request>::new).limit((long) instructions * warps).toList();
   }

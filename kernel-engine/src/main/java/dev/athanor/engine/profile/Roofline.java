@@ -227,7 +227,10 @@ public record Roofline(
     private double rate(Tensor type) {
       double rate = gpu.ceilings().tensorRate(type, used);
       if (rate == 0 && type == Tensor.F64) {
-        return 2.0 * gpu.ceilings().f64() * gpu.ceilings().clock() * used; // as fma on the FP64 cores
+        return 2.0
+            * gpu.ceilings().f64()
+            * gpu.ceilings().clock()
+            * used; // as fma on the FP64 cores
       }
       if (rate == 0) {
         throw new IllegalArgumentException(

@@ -35,8 +35,8 @@ public record InstructionForm(
   /**
    * Facts that only few rows state.
    *
-   * @param errorBound error that the manual permits with {@code .approx} or {@code .full}; null = not
-   *     stated
+   * @param errorBound error that the manual permits with {@code .approx} or {@code .full}; null =
+   *     not stated
    * @param undefined operands for which the manual defines no result
    * @param deviceSpecific whether results differ between devices or are not numeric, and thus
    *     cannot be compared

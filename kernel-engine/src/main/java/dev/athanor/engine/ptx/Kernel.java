@@ -199,7 +199,9 @@ public record Kernel(
   }
 
   private List<LayoutEntry> parameterLayout() {
-    return parameters.stream().map(p -> new LayoutEntry(p.name(), p.alignment(), p.bytes())).toList();
+    return parameters.stream()
+        .map(p -> new LayoutEntry(p.name(), p.alignment(), p.bytes()))
+        .toList();
   }
 
   private List<LayoutEntry> localLayout() {

@@ -21,10 +21,12 @@ public record LaunchBounds(
     List<Integer> clusterShape,
     boolean explicitCluster,
     int maxClusterRank) {
-  public static final LaunchBounds NONE = new LaunchBounds(List.of(), List.of(), 0, 0, List.of(), false, 0);
+  public static final LaunchBounds NONE =
+      new LaunchBounds(List.of(), List.of(), 0, 0, List.of(), false, 0);
 
   /** Creates launch bounds without cluster directives. */
-  public LaunchBounds(List<Integer> mostThreads, List<Integer> threads, int minBlocks, int maxRegisters) {
+  public LaunchBounds(
+      List<Integer> mostThreads, List<Integer> threads, int minBlocks, int maxRegisters) {
     this(mostThreads, threads, minBlocks, maxRegisters, List.of(), false, 0);
   }
 
@@ -37,7 +39,8 @@ public record LaunchBounds(
   /** Returns the maximum number of threads per block; 0 if not declared. */
   public int maxThreads() {
     var block = requiredBlockShape.isEmpty() ? maxBlockShape : requiredBlockShape;
-    long product = block.stream().mapToLong(Integer::longValue).reduce(1, LaunchBounds::saturatedProduct);
+    long product =
+        block.stream().mapToLong(Integer::longValue).reduce(1, LaunchBounds::saturatedProduct);
     return block.isEmpty() ? 0 : (int) product;
   }
 
@@ -48,35 +51,78 @@ public record LaunchBounds(
 
   public LaunchBounds withMaxBlockShape(List<Integer> value) {
     return new LaunchBounds(
-        value, requiredBlockShape, minBlocks, maxRegisters, clusterShape, explicitCluster, maxClusterRank);
+        value,
+        requiredBlockShape,
+        minBlocks,
+        maxRegisters,
+        clusterShape,
+        explicitCluster,
+        maxClusterRank);
   }
 
   public LaunchBounds withRequiredBlockShape(List<Integer> value) {
     return new LaunchBounds(
-        maxBlockShape, value, minBlocks, maxRegisters, clusterShape, explicitCluster, maxClusterRank);
+        maxBlockShape,
+        value,
+        minBlocks,
+        maxRegisters,
+        clusterShape,
+        explicitCluster,
+        maxClusterRank);
   }
 
   public LaunchBounds withMinBlocks(int value) {
     return new LaunchBounds(
-        maxBlockShape, requiredBlockShape, value, maxRegisters, clusterShape, explicitCluster, maxClusterRank);
+        maxBlockShape,
+        requiredBlockShape,
+        value,
+        maxRegisters,
+        clusterShape,
+        explicitCluster,
+        maxClusterRank);
   }
 
   public LaunchBounds withMaxRegisters(int value) {
     return new LaunchBounds(
-        maxBlockShape, requiredBlockShape, minBlocks, value, clusterShape, explicitCluster, maxClusterRank);
+        maxBlockShape,
+        requiredBlockShape,
+        minBlocks,
+        value,
+        clusterShape,
+        explicitCluster,
+        maxClusterRank);
   }
 
   public LaunchBounds withClusterShape(List<Integer> value) {
     return new LaunchBounds(
-        maxBlockShape, requiredBlockShape, minBlocks, maxRegisters, value, explicitCluster, maxClusterRank);
+        maxBlockShape,
+        requiredBlockShape,
+        minBlocks,
+        maxRegisters,
+        value,
+        explicitCluster,
+        maxClusterRank);
   }
 
   public LaunchBounds withExplicitCluster() {
-    return new LaunchBounds(maxBlockShape, requiredBlockShape, minBlocks, maxRegisters, clusterShape, true, maxClusterRank);
+    return new LaunchBounds(
+        maxBlockShape,
+        requiredBlockShape,
+        minBlocks,
+        maxRegisters,
+        clusterShape,
+        true,
+        maxClusterRank);
   }
 
   public LaunchBounds withMaxClusterRank(int value) {
     return new LaunchBounds(
-        maxBlockShape, requiredBlockShape, minBlocks, maxRegisters, clusterShape, explicitCluster, value);
+        maxBlockShape,
+        requiredBlockShape,
+        minBlocks,
+        maxRegisters,
+        clusterShape,
+        explicitCluster,
+        value);
   }
 }

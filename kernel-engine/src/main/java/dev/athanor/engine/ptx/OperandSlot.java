@@ -241,9 +241,7 @@ public record OperandSlot(
   }
 
   private static Type operation(Modifiers modifiers) {
-    return modifiers
-        .type()
-        .orElseThrow(() -> new IllegalStateException("no type in " + modifiers));
+    return modifiers.type().orElseThrow(() -> new IllegalStateException("no type in " + modifiers));
   }
 
   /** Describes the accepted operands, for error messages. */

@@ -25,8 +25,7 @@ public record Target(int sm, boolean architectureSpecific) {
   public static Target of(String text) {
     var m = TEXT.matcher(text);
     if (!m.matches()) {
-      throw new IllegalArgumentException(
-          "\"" + text + "\" is not a target; write sm_80 or sm_90a");
+      throw new IllegalArgumentException("\"" + text + "\" is not a target; write sm_80 or sm_90a");
     }
     return new Target(Integer.parseInt(m.group(1)), m.group(2).equals("a"));
   }

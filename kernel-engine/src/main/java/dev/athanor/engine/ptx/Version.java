@@ -14,8 +14,7 @@ public record Version(int major, int minor) implements Comparable<Version> {
         return new Version(Integer.parseInt(parts[0]), Integer.parseInt(parts[1]));
       }
     } catch (NumberFormatException e) {
-      throw new IllegalArgumentException(
-          "\"" + text + "\" is not a PTX version; write 7.4", e);
+      throw new IllegalArgumentException("\"" + text + "\" is not a PTX version; write 7.4", e);
     }
     throw new IllegalArgumentException("\"" + text + "\" is not a PTX version; write 7.4");
   }

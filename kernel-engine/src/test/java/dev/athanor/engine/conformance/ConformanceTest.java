@@ -46,8 +46,7 @@ class ConformanceTest {
         .anyMatch(name -> name.startsWith("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "))
         .noneMatch(name -> name.contains(".s32."));
     assertThat(wrong.getFirst().lines().getFirst())
-        .matches(
-            "thread \\d+, %a0=[0-9a-f]{8} .*: %d\\d is [0-9a-f]{8}, expected [0-9a-f]{8}");
+        .matches("thread \\d+, %a0=[0-9a-f]{8} .*: %d\\d is [0-9a-f]{8}, expected [0-9a-f]{8}");
   }
 
   @Test

@@ -298,10 +298,12 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
         "cannot launch reverse: got -4 bytes of dynamic shared memory; the minimum is 0");
     refuses(
         new Launch(kernel, Dim3.of(1, 65_536), Dim3.of(1), 512, List.of(pointer)),
-        "cannot launch reverse: got a grid of 1x65536x1 blocks; the limit of %s for y and z is 65535".formatted(device.capability().name()));
+        "cannot launch reverse: got a grid of 1x65536x1 blocks; the limit of %s for y and z is 65535"
+            .formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), new Dim3(1, 1, 65), 512, List.of(pointer)),
-        "cannot launch reverse: got a block of 1x1x65 threads; the limit of %s for z is 64".formatted(device.capability().name()));
+        "cannot launch reverse: got a block of 1x1x65 threads; the limit of %s for z is 64"
+            .formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1), 1 << 20, List.of(pointer)),
         "cannot launch reverse: got 1048576 bytes of shared memory; the limit of %s is %d per block"

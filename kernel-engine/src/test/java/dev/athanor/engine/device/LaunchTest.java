@@ -24,8 +24,7 @@ class LaunchTest {
     "'.reqnctapercluster 2', '1, 1', 3,"
         + " 'a grid of 3x1x1 blocks, which is not a multiple of the clusters of 2x1x1'"
   })
-  void rejectsShapesBeyondLaunchBounds(
-      String directive, String block, int blocks, String problem) {
+  void rejectsShapesBeyondLaunchBounds(String directive, String block, int blocks, String problem) {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> check(directive, block, blocks))
         .withMessage("cannot launch k: got " + problem);
@@ -92,11 +91,20 @@ class LaunchTest {
   @Test
   void rejectsShapesBeyondDeviceLimits() {
     var one = Dim3.of(1);
-    refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads; the limit of test device is 1024");
     refuses(
-        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads; the limit of test device is 1024");
+        8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads; the limit of test device is 1024");
     refuses(
-        8, one, new Dim3(1, 1, 65), 0, "a block of 1x1x65 threads; the limit of test device for z is 64");
+        8,
+        one,
+        new Dim3(8, 8, 17),
+        0,
+        "a block of 8x8x17 threads; the limit of test device is 1024");
+    refuses(
+        8,
+        one,
+        new Dim3(1, 1, 65),
+        0,
+        "a block of 1x1x65 threads; the limit of test device for z is 64");
     refuses(
         8,
         Dim3.of(1, 65_536),

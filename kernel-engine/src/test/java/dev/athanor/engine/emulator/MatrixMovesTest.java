@@ -24,7 +24,8 @@ class MatrixMovesTest {
     try (var rig = new Rig();
         var out = rig.ints(new int[128]);
         var in = rig.ints(0)) {
-      // lane l provides the address of row l; its register m holds elements 1000 m + 2 l and 1000 m + 2 l + 1
+      // lane l provides the address of row l; its register m holds elements 1000 m + 2 l and 1000 m
+      // + 2 l + 1
       rig.run(
           """
           mov.u32 %%r5, tile; shl.b32 %%r6, %%r0, 4; add.u32 %%r5, %%r5, %%r6;

@@ -33,13 +33,17 @@ import org.junit.jupiter.api.TestFactory;
 
 /**
  * Runs the files under {@code src/test/filetests}. A comment at the top of each states one fact;
- * expectations are on the lines they concern: <ul> <li>{@code roundtrip/}: printing the module
- * gives the text of the file, except comments; <li>{@code parser/}: the parser rejects the file
- * with the {@code // error: …} on that line; <li>{@code verifier/}: the verifier reports exactly
- * the {@code // error: …}s, each on its line; <li>{@code warnings/}: the same for warnings, without
- * an error; <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches
- * one block on the emulator with two pointers, under each timing, and compares bit by bit; {@code
- * out = u32 7 x 32} repeats a value. </ul>
+ * expectations are on the lines they concern:
+ *
+ * <ul>
+ *   <li>{@code roundtrip/}: printing the module gives the text of the file, except comments;
+ *   <li>{@code parser/}: the parser rejects the file with the {@code // error: …} on that line;
+ *   <li>{@code verifier/}: the verifier reports exactly the {@code // error: …}s, each on its line;
+ *   <li>{@code warnings/}: the same for warnings, without an error;
+ *   <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches one block
+ *       on the emulator with two pointers, under each timing, and compares bit by bit; {@code out =
+ *       u32 7 x 32} repeats a value.
+ * </ul>
  *
  * <p>{@code SanitizerFilesTest} runs {@code sanitizer/}.
  *

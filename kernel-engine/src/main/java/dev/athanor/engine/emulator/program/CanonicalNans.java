@@ -89,7 +89,8 @@ final class CanonicalNans {
   private void canonical(Register register, @Nullable Guard guard, Instruction of) {
     var operands = List.<Operand>of(register, register, register);
     var made =
-        InstructionTable.instruction("max.NaN.f32", operands, guard, of.source()).asReplacementOf(of);
+        InstructionTable.instruction("max.NaN.f32", operands, guard, of.source())
+            .asReplacementOf(of);
     added.add(made);
     body.add(made);
   }

@@ -94,11 +94,17 @@ final class BodyVerifier {
           "has %d bytes of static shared memory, the maximum is %d; make an array dynamic"
               .formatted(code.staticSharedBytes(), STATIC_SHARED_BYTES));
     }
-    long threads = code.launchBounds().requiredBlockShape().stream().mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
+    long threads =
+        code.launchBounds().requiredBlockShape().stream()
+            .mapToLong(n -> n)
+            .reduce(1, LaunchBounds::saturatedProduct);
     if (threads > MOST_THREADS) {
       fault("declares blocks of %d threads, the maximum is %d".formatted(threads, MOST_THREADS));
     }
-    long blocks = code.launchBounds().clusterShape().stream().mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
+    long blocks =
+        code.launchBounds().clusterShape().stream()
+            .mapToLong(n -> n)
+            .reduce(1, LaunchBounds::saturatedProduct);
     if (blocks > MOST_BLOCKS) {
       fault("declares clusters of %d blocks, the maximum is %d".formatted(blocks, MOST_BLOCKS));
     }
@@ -353,7 +359,8 @@ final class BodyVerifier {
               Semantics.Synchronization _,
               Semantics.TensorMapUpdate _,
               Semantics.Control _,
-              Semantics.NoEffect _ -> 0;
+              Semantics.NoEffect _ ->
+              0;
         };
     if (size == 0) {
       return;

@@ -121,7 +121,9 @@ final class CallTargets {
   }
 
   private void findAddressTaken() {
-    module.variables().forEach(v -> v.initializers().forEach(value -> addressTaken.add(value.symbol())));
+    module
+        .variables()
+        .forEach(v -> v.initializers().forEach(value -> addressTaken.add(value.symbol())));
     Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
         .flatMap(Kernel::instructions)
         .filter(i -> !(i.form().semantics() instanceof Call))

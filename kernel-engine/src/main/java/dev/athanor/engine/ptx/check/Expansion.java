@@ -98,13 +98,14 @@ final class Expansion {
         }
       }
       case Semantics.Computation _,
-              Semantics.Access _,
-              Semantics.Asynchronous _,
-              Semantics.Completion _,
-              Semantics.Synchronization _,
-              Semantics.TensorMapUpdate _,
-              Semantics.Control _,
-              Semantics.NoEffect _ -> out.add(renamed(copy, given, guard));
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Control _,
+          Semantics.NoEffect _ ->
+          out.add(renamed(copy, given, guard));
     }
   }
 

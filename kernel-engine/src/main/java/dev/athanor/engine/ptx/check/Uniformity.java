@@ -334,7 +334,16 @@ final class Uniformity {
                         default -> false;
                       })
                   .orElseThrow();
-      case MOVE, ADDRESS, CONVERSION, ARITHMETIC, MULTIPLY_ADD, SPECIAL, MIN_MAX, CLASSIFICATION, BITWISE, OTHER ->
+      case MOVE,
+          ADDRESS,
+          CONVERSION,
+          ARITHMETIC,
+          MULTIPLY_ADD,
+          SPECIAL,
+          MIN_MAX,
+          CLASSIFICATION,
+          BITWISE,
+          OTHER ->
           false;
     };
   }

@@ -100,13 +100,14 @@ public final class ControlFlow {
       case Semantics.IndexedBranch _ ->
           lists.getOrDefault(name(instruction.operands().getLast()), List.of("?"));
       case Semantics.Computation _,
-              Semantics.Access _,
-              Semantics.Asynchronous _,
-              Semantics.Completion _,
-              Semantics.Synchronization _,
-              Semantics.TensorMapUpdate _,
-              Semantics.Control _,
-              Semantics.NoEffect _ -> List.of();
+          Semantics.Access _,
+          Semantics.Asynchronous _,
+          Semantics.Completion _,
+          Semantics.Synchronization _,
+          Semantics.TensorMapUpdate _,
+          Semantics.Control _,
+          Semantics.NoEffect _ ->
+          List.of();
     };
   }
 

@@ -79,7 +79,8 @@ final class BitFunctions {
     return -1;
   }
 
-  // 32-bit forms use the low 8 bits of position and length. 64-bit forms use all 32 bits: the manual
+  // 32-bit forms use the low 8 bits of position and length. 64-bit forms use all 32 bits: the
+  // manual
   // masks those too, but ptxas implements them with clamping shifts.
 
   static int extract(int a, int position, int length) {

@@ -38,7 +38,10 @@ public enum MatrixProduct implements WarpFunction {
     var shape = MatrixShape.of(modifiers);
     var types = modifiers.types();
     var d = types.getFirst();
-    var a = types.size() == 2 ? Type.F16 : types.get(1); // wmma with f16 factors names only the accumulator types
+    var a =
+        types.size() == 2
+            ? Type.F16
+            : types.get(1); // wmma with f16 factors names only the accumulator types
     var b = types.size() == 2 ? Type.F16 : types.get(2);
     var c = types.getLast();
     return switch (a) {
@@ -145,7 +148,9 @@ public enum MatrixProduct implements WarpFunction {
       int n = shape.n();
       addsAccumulatorLast = formatA.is8Bit() && TensorCore.convertsFp8(target);
       IntUnaryOperator position =
-          addsAccumulatorLast ? at -> TensorCore.convertedPosition(at, k) : IntUnaryOperator.identity();
+          addsAccumulatorLast
+              ? at -> TensorCore.convertedPosition(at, k)
+              : IntUnaryOperator.identity();
       this.a =
           new Matrix(
               product.tile(Role.A, shape, a), at -> at / k * k + position.applyAsInt(at % k));

@@ -72,7 +72,9 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
 
   /** Returns the position of an element in the matrix. */
   public Fragment.Coordinate coordinate(int register, int lane, int element) {
-    return fragment.mapping().at(lane, (register * elementsPerRegister() + element) % fragment.elements());
+    return fragment
+        .mapping()
+        .at(lane, (register * elementsPerRegister() + element) % fragment.elements());
   }
 
   /**

@@ -104,7 +104,9 @@ final class ScalarVideoFunctions {
           case LE -> left <= right;
           case GT -> left > right;
           case GE -> left >= right;
-          default -> throw new IllegalArgumentException("comparison not supported by scalar video instructions: " + comparison);
+          default ->
+              throw new IllegalArgumentException(
+                  "comparison not supported by scalar video instructions: " + comparison);
         };
     return combine(holds ? 1 : 0, c, false, modifiers);
   }
@@ -177,7 +179,8 @@ final class ScalarVideoFunctions {
 
   private static int finish(long value, int c, Modifiers modifiers) {
     boolean signed = isSigned(modifiers.types().getFirst());
-    long result = modifiers.has("sat") ? clamped(value, width(element("d", modifiers)), signed) : value;
+    long result =
+        modifiers.has("sat") ? clamped(value, width(element("d", modifiers)), signed) : value;
     return combine((int) result, c, signed, modifiers);
   }
 

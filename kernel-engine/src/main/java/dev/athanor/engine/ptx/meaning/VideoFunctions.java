@@ -114,7 +114,9 @@ final class VideoFunctions {
       case LE -> a <= b;
       case GT -> a > b;
       case GE -> a >= b;
-      default -> throw new IllegalArgumentException("comparison not supported by SIMD video instructions: " + comparison);
+      default ->
+          throw new IllegalArgumentException(
+              "comparison not supported by SIMD video instructions: " + comparison);
     };
   }
 
@@ -142,7 +144,8 @@ final class VideoFunctions {
         : merged(all, c, HALF, 0, 0xFFFF, modifiers);
   }
 
-  private static int merged(long all, int c, int bits, int least, int greatest, Modifiers modifiers) {
+  private static int merged(
+      long all, int c, int bits, int least, int greatest, Modifiers modifiers) {
     int word = c;
     for (int i = 0; i * bits < 32; i++) {
       if (isSelected(i, modifiers)) {

@@ -53,7 +53,8 @@ final class BulkRows {
     var load = "cp.async.bulk.shared::cluster.global." + BYTES;
     var to = " [d]:cluster, [a]:global, size:u32, [mbar]:cluster";
     addWithCachePolicy(all, section, "8.0", 90, load, to);
-    addWithCachePolicy(all, section, "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
+    addWithCachePolicy(
+        all, section, "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
     addWithCachePolicy(
         all,
         section,
@@ -148,7 +149,8 @@ final class BulkRows {
     var load = "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.shared::cluster.global{.tile}." + BYTES;
     var to = " [d]:cluster, tensor:tile, [mbar]:cluster";
     addWithCachePolicy(all, "9.7.9.25.5.2", "8.0", 90, load, to);
-    addWithCachePolicy(all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
+    addWithCachePolicy(
+        all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
     addWithCachePolicy(
         all,
         "9.7.9.25.5.2",

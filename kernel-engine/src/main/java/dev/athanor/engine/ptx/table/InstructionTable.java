@@ -143,7 +143,9 @@ public final class InstructionTable {
       row.match(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
     var taking =
-        fitting.stream().filter(match -> match.form().acceptsShapes(operands, match.modifiers())).toList();
+        fitting.stream()
+            .filter(match -> match.form().acceptsShapes(operands, match.modifiers()))
+            .toList();
     return taking.stream()
         .filter(match -> match.form().acceptsClasses(operands, match.modifiers()))
         .findFirst()
@@ -183,7 +185,8 @@ public final class InstructionTable {
       Match match, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
     var typed = new ArrayList<Operand>();
     for (int i = 0; i < operands.size(); i++) {
-      typed.add(withTypedLiterals(operands.get(i), match.form().operands().get(i), match.modifiers()));
+      typed.add(
+          withTypedLiterals(operands.get(i), match.form().operands().get(i), match.modifiers()));
     }
     return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
   }

@@ -2,9 +2,9 @@ package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE_AND;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.DIVISION;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MIN_MAX;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE_AND;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.OTHER;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SHIFT_RIGHT;

@@ -168,11 +168,13 @@ final class MatrixRows {
     return types.size() == 2 || types.get(1) == types.get(2);
   }
 
-  private static TileTransfer load(String version, int sm, String head, String type, String registers) {
+  private static TileTransfer load(
+      String version, int sm, String head, String type, String registers) {
     return new TileTransfer(version, sm, "wmma.load." + head, type, registers, true);
   }
 
-  private static TileTransfer store(String version, int sm, String shape, String type, String registers) {
+  private static TileTransfer store(
+      String version, int sm, String shape, String type, String registers) {
     return new TileTransfer(
         version, sm, "wmma.store.d.sync.aligned.<row|col>." + shape, type, registers, false);
   }

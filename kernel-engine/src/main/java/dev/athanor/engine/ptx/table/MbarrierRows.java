@@ -38,7 +38,8 @@ final class MbarrierRows {
   }
 
   /** Adds an operation on the transaction bytes. */
-  private static void transactionCounts(List<Row> all, String section, String name, MbarrierKind kind) {
+  private static void transactionCounts(
+      List<Row> all, String section, String name, MbarrierKind kind) {
     all.add(
         row(
             section,

@@ -30,7 +30,9 @@ import java.util.stream.Stream;
 /** Loads, stores, atomics, fences and address conversions (PTX ISA 9.7.9, 9.7.13). */
 final class MemoryRows {
 
-  /** Primary eviction priority of a cache policy; {@link #SECONDARY_PRIORITY} is the secondary one. */
+  /**
+   * Primary eviction priority of a cache policy; {@link #SECONDARY_PRIORITY} is the secondary one.
+   */
   private static final String PRIMARY_PRIORITY =
       "<L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged>";
 

@@ -53,7 +53,11 @@ public final class Row {
   private boolean deviceSpecific;
 
   private Row(
-      String section, Since since, String syntax, Predicate<Modifiers> legal, SemanticsOf semantics) {
+      String section,
+      Since since,
+      String syntax,
+      Predicate<Modifiers> legal,
+      SemanticsOf semantics) {
     this.section = section;
     this.since = since;
     this.syntax = syntax;

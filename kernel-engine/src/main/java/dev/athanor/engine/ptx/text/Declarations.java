@@ -163,7 +163,11 @@ final class Declarations {
   }
 
   private void initial(
-      Type type, List<Integer> lengths, int depth, UnaryOperator<String> symbol, List<Initializer> all) {
+      Type type,
+      List<Integer> lengths,
+      int depth,
+      UnaryOperator<String> symbol,
+      List<Initializer> all) {
     if (!tokens.peek().is("{")) {
       all.add(value(type, symbol));
       return;
@@ -179,7 +183,8 @@ final class Declarations {
     tokens.expect("}");
     tokens.leave();
     if (depth > 0) {
-      long row = lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
+      long row =
+          lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
       if (depth >= lengths.size() || all.size() - before > row || row > MOST_VALUES) {
         throw Tokens.error(
             at,

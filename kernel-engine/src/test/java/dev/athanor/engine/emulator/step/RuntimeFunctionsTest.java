@@ -200,7 +200,8 @@ class RuntimeFunctionsTest {
           ret;
         }
         """;
-    int calls = PrintBuffer.CAPACITY / 16 / 4; // this many calls of each of four blocks fill the buffer
+    int calls =
+        PrintBuffer.CAPACITY / 16 / 4; // this many calls of each of four blocks fill the buffer
     for (int workers : new int[] {1, 3}) {
       try (var machine =
           machine(

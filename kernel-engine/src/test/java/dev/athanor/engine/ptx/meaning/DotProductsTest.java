@@ -39,9 +39,7 @@ class DotProductsTest {
     var products = new DotProducts(shape, core, DotProducts.SCALAR);
     var a = new NumberTile(rows, depth, factors.minExponent());
     var b = new NumberTile(depth, columns, factors.minExponent());
-    var slow =
-        new SlowTensorCore(
-            fraction, format, factors.minExponent(), factors.minExponent());
+    var slow = new SlowTensorCore(fraction, format, factors.minExponent(), factors.minExponent());
     var sums = new float[rows * columns];
     for (int i = 0; i < a.values().length; i++) {
       a.values()[i] = number(random, factors);
@@ -95,8 +93,7 @@ class DotProductsTest {
         .hasMessageStartingWith("m must be a multiple of 2, n of 8 and k of 16, got");
     assertThatThrownBy(() -> new TensorCore(41, 16, TensorCore.Sum.F32))
         .hasMessage(
-            "a block has at least 1 product and keeps 1 to 40 fraction bits, got 16 and"
-                + " 41");
+            "a block has at least 1 product and keeps 1 to 40 fraction bits, got 16 and" + " 41");
     assertThatThrownBy(() -> MatrixShape.of(new Modifiers(java.util.List.of(Type.F32))))
         .hasMessage("no shape such as .m16n8k16 in .f32");
     assertThatThrownBy(() -> NumberFormat.of(Type.S8))

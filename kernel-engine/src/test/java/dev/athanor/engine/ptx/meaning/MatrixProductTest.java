@@ -3,8 +3,8 @@ package dev.athanor.engine.ptx.meaning;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Arithmetic;
-import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.InstructionRun;
+import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import java.math.BigDecimal;
@@ -186,7 +186,8 @@ class MatrixProductTest {
   /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not displace small terms. */
   @Test
   void hopperConvertsFp8ToF16() {
-    var run = new InstructionRun("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
+    var run =
+        new InstructionRun("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
     run.a[0][0] = 0x01; // 2^-9
     run.a[0][1] = 0x01;
     run.a[0][4] = 0x01;
@@ -220,7 +221,8 @@ class MatrixProductTest {
   void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
+    var run =
+        new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
     run.fill(random, false, 6);
     run.execute();
     for (int i = 0; i < run.shape.m(); i++) {
