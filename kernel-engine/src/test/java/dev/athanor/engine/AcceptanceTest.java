@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The tests that {@code docs/acceptance.md} names for the engine, {@code docs/security.md} for
- * attacks and {@code docs/reliability.md} for faults are there.
+ * Checks that the tests exist that {@code docs/acceptance.md} names for the engine, {@code
+ * docs/security.md} for attacks, and {@code docs/reliability.md} for faults.
  */
 class AcceptanceTest {
 
@@ -23,7 +23,7 @@ class AcceptanceTest {
   private static final Pattern NAMED =
       Pattern.compile("`(?<type>[A-Z]\\w+)#(?<method>\\w+)`|`(?<file>filetests/[\\w/-]+\\.ptx)`");
 
-  /** What no test can show, because it does not compile. */
+  /** Marks cases that do not compile and thus need no test. */
   private static final String BY_TYPES = "Java's types | — |";
 
   private static List<String> section(String document, String title) throws IOException {
@@ -43,7 +43,7 @@ class AcceptanceTest {
     return rows(section());
   }
 
-  /** The rows of tables, without their heads. */
+  /** Returns the rows of tables, without their headers. */
   private static List<String> rows(List<String> section) {
     return section.stream()
         .filter(line ->
@@ -60,7 +60,7 @@ class AcceptanceTest {
   }
 
   @Test
-  void everyAttackAndEveryFaultHasItsTests() throws IOException {
+  void everyAttackAndFaultNamesTests() throws IOException {
     assertThat(attacks()).hasSize(23);
     for (int i = 0; i < attacks().size(); i++) {
       var row = attacks().get(i);
@@ -84,7 +84,7 @@ class AcceptanceTest {
   }
 
   @TestFactory
-  Stream<DynamicTest> whatIsNamedIsThere() throws IOException {
+  Stream<DynamicTest> namedTestsExist() throws IOException {
     return Stream.of(rows(), attacks(), faults())
         .flatMap(List::stream)
         .flatMap(row -> NAMED.matcher(row).results())
@@ -102,7 +102,7 @@ class AcceptanceTest {
                 }));
   }
 
-  /** The text of the test classes of a name, of whichever modules. */
+  /** Returns the source of all test classes of a name, in any module. */
   private static String source(String type) throws IOException {
     var text = new StringBuilder();
     try (var modules = Files.newDirectoryStream(ROOT, Files::isDirectory)) {

@@ -26,16 +26,19 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Which package of the engine may see which. */
+/** Checks the dependencies between the packages of the engine. */
 class ArchitectureTest {
   private static final String ENGINE = "dev.athanor.engine";
 
-  /** A floor, so that no rule passes for want of classes; raise it as the engine grows. */
+  /**
+   * Minimum number of classes found, so that rules do not pass vacuously; raise it as the engine
+   * grows.
+   */
   private static final int FEWEST_CLASSES = 640;
 
   /**
-   * Every package of the engine, and the others of the engine that it sees. A package stands for
-   * its subpackages too, unless some of those have rows of their own.
+   * Each package of the engine and the other packages that it may depend on. A package includes its
+   * subpackages unless they have their own rows.
    */
   private static final Map<String, Set<String>> SEES =
       Map.ofEntries(
@@ -94,17 +97,17 @@ class ArchitectureTest {
           entry("conformance", Set.of("ptx", "device", "emulator")),
           entry("nvml", Set.of()));
 
-  /** A room of the emulator, and the others of the emulator that it sees. */
-  private static Map.Entry<String, Set<String>> emulator(String room, String... lower) {
+  /** Returns the row of a package of the emulator. */
+  private static Map.Entry<String, Set<String>> emulator(String name, String... lower) {
     var sees = new TreeSet<>(Set.of("ptx", "layout", "device"));
     Stream.of(lower).map("emulator."::concat).forEach(sees::add);
-    return entry("emulator." + room, sees);
+    return entry("emulator." + name, sees);
   }
 
-  /** The packages that need nothing but the language's own base. */
+  /** Packages that need only {@code java.base}. */
   private static final Set<String> BASE_ONLY = Set.of("ptx", "layout");
 
-  /** The packages that talk to the driver, to its compiler and to its sensors. */
+  /** Packages that call the driver, its compiler or its sensors. */
   private static final Set<String> NATIVE = Set.of("cuda", "analysis", "nvml");
 
   /** Maximum number of top-level classes of a package. */
@@ -119,12 +122,12 @@ class ArchitectureTest {
           .importPackages(ENGINE);
 
   @Test
-  void classesWereSeen() {
+  void findsClasses() {
     assertThat(CLASSES).hasSizeGreaterThanOrEqualTo(FEWEST_CLASSES);
   }
 
   @Test
-  void everyPackageHasItsRow() {
+  void everyPackageHasARow() {
     var found = new TreeSet<String>();
     for (JavaClass type : CLASSES) {
       if (!type.getPackageName().equals(ENGINE)) {
@@ -138,7 +141,7 @@ class ArchitectureTest {
   }
 
   @Test
-  void roomsHaveNoCycles() {
+  void packagesHaveNoCycles() {
     slices()
         .assignedFrom(
             new SliceAssignment() {
@@ -153,7 +156,7 @@ class ArchitectureTest {
 
               @Override
               public String getDescription() {
-                return "rooms";
+                return "packages";
               }
             })
         .should()
@@ -167,17 +170,17 @@ class ArchitectureTest {
 
   @ParameterizedTest
   @MethodSource("packages")
-  void seesOnlyWhatItsRowSays(String name) {
+  void dependsOnlyOnAllowedPackages(String name) {
     DescribedPredicate<JavaClass> allowed =
         BASE_ONLY.contains(family(name))
             ? inJavaBase()
             : resideInAnyPackage("java..", "jdk.incubator..");
-    allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", room(name)));
+    allowed = allowed.or(resideInAnyPackage("org.jspecify.annotations", packageOf(name)));
     for (String other : SEES.getOrDefault(name, Set.of())) {
       var inside = family(name).equals(family(other));
-      allowed = allowed.or(resideInAnyPackage(inside ? room(other) : within(other)));
+      allowed = allowed.or(resideInAnyPackage(inside ? packageOf(other) : within(other)));
     }
-    // Memory segments are how all packages hand over data; calling native code is another thing.
+    // all packages may pass memory segments, but only some may call native code
     DescribedPredicate<JavaClass> foreign =
         describe(
             "call native code",
@@ -190,25 +193,25 @@ class ArchitectureTest {
             : allowed.and(DescribedPredicate.not(foreign));
     classes()
         .that()
-        .resideInAPackage(room(name))
+        .resideInAPackage(packageOf(name))
         .should()
         .onlyDependOnClassesThat(allowed)
-        .allowEmptyShould(true) // a row may be there before its package
+        .allowEmptyShould(true) // a row may precede its package
         .check(CLASSES);
   }
 
-  /** The first part of a package's name. */
+  /** Returns the first part of a package name. */
   private static String family(String name) {
     return name.split("\\.", 2)[0];
   }
 
-  /** Whether subpackages have rows of their own. */
+  /** Returns whether subpackages have their own rows. */
   private static boolean isDivided(String name) {
     return SEES.keySet().stream().anyMatch(other -> other.startsWith(name + "."));
   }
 
-  /** The classes that a row is about. */
-  private static String room(String name) {
+  /** Returns the package pattern of a row. */
+  private static String packageOf(String name) {
     return isDivided(name) ? ENGINE + "." + name : within(name);
   }
 
@@ -216,7 +219,7 @@ class ArchitectureTest {
   @MethodSource("packages")
   void packagesAreSmall(String name) {
     var types = new TreeSet<String>();
-    for (JavaClass type : CLASSES.that(resideInAnyPackage(room(name)))) {
+    for (JavaClass type : CLASSES.that(resideInAnyPackage(packageOf(name)))) {
       if (!type.getSimpleName().equals("package-info")) {
         types.add(topLevel(type));
       }
@@ -230,7 +233,7 @@ class ArchitectureTest {
 
   @ParameterizedTest
   @MethodSource("families")
-  void cyclesOfClassesAreSmall(String name) {
+  void classCyclesAreSmall(String name) {
     var dependencies = new TreeMap<String, Set<String>>();
     for (JavaClass type : CLASSES.that(resideInAnyPackage(within(name)))) {
       var targets = dependencies.computeIfAbsent(topLevel(type), _ -> new TreeSet<>());
@@ -244,7 +247,7 @@ class ArchitectureTest {
         .allSatisfy(cycle -> assertThat(cycle).hasSizeLessThanOrEqualTo(LARGEST_CYCLE));
   }
 
-  /** Returns the strongly connected components of a graph, those of one node left out. */
+  /** Returns the strongly connected components of a graph with more than one node. */
   private static Set<Set<String>> cycles(Map<String, Set<String>> graph) {
     var reachable = new TreeMap<String, Set<String>>();
     for (var start : graph.keySet()) {

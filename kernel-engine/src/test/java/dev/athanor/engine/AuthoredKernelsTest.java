@@ -33,13 +33,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What kernels that the builder wrote compute, in every lane watched by the sanitizer. */
+/** Runs authored kernels, with the sanitizer in every lane. */
 class AuthoredKernelsTest {
 
   private static final int BLOCK = 128;
   private static final int UNTOUCHED = 0x5A5A5A5A;
 
-  /** Launches a kernel that takes {@code in}, {@code out} and {@code n}; answers {@code out}. */
+  /**
+   * Launches a kernel with parameters {@code in}, {@code out} and {@code n}, and returns {@code
+   * out}.
+   */
   private static int[] run(
       Kernel kernel, Dim3 grid, Dim3 block, int[] in, int[] out, int n, Sanitize sanitize) {
     var result = out.clone();
@@ -62,7 +65,7 @@ class AuthoredKernelsTest {
     return result;
   }
 
-  /** What a body makes of each word. */
+  /** Applies a body to each word. */
   private static int[] map(int[] in, BiFunction<KernelBuilder, Int, Int> body) {
     var kernel =
         KernelBuilder.build(
@@ -89,7 +92,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void shiftsToTheRightKnowSigns() {
+  void rightShiftsDependOnSign() {
     assertThat(map(new int[] {-2}, (_, x) -> x.shrSigned(1))).containsExactly(-1);
     assertThat(map(new int[] {0xFFFF_FFFF}, (_, x) -> x.shr(1))).containsExactly(0x7FFF_FFFF);
     for (int by : new int[] {0, 1, 5, 31}) {
@@ -101,13 +104,13 @@ class AuthoredKernelsTest {
       assertThat(map(WORDS, (k, x) -> x.shr(k.variable(k.integer(by)))))
           .isEqualTo(inJava(x -> x >>> by));
     }
-    // Java takes the shift modulo 32, PTX does not
+    // Java masks the shift amount, PTX does not
     assertThat(map(WORDS, (_, x) -> x.shrSigned(32))).isEqualTo(inJava(x -> x >> 31));
     assertThat(map(WORDS, (_, x) -> x.shr(32))).containsOnly(0);
   }
 
   @Test
-  void aVariableIsSetToWhatIsMadeOfIt() {
+  void assignsAVariableFromItself() {
     var results =
         map(
             WORDS,
@@ -137,12 +140,12 @@ class AuthoredKernelsTest {
             }));
   }
 
-  /** Whether an element is there and positive. */
+  /** A condition on an element that may be absent. */
   private interface Condition {
     Int write(KernelBuilder k, GlobalPointer in, Int n, Int i);
   }
 
-  /** What a condition says in each thread of a block that is larger than the data. */
+  /** Evaluates a condition in each thread of a block that exceeds the data. */
   private static int[] inABlock(int[] in, Condition condition) {
     var kernel =
         KernelBuilder.build(
@@ -158,7 +161,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void whatAConditionGuardsIsNotReadWhereItDoesNotHold() {
+  void guardedLoadsAreNotExecuted() {
     var in = IntStream.range(0, 100).map(i -> i % 3 - 1).toArray();
     var expected = new int[BLOCK];
     for (int i = 0; i < in.length; i++) {
@@ -191,7 +194,7 @@ class AuthoredKernelsTest {
     assertThat(fault.findings().getFirst().kind()).isEqualTo(Report.Kind.OUT_OF_BOUNDS);
   }
 
-  /** Two times each word plus one, by blocks of 256 threads. */
+  /** Computes 2x + 1, in blocks of 256 threads. */
   private static final Kernel AFFINE =
       KernelBuilder.build(
           "affine",
@@ -207,7 +210,7 @@ class AuthoredKernelsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 256, 257, 100_003, 1_000_000})
-  void everyLengthIsComputedAndNothingBehindIt(int n) {
+  void computesEveryLengthWithoutOverrun(int n) {
     var in = IntStream.range(0, n + 1).map(i -> i * 7919).toArray();
     var out = IntStream.generate(() -> UNTOUCHED).limit(n + 1L).toArray();
     var grid = Dim3.of(Math.max(1, Math.ceilDiv(n, 256)));
@@ -221,9 +224,9 @@ class AuthoredKernelsTest {
     assertThat(result[n]).isEqualTo(UNTOUCHED);
   }
 
-  /** Nothing to do is no launch; who computes a grid of no blocks is told so. */
+  /** Empty work needs no launch, so an empty grid is an error. */
   @Test
-  void noBlocksAreRefused() {
+  void rejectsAnEmptyGrid() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> Dim3.of(Math.ceilDiv(0, 256)))
         .withMessage("every extent must be at least 1, got 0x1x1");
@@ -234,7 +237,7 @@ class AuthoredKernelsTest {
 
   @ParameterizedTest
   @CsvSource({"16, 16", "32, 8", "8, 4", "5, 7"})
-  void blocksAndGridsHaveTwoDimensions(int width, int height) {
+  void supportsTwoDimensionalBlocksAndGrids(int width, int height) {
     int rows = 37;
     int columns = 53;
     var kernel =
@@ -261,7 +264,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void aBlockOfAnotherShapeIsRefused() {
+  void rejectsOtherBlockShapes() {
     var kernel = KernelBuilder.build("wide", 32, 8, k -> k.integer("n"));
     try (var device = new EmulatedDevice();
         var stream = device.openStream()) {
@@ -271,7 +274,8 @@ class AuthoredKernelsTest {
       assertThatIllegalArgumentException()
           .isThrownBy(
               () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(256), 0, arguments)))
-          .withMessage("cannot launch wide: got a block of 256x1x1 threads, it asks for 32x8x1");
+          .withMessage(
+              "cannot launch wide: got a block of 256x1x1 threads; the kernel requires 32x8x1");
     }
   }
 
@@ -296,7 +300,7 @@ class AuthoredKernelsTest {
   }
 
   @Test
-  void functionsAreAsAccurateAsTheySay() {
+  void functionsMeetTheirErrorBounds() {
     isClose(Real::sqrt, Math::sqrt, 0, 100, 1e-6);
     isClose(Real::exp, Math::exp, -20, 2, 1e-5);
     isClose(Real::log, Math::log, 1e-3, 1e3, 1e-5);

@@ -33,10 +33,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Values of the authoring layer keep what they were, folded or computed on the device. */
+/** Values of the authoring layer are immutable, whether folded or computed on the device. */
 class AuthoredValuesTest {
 
-  /** What a kernel of one warp gets: its inputs, as one register each, and where results go. */
+  /** A kernel body of one warp, with its inputs in registers and a consumer of results. */
   private record Body(KernelBuilder k, List<Int> inputs, Consumer<Int> results) {
     Int input(int i) {
       return inputs.get(i);
@@ -47,7 +47,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** Runs a body in one warp and returns what the first lane stored, in order. */
+  /** Runs a body in one warp and returns the values that the first lane stored. */
   private static List<Integer> run(List<Integer> inputs, Consumer<Body> author) {
     var stored = new int[1];
     var kernel =
@@ -88,7 +88,7 @@ class AuthoredValuesTest {
     return Arrays.stream(results).limit(stored[0]).boxed().toList();
   }
 
-  /** Every way to make an integer of another without an instruction of its own. */
+  /** All operations that return an integer without an instruction. */
   static Map<String, UnaryOperator<Int>> unchangedIntegers() {
     var all = new LinkedHashMap<String, UnaryOperator<Int>>();
     all.put("plus(0)", v -> v.plus(0));
@@ -106,7 +106,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void anIntegerMadeOfAVariableStaysWhenTheVariableChanges() {
+  void integersKeepTheirValueWhenAVariableChanges() {
     var made = unchangedIntegers();
     var results =
         run(
@@ -127,7 +127,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aNumberMadeOfAVariableStaysWhenTheVariableChanges() {
+  void floatsKeepTheirValueWhenAVariableChanges() {
     List<Function<Real, Value>> made =
         List.of(Real::widen, v -> v.to(Type.F32), v -> v.as(Type.F32), v -> v.as(Type.B32));
     int seven = Float.floatToRawIntBits(7);
@@ -154,7 +154,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeBeforeALoopIsTheSameInEveryIteration() {
+  void valuesFromBeforeALoopAreInvariant() {
     var results =
         run(
             List.of(3),
@@ -168,7 +168,7 @@ class AuthoredValuesTest {
                   body.input(0),
                   1,
                   i -> {
-                    // used above the change, which an earlier iteration has made already
+                    // used before the change, which an earlier iteration has already made
                     sum.add(before);
                     v.set(v.plus(10));
                   });
@@ -180,7 +180,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeInALoopIsThatOfTheIteration() {
+  void valuesInALoopBelongToTheIteration() {
     var results =
         run(
             List.of(4),
@@ -204,7 +204,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueStaysWhenAVariableChangesUnderACondition() {
+  void valuesSurviveConditionalChanges() {
     for (int changes = 0; changes < 2; changes++) {
       var results =
           run(
@@ -229,7 +229,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void anAddressMadeOfAVariableStays() {
+  void addressesKeepTheirValueWhenAVariableChanges() {
     var results =
         run(
             List.of(0, 11, 22),
@@ -247,9 +247,9 @@ class AuthoredValuesTest {
     assertThat(results).containsExactly(21, 93);
   }
 
-  /** A value that outlives no change costs no instruction. */
+  /** A value that is not used after a change needs no copy. */
   @Test
-  void noCopyIsMadeWhereNothingChanges() {
+  void unchangedVariablesAreNotCopied() {
     var kernel =
         KernelBuilder.build(
             "test",
@@ -265,7 +265,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void aValueMadeInALoopOrConditionIsNotKnownAfterIt() {
+  void valuesAreNotReusedOutsideTheirScope() {
     var message =
         "AuthoredValuesTest.java:\\d+: %r\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     Consumer<Consumer<Body>> isRefused =
@@ -279,7 +279,7 @@ class AuthoredValuesTest {
       body.k.when(body.k.thread().lt(3), () -> kept[0] = v.plus(1));
       body.result(kept[0]);
     });
-    // the counter and what is made of it
+    // the counter and values derived from it
     for (int more : new int[] {0, 1}) {
       isRefused.accept(body -> {
         var kept = new Int[1];
@@ -290,7 +290,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void onlyVariablesAreAddedTo() {
+  void onlyVariablesCanBeIncremented() {
     var a = new ArrayList<Value>();
     var results =
         run(
@@ -338,7 +338,7 @@ class AuthoredValuesTest {
           Integer.MIN_VALUE,
           Integer.MIN_VALUE + 1);
 
-  /** An operation of two integers. */
+  /** A binary operation on integers. */
   private interface Operation extends BiFunction<Int, Int, Int> {}
 
   private static Operation comparison(KernelBuilder k, BiFunction<Int, Int, Predicate> holds) {
@@ -373,7 +373,7 @@ class AuthoredValuesTest {
     return all;
   }
 
-  /** The same operations with Java's number, in the same order; null where there is none. */
+  /** Returns the same operations with a Java literal, in the same order; null if there is none. */
   private static List<UnaryOperator<Int>> withLiteral(KernelBuilder k, int b) {
     var all =
         new ArrayList<UnaryOperator<Int>>(
@@ -406,10 +406,10 @@ class AuthoredValuesTest {
     return EDGES;
   }
 
-  /** Constants are folded to what the device computes, whichever of the operands are known. */
+  /** Folded constants equal the device's results, whichever operands are known. */
   @ParameterizedTest
   @MethodSource("edges")
-  void foldingAgreesWithTheDevice(int b) {
+  void constantFoldingAgreesWithTheDevice(int b) {
     var inputs = new ArrayList<>(EDGES);
     inputs.add(b);
     var results =
@@ -448,7 +448,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void sumsWrapAndStillAddressWhatTheySay() {
+  void wrappingOffsetsAddressCorrectly() {
     var results =
         run(
             List.of(Integer.MIN_VALUE + 1, 22, 33),
@@ -464,7 +464,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void divisionsByZeroAreRefused() {
+  void rejectsDivisionByZero() {
     List<Operation> divisions =
         List.of((x, _) -> x.div(0), (x, _) -> x.rem(0), (x, zero) -> x.div(zero), Int::rem);
     for (var division : divisions) {
@@ -483,7 +483,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** How a loop's bounds are given: known while the kernel is built, or read on the device. */
+  /** Whether loop bounds are known while the kernel is built, or read on the device. */
   private enum Given {
     KNOWN,
     READ;
@@ -509,7 +509,7 @@ class AuthoredValuesTest {
     "-2147483648, -2147483640, 2147483647",
     "-2147483648, 2147483647, 2147483647",
   })
-  void aLoopEndsNearTheGreatestNumber(int from, int to, int step) {
+  void loopsEndNearTheMaximumInteger(int from, int to, int step) {
     int count = 0;
     long last = 0;
     for (long i = from; i < to; i += step) {
@@ -537,7 +537,7 @@ class AuthoredValuesTest {
     }
   }
 
-  /** Stores how often a loop runs, and its last counter; a step of 0 is read from input 2. */
+  /** Stores a loop's trip count and last counter; a step of 0 is read from input 2. */
   private static void count(Body body, Int from, Int to, int step) {
     var k = body.k;
     var iterations = k.variable(k.integer(0));
@@ -557,7 +557,7 @@ class AuthoredValuesTest {
   }
 
   @Test
-  void theEndAndTheStepOfALoopAreReadOnce() {
+  void loopBoundAndStepAreEvaluatedOnce() {
     var results =
         run(
             List.of(10),

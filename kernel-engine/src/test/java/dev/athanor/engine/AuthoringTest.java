@@ -26,7 +26,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class AuthoringTest {
 
   @Test
-  void indexArithmeticIsWrittenOnceAndOutsideOfLoops() {
+  void indexArithmeticIsHoistedAndShared() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -46,14 +46,14 @@ class AuthoringTest {
     var text = Module.of(kernel).toString();
     assertThat(text).containsOnlyOnce("mul.lo.s32").containsOnlyOnce("mul.wide.s32");
     assertThat(text.indexOf("mul.wide.s32")).isLessThan(text.indexOf("$loop0:"));
-    // one address in the loop serves both loads, the second by its offset
+    // both loads share one address in the loop; the second uses an offset
     assertThat(text.substring(text.indexOf("$loop0:"), text.indexOf("bra $loop0")))
         .containsOnlyOnce("mad.wide.s32")
         .contains("+4];");
   }
 
   @Test
-  void whatDependsOnAVariableIsComputedAgain() {
+  void expressionsOfVariablesAreRecomputed() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -68,7 +68,7 @@ class AuthoringTest {
   }
 
   @Test
-  void aConditionIsNotKeptOverALoop() {
+  void conditionsAreNotReusedAcrossALoop() {
     var kernel =
         build(k -> {
           var x = k.pointer("x", Type.F32);
@@ -80,7 +80,7 @@ class AuthoringTest {
   }
 
   @Test
-  void whatALoopMadeStaysInIt() {
+  void valuesOfALoopAreNotReusedOutside() {
     assertThatThrownBy(() ->
             build(k -> {
               var x = k.pointer("x", Type.F32);
@@ -94,7 +94,7 @@ class AuthoringTest {
   }
 
   @Test
-  void whatAConditionMadeStaysInIt() {
+  void valuesOfAConditionAreNotReusedOutside() {
     var message =
         "AuthoringTest.java:\\d+: %f\\d+ was computed in a loop or condition that has ended; keep it in a variable";
     var kept = new Value[1];
@@ -128,7 +128,7 @@ class AuthoringTest {
     "64, 32, 64x32",
     "65536, 65536, 65536x65536"
   })
-  void blocksHaveOneThreadToAThousand(int width, int height, String block) {
+  void blocksHaveOneTo1024Threads(int width, int height, String block) {
     assertThatThrownBy(
             () -> {
               if (height == 1) {
@@ -141,9 +141,9 @@ class AuthoringTest {
         .hasMessage("a block has 1 to 1024 threads, got " + block);
   }
 
-  /** A block may have any size; only exchanges between lanes need full warps. */
+  /** Blocks can have any size; only exchanges between lanes need full warps. */
   @Test
-  void aBlockMayHaveAHundredThreads() {
+  void acceptsBlocksOfPartialWarps() {
     var kernel =
         KernelBuilder.build(
             "test", 100, k -> k.pointer("x", Type.S32).store(k.thread(), k.thread().value()));
@@ -152,26 +152,26 @@ class AuthoringTest {
   }
 
   @Test
-  void unknownInstructionsAreRefusedWithThoseThatThereAre() {
+  void rejectsUnknownInstructionsWithAlternatives() {
     refuses(
         k -> k.compute(Type.F32, "sinh.f32", k.real(Type.F32, 1)),
-        "AuthoringTest.java:\\d+: no instruction \"sinh\"; the table has .*, sin, .*, tanh, .*");
+        "AuthoringTest.java:\\d+: unknown instruction \"sinh\"; supported are .*, sin, .*, tanh, .*");
     refuses(
         k -> k.compute(Type.F32, "sin.f32", k.real(Type.F32, 1)),
-        "AuthoringTest.java:\\d+: no instruction \"sin.f32\"; sin is written sin.approx.*");
+        "AuthoringTest.java:\\d+: unknown instruction \"sin.f32\"; the syntax of sin is sin.approx.*");
     refuses(
         k -> k.compute(Type.F32, "tanh.approx.f32"),
         "AuthoringTest.java:\\d+: tanh.approx.f32 takes \\(d = .*, a = .*\\), not \\(%f0\\)");
   }
 
   @Test
-  void integersAreNotMultipliedAsFloats() {
+  void rejectsFloatProductsOfIntegers() {
     refuses(
         k -> {
           var x = k.thread().value();
           k.compute(Type.S32, "fma.rn.s32", x, x, x);
         },
-        "AuthoringTest.java:\\d+: no instruction \"fma.rn.s32\"; fma is written fma.*f32.*");
+        "AuthoringTest.java:\\d+: unknown instruction \"fma.rn.s32\"; the syntax of fma is fma.*f32.*");
     refuses(
         k -> {
           var x = k.thread().value();
@@ -185,7 +185,7 @@ class AuthoringTest {
   }
 
   @Test
-  void loopsGoForward() {
+  void rejectsNonPositiveLoopSteps() {
     for (int step : new int[] {0, -1}) {
       refuses(
           k -> k.loop(k.integer(0), k.integer("n"), step, _ -> {}),
@@ -201,7 +201,7 @@ class AuthoringTest {
 
   @ParameterizedTest
   @CsvSource({"0, 4, 4", "4, 0, 4", "-1, 4, 4", "2, 8, 7", "65536, 65536, 65536"})
-  void sharedMemoryHasElements(int rows, int columns, int pitch) {
+  void rejectsEmptySharedMemory(int rows, int columns, int pitch) {
     refuses(
         k -> k.shared(Type.F32, rows, columns, pitch),
         "a tile in shared memory needs at least 1 row and 1 column, a pitch of at least its columns, and less than 2 GiB; got %d rows of %d columns of .f32 with a pitch of %d elements"
@@ -209,12 +209,12 @@ class AuthoringTest {
   }
 
   @Test
-  void moreStaticSharedMemoryThanEveryKernelMayHaveIsRefused() {
+  void rejectsTooMuchStaticSharedMemory() {
     build(k -> k.shared(Type.F32, 64, 192, 192));
     refuses(
         k -> k.shared(Type.F32, 64, 192, 193),
         ".*: kernel test has 49408 bytes of static shared memory, the maximum is 49152; make an array dynamic");
-    // the product overflows an int, which must not bypass the limit
+    // the product overflows an int and must not bypass the limit
     refuses(
         k -> {
           k.shared(Type.F32, 16384, 32767, 32767);
@@ -224,7 +224,7 @@ class AuthoringTest {
   }
 
   @Test
-  void parametersAndConstantsAreOfKindsThatThereAre() {
+  void rejectsUnsupportedParameterAndConstantTypes() {
     refuses(
         k -> k.real("x", Type.S32),
         "a real number must be .f32 or .f64, got .s32; load smaller types and widen them");
@@ -245,7 +245,7 @@ class AuthoringTest {
   }
 
   @Test
-  void namesAreGivenOnceAndAreNames() {
+  void rejectsDuplicateAndInvalidNames() {
     refuses(
         k -> {
           k.shared(Type.F32, 1, 1, 1);
@@ -284,7 +284,7 @@ class AuthoringTest {
   }
 
   @Test
-  void twoKernelsOfAModuleHaveTwoNames() {
+  void rejectsDuplicateKernelNames() {
     var first = build(k -> k.barrier());
     var second = build(k -> k.warpBarrier());
     var module = new Module(Module.PORTABLE, Target.SM_80, List.of(first, second));
@@ -310,9 +310,9 @@ class AuthoringTest {
     }
   }
 
-  /** PTX stores the bits of any register, which is a number of another value where types differ. */
+  /** PTX would store the bits of any register, with another value if types differ. */
   @Test
-  void aValueIsStoredAsWhatItIs() {
+  void rejectsStoresOfAnotherType() {
     refuses(
         k -> k.pointer("x", Type.F32).store(k.thread(), k.thread().value()),
         "AuthoringTest.java:\\d+: cannot store a value of .s32 in an element of .f32; convert it, or reinterpret its bits with as\\(\\)");
@@ -339,7 +339,7 @@ class AuthoringTest {
   }
 
   @Test
-  void instructionsTakeAndMakeTheTypesTheySay() {
+  void rejectsOperandsAndResultsOfOtherTypes() {
     refuses(
         k -> k.compute(Type.S32, "add.rn.f32", k.real(Type.F32, 1), k.real(Type.F32, 1)),
         "AuthoringTest.java:\\d+: operand d of add.rn.f32 is .f32, the requested result is .s32; convert it, or reinterpret its bits with as\\(\\)");
@@ -361,7 +361,7 @@ class AuthoringTest {
   }
 
   @Test
-  void productsAndCopiesTakeTheTypesTheySay() {
+  void rejectsProductsAndCopiesOfOtherTypes() {
     refuses(
         k -> {
           var bits = Collections.nCopies(4, k.thread().value().as(Type.B32));
@@ -396,7 +396,7 @@ class AuthoringTest {
   }
 
   @Test
-  void everyInstructionNamesTheLineThatWroteIt() {
+  void instructionsHaveTheirSourceLine() {
     var kernel =
         build(k ->
             k.pointer("x", Type.F32)
@@ -417,9 +417,9 @@ class AuthoringTest {
     assertThat(Module.of(kernel).toString()).contains("st.global.f32 [%rd0+40]");
   }
 
-  /** Where people write other digits, PTX still has its own. */
+  /** PTX uses ASCII digits in every locale. */
   @Test
-  void theTextIsTheSameInEveryLocale() {
+  void textIsIndependentOfTheLocale() {
     var before = Locale.getDefault(Locale.Category.FORMAT);
     var plain = Module.of(withEverything()).toString();
     try {

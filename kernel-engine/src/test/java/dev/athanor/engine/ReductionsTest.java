@@ -26,18 +26,18 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What the threads of a warp and of a block get when they combine their values. */
+/** Reductions over warps and blocks. */
 class ReductionsTest {
 
-  /** Makes of a thread's number what it gets. */
+  /** Computes a thread's results from its value. */
   private interface Body extends BiFunction<KernelBuilder, Real, List<Real>> {}
 
-  /** What each thread gets, one array for each result; the values are {@code x}. */
+  /** Returns the results of each thread, one array per result, for the values {@code x}. */
   private static float[][] run(float[] x, int results, Body body) {
     return run(x, x.length, 1, results, body);
   }
 
-  /** The same in a block of two dimensions, whose threads are numbered row by row. */
+  /** Runs in a two-dimensional block, whose threads are numbered row by row. */
   private static float[][] run(float[] x, int width, int height, int results, Body body) {
     var kernel =
         build(
@@ -99,19 +99,19 @@ class ReductionsTest {
     }
   }
 
-  /** Whole warps exchange, and others of which no lane may be named that is not there. */
+  /** Whole warps, and partial warps whose missing lanes must not be named. */
   @ParameterizedTest
   @ValueSource(
       ints = {
         1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 33, 48, 64, 96, 100, 128, 160, 256, 288, 512, 544, 1024
       })
-  void everyThreadOfABlockGetsTheSumTheMaximumAndTheMinimum(int threads) {
+  void everyThreadReceivesSumMaximumAndMinimum(int threads) {
     reducesBlocks(threads, 1);
   }
 
   @ParameterizedTest
   @CsvSource({"16, 16", "32, 8", "8, 4", "4, 2", "10, 10", "3, 11", "1, 5", "64, 16"})
-  void blocksOfTwoDimensionsAreReducedToo(int width, int height) {
+  void reducesTwoDimensionalBlocks(int width, int height) {
     reducesBlocks(width, height);
   }
 
@@ -121,7 +121,7 @@ class ReductionsTest {
     var x = new float[threads];
     double sum = 0;
     for (int i = 0; i < threads; i++) {
-      // whole numbers, whose sums are exact in whatever order
+      // integers, whose sums are exact in any order
       x[i] = random.nextInt(-1000, 1000);
       sum += x[i];
     }
@@ -149,7 +149,7 @@ class ReductionsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {32, 64, 128, 512})
-  void theMinimumOfNumbersBelowZeroIsFound(int threads) {
+  void findsTheMinimumOfNegativeNumbers(int threads) {
     var results =
         run(
             numbers(threads),
@@ -161,7 +161,7 @@ class ReductionsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 4, 8, 16, 32})
-  void groupsOfLanesAreReducedEachByItself(int width) {
+  void reducesGroupsOfLanesSeparately(int width) {
     var results =
         run(
             numbers(64),
@@ -177,7 +177,7 @@ class ReductionsTest {
 
   @ParameterizedTest
   @CsvSource({"64, 1", "16, 4", "32, 2"})
-  void twoWarpsKeepToThemselves(int width, int height) {
+  void reducesWarpsSeparately(int width, int height) {
     var x = numbers(64);
     for (int i = 32; i < 64; i++) {
       x[i] = 2 * i;
@@ -188,7 +188,7 @@ class ReductionsTest {
   }
 
   @Test
-  void oneLaneIsEnough() {
+  void reducesValuesOfASingleLane() {
     var high = new float[32];
     high[17] = 5;
     var low = new float[32];
@@ -203,7 +203,7 @@ class ReductionsTest {
   }
 
   @Test
-  void lanesReadEachOther() {
+  void shufflesBetweenLanes() {
     var results =
         run(
             numbers(64),
@@ -223,9 +223,9 @@ class ReductionsTest {
     }
   }
 
-  /** Twice in one kernel, the second time of what the first gave. */
+  /** The second reduction uses the result of the first. */
   @Test
-  void reductionsFollowEachOther() {
+  void reductionsCanFollowEachOther() {
     var results =
         run(
             numbers(128),
@@ -239,7 +239,7 @@ class ReductionsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {-1, 0, 1025, 1056})
-  void otherBlocksAreRefused(int threads) {
+  void rejectsOtherBlockSizes(int threads) {
     assertThatThrownBy(() ->
             KernelBuilder.build(
                 "test",
@@ -251,7 +251,7 @@ class ReductionsTest {
   }
 
   @Test
-  void aBlockOfTwoDimensionsIsReducedAsAWhole() {
+  void rejectsPartialReductionOfTwoDimensionalBlocks() {
     assertThatThrownBy(() ->
             KernelBuilder.build(
                 "test",
@@ -265,7 +265,7 @@ class ReductionsTest {
   /** A shuffle in a partial warp would name missing lanes. */
   @ParameterizedTest
   @CsvSource({"16, 1, 16", "48, 1, 48", "4, 4, 4x4", "16, 3, 16x3", "24, 2, 24x2", "10, 10, 10x10"})
-  void lanesOfPartialWarpsCannotExchange(int width, int height, String block) {
+  void rejectsShufflesInPartialWarps(int width, int height, String block) {
     var message =
         "ReductionsTest.java:%s among the 32 lanes of full warps, but blocks have "
             + block
@@ -281,7 +281,7 @@ class ReductionsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {-1, 0, 3, 12, 64})
-  void otherGroupsOfLanesAreRefused(int width) {
+  void rejectsOtherLaneGroups(int width) {
     assertThatThrownBy(() ->
             KernelBuilder.build(
                 "test", 32, k -> k.reduceLanes(k.real(Type.F32, 1), width, Real::plus)))

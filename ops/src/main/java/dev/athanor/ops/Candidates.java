@@ -67,7 +67,7 @@ public final class Candidates {
 
   /** Whether the device runs a target; where it does not the candidate is refused for that. */
   public boolean runs(Target target, String name) {
-    if (device.target().runs(target)) {
+    if (device.target().canRun(target)) {
       return true;
     }
     refuse(name, "it needs %s, the device is %s".formatted(target, device.target()));

@@ -50,7 +50,7 @@ public class MatrixProductBenchmark {
     var modifiers =
         InstructionTable.all().stream()
             .filter(row -> row.mnemonic().equals("mma"))
-            .flatMap(row -> row.fit(words).stream())
+            .flatMap(row -> row.match(words).stream())
             .findFirst()
             .orElseThrow();
     call = new WarpFunction.Call(modifiers, Target.SM_90, arithmetic, -1);

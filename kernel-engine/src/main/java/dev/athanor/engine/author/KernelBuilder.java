@@ -5,7 +5,7 @@ import dev.athanor.engine.layout.Swizzle;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Operand.Immediate;
 import dev.athanor.engine.ptx.Operand.Register;
@@ -71,7 +71,7 @@ public final class KernelBuilder {
   public static Kernel build(String name, int maxThreads, Consumer<KernelBuilder> author) {
     var k = new KernelBuilder(new BlockShape(maxThreads, 1));
     // with a minimum of one resident block, the assembler does not spill for occupancy
-    return k.build(name, new Limits(List.of(maxThreads, 1, 1), List.of(), 1, 0), author);
+    return k.build(name, new LaunchBounds(List.of(maxThreads, 1, 1), List.of(), 1, 0), author);
   }
 
   /**
@@ -83,10 +83,10 @@ public final class KernelBuilder {
    */
   public static Kernel build(String name, int width, int height, Consumer<KernelBuilder> author) {
     var k = new KernelBuilder(new BlockShape(width, height));
-    return k.build(name, new Limits(List.of(), List.of(width, height, 1), 1, 0), author);
+    return k.build(name, new LaunchBounds(List.of(), List.of(width, height, 1), 1, 0), author);
   }
 
-  private Kernel build(String name, Limits limits, Consumer<KernelBuilder> author) {
+  private Kernel build(String name, LaunchBounds limits, Consumer<KernelBuilder> author) {
     if (!IDENTIFIER.matcher(name).matches()) {
       throw new IllegalArgumentException(
           "`%s` is not a valid kernel name; use a letter followed by letters, digits, _ and $"

@@ -13,28 +13,29 @@ import java.util.Optional;
 import java.util.function.BiConsumer;
 
 /**
- * Compares a device with the emulator, instruction by instruction: bit by bit where the manual
- * defines the answer, and within its bounds for the approximations. The emulator takes the device's
- * target, and so the sums of its tensor cores.
+ * Compares a device with the emulator, one instruction at a time: bit by bit if the manual defines
+ * the result, within its error bounds for approximations. The emulator uses the device's target,
+ * including the arithmetic of its tensor cores.
  */
 public final class Conformance {
 
-  /** How many kernels a module has, to load few but not too long ones. */
+  /** Kernels per module: few modules, but none that compiles too long. */
   private static final int BATCH = 64;
 
-  private static final long MEMORY = 1L << 28;
+  private static final long MEMORY_BYTES = 1L << 28;
 
   private final Device device;
   private final List<Probe> probes;
   private final long seed;
 
   /**
-   * @param device to compare
-   * @param mnemonics of the instructions to compare; empty = all
-   * @param quick one spelling in sixteen
-   * @param seed of the operands
-   * @throws IllegalArgumentException when the table has no such instruction from registers to
-   *     registers
+   * Selects the instructions to compare.
+   *
+   * @param device device to compare
+   * @param mnemonics instructions to compare; empty = all
+   * @param quick whether to compare only one spelling in sixteen
+   * @param seed seed of the operands
+   * @throws IllegalArgumentException if a mnemonic is not a register-to-register instruction
    */
   public Conformance(Device device, Collection<String> mnemonics, boolean quick, long seed) {
     this.device = device;
@@ -43,7 +44,7 @@ public final class Conformance {
     for (var mnemonic : mnemonics) {
       if (all.stream().noneMatch(probe -> probe.mnemonic().equals(mnemonic))) {
         throw new IllegalArgumentException(
-            "no instruction \"%s\" from registers to registers; there are %s"
+            "\"%s\" is not a register-to-register instruction; use one of %s"
                 .formatted(
                     mnemonic,
                     String.join(
@@ -54,11 +55,11 @@ public final class Conformance {
         all.stream()
             .filter(probe -> mnemonics.isEmpty() || mnemonics.contains(probe.mnemonic()))
             .toList();
-    probes = quick ? some(chosen) : chosen;
+    probes = quick ? sample(chosen) : chosen;
   }
 
-  /** The first spelling of each mnemonic and then one in sixteen. */
-  private static List<Probe> some(List<Probe> all) {
+  /** Returns the first spelling of each mnemonic, and then one in sixteen. */
+  private static List<Probe> sample(List<Probe> all) {
     var some = new ArrayList<Probe>();
     int left = 0;
     var last = "";
@@ -73,17 +74,17 @@ public final class Conformance {
     return some;
   }
 
-  /** How many instructions are compared. */
+  /** Returns the number of instructions to compare. */
   public int size() {
     return probes.size();
   }
 
   /**
-   * Compares them all.
+   * Compares all instructions.
    *
-   * @param each takes each finding and, unless the device refused the kernel, the answers that may
-   *     become a golden
-   * @throws DeviceException when the device fails otherwise than by refusing a kernel
+   * @param each receives each finding and, unless the device rejected the kernel, a candidate
+   *     golden
+   * @throws DeviceException if the device fails other than by rejecting a kernel
    */
   public void run(BiConsumer<Finding, Optional<Golden>> each) {
     for (int from = 0; from < probes.size(); from += BATCH) {
@@ -99,7 +100,7 @@ public final class Conformance {
       if (batch.size() == 1) {
         each.accept(
             Finding.refused(batch.getFirst(), String.valueOf(e.getMessage())), Optional.empty());
-      } else { // find out which
+      } else { // bisect
         compare(batch.subList(0, batch.size() / 2), each);
         compare(batch.subList(batch.size() / 2, batch.size()), each);
       }
@@ -114,7 +115,9 @@ public final class Conformance {
 
   private EmulatedDevice emulator() {
     return new EmulatedDevice(
-        EmulatorOptions.DEFAULT.withTarget(device.capability().target()).withMemoryBytes(MEMORY));
+        EmulatorOptions.DEFAULT
+            .withTarget(device.capability().target())
+            .withMemoryBytes(MEMORY_BYTES));
   }
 
   private void compare(
@@ -123,22 +126,23 @@ public final class Conformance {
       String name,
       Device emulator,
       BiConsumer<Finding, Optional<Golden>> each) {
-    var values = new Values(probe, seed);
-    var sources = values.draw();
-    var wanted = run(emulator, probe, emulator.load(module, name), values, sources);
-    var answers = run(device, probe, device.load(module, name), values, sources);
+    var values = new OperandGenerator(probe, seed);
+    var sources = values.generate();
+    var expected = run(emulator, probe, emulator.load(module, name), values, sources);
+    var results = run(device, probe, device.load(module, name), values, sources);
     each.accept(
-        compare(probe, values.threads(), sources, wanted, answers),
-        Optional.of(Golden.of(probe, seed, sources, wanted, answers)));
+        compare(probe, values.threads(), sources, expected, results),
+        Optional.of(Golden.of(probe, seed, sources, expected, results)));
   }
 
   private static long[] run(
-      Device on, Probe probe, LoadedKernel kernel, Values values, long[] sources) {
-    return new Run(on).of(probe, kernel, values.threads(), sources);
+      Device on, Probe probe, LoadedKernel kernel, OperandGenerator values, long[] sources) {
+    return new ProbeRunner(on).run(probe, kernel, values.threads(), sources);
   }
 
-  /** Compares the answers of all threads with the right ones. */
-  static Finding compare(Probe probe, int threads, long[] sources, long[] wanted, long[] answers) {
+  /** Compares the results of all threads with the expected ones. */
+  static Finding compare(
+      Probe probe, int threads, long[] sources, long[] expected, long[] results) {
     var tolerance = Tolerance.of(probe.instruction());
     int count = probe.results().size();
     int perThread = probe.sources().size();
@@ -147,14 +151,14 @@ public final class Conformance {
     int unspecified = 0;
     var examples = new ArrayList<Finding.Example>();
     for (int thread = 0; thread < threads; thread++) {
-      boolean covered = tolerance.covers(probe, sources, thread * perThread);
+      boolean covered = tolerance.isDefined(probe, sources, thread * perThread);
       for (int i = 0; i < count; i++) {
         int at = thread * count + i;
         if (!covered) {
           unspecified++;
-        } else if (wanted[at] == answers[at]) {
+        } else if (expected[at] == results[at]) {
           equal++;
-        } else if (!tolerance.accepts(probe.results().get(i).type(), wanted[at], answers[at])) {
+        } else if (!tolerance.accepts(probe.results().get(i).type(), expected[at], results[at])) {
           wrong++;
           if (examples.size() < Finding.EXAMPLES) {
             examples.add(
@@ -164,8 +168,8 @@ public final class Conformance {
                         .boxed()
                         .toList(),
                     i,
-                    wanted[at],
-                    answers[at]));
+                    expected[at],
+                    results[at]));
           }
         }
       }

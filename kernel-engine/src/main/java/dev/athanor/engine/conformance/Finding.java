@@ -6,16 +6,15 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The outcome of one probe.
+ * The outcome of a probe.
  *
  * @param probe the instruction
- * @param values how many answers were compared
- * @param equal how many of them were the emulator's, bit by bit
- * @param wrong how many were further from it than the manual allows
- * @param unspecified how many were not compared, since the manual promises nothing for their
- *     operands
- * @param examples some that were wrong
- * @param refusal why the device could not load the kernel; empty when it did
+ * @param values number of compared results
+ * @param equal number of results that match the emulator bit by bit
+ * @param wrong number of results beyond the manual's error bound
+ * @param unspecified number of results not compared because the manual leaves them undefined
+ * @param examples some of the wrong results
+ * @param refusal why the device could not load the kernel; empty if it could
  */
 public record Finding(
     Probe probe,
@@ -40,26 +39,26 @@ public record Finding(
     return wrong == 0 && refusal.isEmpty();
   }
 
-  /** Whether nothing was compared because the driver is older than the instruction. */
+  /** Returns whether nothing was compared because the driver is older than the instruction. */
   public boolean isTooNew() {
     return refusal.contains("Unsupported .version");
   }
 
   /**
-   * A wrong answer.
+   * A wrong result.
    *
-   * @param thread whose it is
-   * @param sources the bits of its sources
-   * @param result which of the results
-   * @param emulator the bits that the emulator answers
-   * @param device the bits that the device answers
+   * @param thread index of the thread
+   * @param sources bits of its sources
+   * @param result index of the result
+   * @param emulator bits of the emulator's result
+   * @param device bits of the device's result
    */
   public record Example(int thread, List<Long> sources, int result, long emulator, long device) {
 
-    /** One line, with bits in hexadecimal. */
-    String sentence(Probe probe) {
+    /** Returns one line, with bits in hexadecimal. */
+    String describe(Probe probe) {
       var of = probe.results().get(result);
-      return "thread %d, %s: %s is %s, the emulator says %s"
+      return "thread %d, %s: %s is %s, expected %s"
           .formatted(
               thread,
               IntStream.range(0, sources.size())
@@ -79,11 +78,11 @@ public record Finding(
     }
   }
 
-  /** Whatever is wrong, a line each. */
+  /** Returns one line per problem. */
   public List<String> lines() {
     if (!refusal.isEmpty()) {
       return List.of(refusal);
     }
-    return examples.stream().map(example -> example.sentence(probe)).toList();
+    return examples.stream().map(example -> example.describe(probe)).toList();
   }
 }

@@ -22,55 +22,55 @@ import java.util.zip.Deflater;
 import java.util.zip.Inflater;
 
 /**
- * What a device answered to a probe, kept so that the emulator can be held to it where there is no
- * device. Of an instruction that is exact, and on which both agreed, a digest is enough; of others
- * the answers themselves are kept.
+ * The recorded results of a device for a probe, against which the emulator is tested where no
+ * device is available. If an instruction is exact and device and emulator agreed, only a digest is
+ * recorded.
  *
- * @param name of the {@link Probe}
- * @param seed of its operands
- * @param digest of the answers for which the manual promises something, in hexadecimal
- * @param answers of all threads; empty where the digest is enough
+ * @param name name of the {@link Probe}
+ * @param seed seed of its operands
+ * @param digest digest of the defined results, in hexadecimal
+ * @param results results of all threads; empty if the digest suffices
  */
-public record Golden(String name, long seed, String digest, List<Long> answers) {
+public record Golden(String name, long seed, String digest, List<Long> results) {
 
   private static final int DIGEST_BYTES = 16;
 
   public Golden {
-    answers = List.copyOf(answers);
+    results = List.copyOf(results);
   }
 
-  static Golden of(Probe probe, long seed, long[] sources, long[] wanted, long[] answers) {
-    var digest = digest(probe, sources, answers);
+  static Golden of(Probe probe, long seed, long[] sources, long[] expected, long[] results) {
+    var digest = digest(probe, sources, results);
     boolean enough =
         Tolerance.of(probe.instruction()).isExact()
-            && digest.equals(digest(probe, sources, wanted));
+            && digest.equals(digest(probe, sources, expected));
     return new Golden(
-        probe.name(), seed, digest, enough ? List.of() : Arrays.stream(answers).boxed().toList());
+        probe.name(), seed, digest, enough ? List.of() : Arrays.stream(results).boxed().toList());
   }
 
-  private static String digest(Probe probe, long[] sources, long[] answers) {
+  private static String digest(Probe probe, long[] sources, long[] results) {
     var tolerance = Tolerance.of(probe.instruction());
     int count = probe.results().size();
     int perThread = probe.sources().size();
-    var bytes = ByteBuffer.allocate(answers.length * Probe.WORD);
-    for (int at = 0; at < answers.length; at++) {
-      boolean covered = tolerance.covers(probe, sources, at / count * perThread);
-      bytes.putLong(covered ? answers[at] : 0);
+    var bytes = ByteBuffer.allocate(results.length * Probe.WORD);
+    for (int at = 0; at < results.length; at++) {
+      boolean covered = tolerance.isDefined(probe, sources, at / count * perThread);
+      bytes.putLong(covered ? results[at] : 0);
     }
     try {
       var hash = MessageDigest.getInstance("SHA-256").digest(bytes.array());
       return HexFormat.of().formatHex(hash, 0, DIGEST_BYTES);
     } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e); // every Java has it
+      throw new IllegalStateException(e); // every JVM has SHA-256
     }
   }
 
   /**
-   * Compares the emulator with these answers.
+   * Compares the emulator with goldens.
    *
-   * @param target of the device that gave them
-   * @throws IllegalArgumentException when the table has not the instruction any more, or not the
-   *     number of answers
+   * @param target target of the device that recorded them
+   * @throws IllegalArgumentException if the table lacks the instruction or the number of results
+   *     differs
    */
   static List<Finding> check(List<Golden> goldens, Target target, EmulatedDevice emulator) {
     Map<String, Probe> byName =
@@ -80,7 +80,7 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
       var probe = byName.get(golden.name);
       if (probe == null) {
         throw new IllegalArgumentException(
-            "a golden is of \"%s\", which the table has not".formatted(golden.name));
+            "golden of unknown instruction \"%s\"".formatted(golden.name));
       }
       findings.add(golden.check(probe, target, emulator));
     }
@@ -88,33 +88,33 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
   }
 
   private Finding check(Probe probe, Target target, EmulatedDevice emulator) {
-    var values = new Values(probe, seed);
-    var sources = values.draw();
+    var values = new OperandGenerator(probe, seed);
+    var sources = values.generate();
     var kernel = emulator.load(Probe.module(List.of(probe), target), Probe.kernelName(0));
-    var ours = new Run(emulator).of(probe, kernel, values.threads(), sources);
-    if (!answers.isEmpty()) {
-      if (answers.size() != ours.length) {
+    var emulated = new ProbeRunner(emulator).run(probe, kernel, values.threads(), sources);
+    if (!results.isEmpty()) {
+      if (results.size() != emulated.length) {
         throw new IllegalArgumentException(
-            "the golden of \"%s\" has %d answers, there are %d"
-                .formatted(name, answers.size(), ours.length));
+            "the golden of \"%s\" has %d results, expected %d"
+                .formatted(name, results.size(), emulated.length));
       }
-      var theirs = answers.stream().mapToLong(Long::longValue).toArray();
-      return Conformance.compare(probe, values.threads(), sources, ours, theirs);
+      var recorded = results.stream().mapToLong(Long::longValue).toArray();
+      return Conformance.compare(probe, values.threads(), sources, emulated, recorded);
     }
-    boolean same = digest.equals(digest(probe, sources, ours));
+    boolean same = digest.equals(digest(probe, sources, emulated));
     return new Finding(
         probe,
-        ours.length,
-        same ? ours.length : 0,
-        same ? 0 : ours.length,
+        emulated.length,
+        same ? emulated.length : 0,
+        same ? 0 : emulated.length,
         0,
         List.of(),
-        same ? "" : "the answers' digest is not the device's, " + digest);
+        same ? "" : "the digest of the results differs from the device's, " + digest);
   }
 
-  // the file: a target, then a line for each golden
+  // file format: origin, target, then a line per golden
 
-  /** Writes goldens to a file, with what they are from. */
+  /** Writes goldens and their origin to a file. */
   public static void write(Path file, Target target, String origin, List<Golden> goldens)
       throws IOException {
     try (var out = Files.newBufferedWriter(file)) {
@@ -127,7 +127,7 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
                     golden.name,
                     Long.toString(golden.seed),
                     golden.digest,
-                    pack(golden.answers))
+                    compress(golden.results))
                 + "\n");
       }
     }
@@ -136,7 +136,7 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
   /**
    * A file of goldens.
    *
-   * @param target whose answers they are
+   * @param target target of the device
    * @param origin device, driver and date
    */
   public record File(Target target, String origin, List<Golden> goldens) {
@@ -144,16 +144,16 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
       goldens = List.copyOf(goldens);
     }
 
-    /** Compares the emulator with all of them. */
+    /** Compares the emulator with all goldens. */
     public List<Finding> check(EmulatedDevice emulator) {
       return Golden.check(goldens, target, emulator);
     }
   }
 
   /**
-   * Reads what {@link #write} wrote.
+   * Reads a file written by {@link #write}.
    *
-   * @throws IOException when the file cannot be read or is not of this form, saying where
+   * @throws IOException if the file cannot be read or is malformed; the message gives the position
    */
   public static File read(Path file) throws IOException {
     try (var in = Files.newBufferedReader(file)) {
@@ -166,40 +166,40 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
         var cells = line.split("\t", -1);
         if (cells.length != 4) {
           throw new IOException(
-              "%s:%d has %d cells, 4 are right".formatted(file, number, cells.length));
+              "%s:%d has %d cells, expected 4".formatted(file, number, cells.length));
         }
-        goldens.add(new Golden(cells[0], Long.parseLong(cells[1]), cells[2], unpack(cells[3])));
+        goldens.add(new Golden(cells[0], Long.parseLong(cells[1]), cells[2], decompress(cells[3])));
       }
       return new File(Target.of(target), origin.substring(1).strip(), goldens);
     } catch (IllegalArgumentException | DataFormatException e) {
-      throw new IOException(file + " is no file of goldens: " + e.getMessage(), e);
+      throw new IOException(file + " is not a file of goldens: " + e.getMessage(), e);
     }
   }
 
   private static String line(BufferedReader in, Path file) throws IOException {
     var line = in.readLine();
     if (line == null || line.isEmpty()) {
-      throw new IOException(file + " is no file of goldens: its head is missing");
+      throw new IOException(file + " is not a file of goldens: its header is missing");
     }
     return line;
   }
 
-  private static String pack(List<Long> answers) {
-    if (answers.isEmpty()) {
+  private static String compress(List<Long> results) {
+    if (results.isEmpty()) {
       return "";
     }
-    var bytes = ByteBuffer.allocate(answers.size() * Probe.WORD);
-    answers.forEach(bytes::putLong);
+    var bytes = ByteBuffer.allocate(results.size() * Probe.WORD);
+    results.forEach(bytes::putLong);
     try (var deflater = new Deflater(Deflater.BEST_COMPRESSION)) {
       deflater.setInput(bytes.array());
       deflater.finish();
       var packed = new byte[bytes.capacity() + 64];
       int size = deflater.deflate(packed);
-      return answers.size() + ":" + Base64.getEncoder().encodeToString(Arrays.copyOf(packed, size));
+      return results.size() + ":" + Base64.getEncoder().encodeToString(Arrays.copyOf(packed, size));
     }
   }
 
-  private static List<Long> unpack(String text) throws DataFormatException {
+  private static List<Long> decompress(String text) throws DataFormatException {
     if (text.isEmpty()) {
       return List.of();
     }
@@ -209,13 +209,13 @@ public record Golden(String name, long seed, String digest, List<Long> answers) 
       inflater.setInput(Base64.getDecoder().decode(parts[1]));
       int size = inflater.inflate(bytes);
       if (size != bytes.length) {
-        throw new DataFormatException("%d bytes, %d are right".formatted(size, bytes.length));
+        throw new DataFormatException("%d bytes, expected %d".formatted(size, bytes.length));
       }
     }
-    var answers = new ArrayList<Long>();
+    var results = new ArrayList<Long>();
     for (var words = ByteBuffer.wrap(bytes).asLongBuffer(); words.hasRemaining(); ) {
-      answers.add(words.get());
+      results.add(words.get());
     }
-    return answers;
+    return results;
   }
 }

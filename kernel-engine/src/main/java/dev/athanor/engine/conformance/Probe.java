@@ -21,33 +21,33 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * One instruction from registers to registers, in a kernel of its own: {@code kernel(.param .u64
- * in, .param .u64 out)}, where each thread reads a word of 8 bytes for each source, executes the
- * instruction, and writes a word for each result; the words of a thread follow one another.
+ * A register-to-register instruction in its own kernel, {@code kernel(.param .u64 in, .param .u64
+ * out)}. Each thread reads an 8-byte word per source, executes the instruction, and writes a word
+ * per result. The words of a thread are contiguous.
  *
- * @param sources its sources, including the carry flag
- * @param results its results, including the carry flag
+ * @param sources sources, including the carry flag
+ * @param results results, including the carry flag
  */
 public record Probe(Instruction instruction, List<Value> sources, List<Value> results) {
 
-  /** The bytes in memory of each value. */
+  /** Bytes per value in memory. */
   public static final int WORD = 8;
 
-  /** The threads of each block. */
+  /** Threads per block. */
   static final int BLOCK = 128;
 
-  /** The tile of warpgroup products to probe; its factors have the same size. */
+  /** The tile of warpgroup products to probe; both factors have the same size. */
   private static final String WARPGROUP_TILE = ".m64n64k";
 
-  /** Of a literal with more choices than these, so many are tried. */
+  /** Maximum number of literals to try per operand. */
   private static final int LITERALS = 5;
 
   static final Register CARRY_WORD = new Register(RegisterClass.B32, "%carry");
 
   /**
-   * A register with a meaning.
+   * A register and its operand.
    *
-   * @param operand its operand; the carry flag goes by {@link Name#C}
+   * @param operand operand; {@link Name#C} for the carry flag
    */
   public record Value(Name operand, Type type, Register register) {}
 
@@ -56,23 +56,23 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     results = List.copyOf(results);
   }
 
-  /** A probe of every spelling of the table's rows that compute from registers to registers. */
+  /** Returns a probe for every spelling of the register-to-register rows. */
   public static List<Probe> all(Target target) {
     var all = new ArrayList<Probe>();
     for (var form : InstructionTable.all()) {
-      boolean product = multipliesSharedMatrices(form);
+      boolean product = isSharedWarpgroupProduct(form);
       if (!computes(form) && !product) {
         continue;
       }
-      for (var modifiers : form.everyModifiers()) {
-        if (!target.runs(form.since(modifiers).target())
-            || form.isRemoved(oldest(target), target)) {
+      for (var modifiers : form.allModifiers()) {
+        if (!target.canRun(form.since(modifiers).target())
+            || form.isRemoved(supportingVersion(target), target)) {
           continue;
         }
         if (!product) {
           addTo(all, form, modifiers);
         } else if (modifiers.toString().contains(WARPGROUP_TILE)) {
-          all.add(ofWarpgroup(form, modifiers));
+          all.add(warpgroupProduct(form, modifiers));
         }
       }
     }
@@ -95,18 +95,18 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
                 });
   }
 
-  /** Whether four warps multiply two matrices, both from shared memory. */
-  private static boolean multipliesSharedMatrices(InstructionForm form) {
+  /** Returns whether the row is a warpgroup product with both factors in shared memory. */
+  private static boolean isSharedWarpgroupProduct(InstructionForm form) {
     return form.semantics() instanceof Semantics.Wgmma
         && form.operands().stream()
             .anyMatch(slot -> slot.name() == Name.A && slot.length() == OperandSlot.SCALAR);
   }
 
   /**
-   * Of a product of four warps the sources are two words of each factor a thread, and the sums to
-   * which it is added.
+   * Returns a probe of a warpgroup product. Its sources are two words of each factor per thread,
+   * and the accumulators.
    */
-  private static Probe ofWarpgroup(InstructionForm form, Modifiers modifiers) {
+  private static Probe warpgroupProduct(InstructionForm form, Modifiers modifiers) {
     var sums = values(form.operands().getFirst(), modifiers);
     var sources = new ArrayList<Value>();
     for (var factor : List.of(Name.A, Name.B)) {
@@ -123,7 +123,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
             case D -> Operand.Vector.of(sums.stream().map(Value::register).toList());
             case A, B -> descriptor(slot.name());
             case TRANSPOSE_A, TRANSPOSE_B -> Immediate.of(0); // not transposed
-            default -> Immediate.of(1); // added, and not negated
+            default -> Immediate.of(1); // accumulate, without negation
           });
     }
     return new Probe(
@@ -132,12 +132,12 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
         sums);
   }
 
-  /** The register that says where a factor of a product of four warps lies. */
+  /** Returns the register with the descriptor of a warpgroup product's factor. */
   static Register descriptor(Name factor) {
     return new Register(RegisterClass.B64, "%descriptor_" + factor.word());
   }
 
-  /** One probe for each of some of the literals that the row may have. */
+  /** Adds a probe for each tried literal of the row. */
   private static void addTo(List<Probe> all, InstructionForm form, Modifiers modifiers) {
     int choices = form.operands().stream().mapToInt(slot -> literals(slot).size()).max().orElse(1);
     for (int choice = 0; choice < choices; choice++) {
@@ -168,8 +168,9 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
       }
       operands.add(operand);
     }
-    form.implied(false).forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
-    form.implied(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.impliedRegisters(false)
+        .forEach(_ -> sources.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
+    form.impliedRegisters(true).forEach(_ -> results.add(new Value(Name.C, Type.PRED, CARRY_WORD)));
     var instruction =
         InstructionTable.instruction(form.mnemonic() + modifiers, operands, null, Source.UNKNOWN);
     return new Probe(instruction, sources, results);
@@ -186,9 +187,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return values;
   }
 
-  /**
-   * The literals to try in a slot, from the least to the greatest; an empty text stands for none.
-   */
+  /** Returns the literals to try in a slot, in ascending order; an empty text for none. */
   private static List<String> literals(OperandSlot slot) {
     if (slot.allowed().isEmpty()) {
       return List.of(slot.kind() == OperandSlot.Kind.LITERAL ? "1" : "");
@@ -202,7 +201,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return chosen;
   }
 
-  /** The text of the instruction, which is unique among probes. */
+  /** Returns the text of the instruction, which is unique among probes. */
   public String name() {
     return instruction.toString().strip();
   }
@@ -211,24 +210,24 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return instruction.form().mnemonic();
   }
 
-  /** Whether the lanes of a warp compute together. */
-  boolean isOfWarp() {
+  /** Returns whether the lanes of a warp compute jointly. */
+  boolean isWarpLevel() {
     return !(instruction.form().semantics() instanceof Semantics.Pure);
   }
 
-  /** Whether a warp, or four of them, multiplies matrices. */
+  /** Returns whether a warp or warpgroup multiplies matrices. */
   boolean isMatrixProduct() {
-    return isOfWarpgroup()
+    return isWarpgroupProduct()
         || (instruction.form().semantics() instanceof Semantics.Warp warp
             && warp.kind() == Semantics.WarpKind.MATRIX_PRODUCT);
   }
 
-  /** Whether the carry flag that it reads or writes is a borrow. */
+  /** Returns whether the carry flag that it reads or writes is a borrow. */
   boolean borrows() {
     return instruction.form().semantics() instanceof Semantics.Pure pure && pure.carry().isBorrow();
   }
 
-  boolean isOfWarpgroup() {
+  boolean isWarpgroupProduct() {
     return instruction.form().semantics() instanceof Semantics.Wgmma;
   }
 
@@ -236,7 +235,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return new ProbeKernel(this).kernel(name);
   }
 
-  /** One module of several probes, each in the kernel that its number gives the name. */
+  /** Returns a module of several probes, each in a kernel named by its index. */
   static Module module(List<Probe> probes, Target target) {
     var kernels = new ArrayList<Kernel>();
     for (int i = 0; i < probes.size(); i++) {
@@ -245,7 +244,7 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     var version =
         kernels.stream()
             .map(kernel -> Module.of(kernel).version())
-            .reduce(oldest(target), (a, b) -> a.compareTo(b) >= 0 ? a : b);
+            .reduce(supportingVersion(target), (a, b) -> a.compareTo(b) >= 0 ? a : b);
     return new Module(version, target, kernels);
   }
 
@@ -253,8 +252,8 @@ public record Probe(Instruction instruction, List<Value> sources, List<Value> re
     return "probe" + number;
   }
 
-  /** A version that has the target. */
-  private static Version oldest(Target target) {
+  /** Returns a version that supports the target. */
+  private static Version supportingVersion(Target target) {
     return target.sm() >= 100 ? new Version(8, 6) : new Version(8, 0);
   }
 }

@@ -25,10 +25,10 @@ final class ProbeKernel {
   private static final String FACTOR_A = "factor_a";
   private static final String FACTOR_B = "factor_b";
 
-  /** The bytes that a thread brings of each factor. */
+  /** Bytes of each factor that a thread provides. */
   private static final int CHUNK = 16;
 
-  /** In a descriptor: 128 bytes from a matrix to the next along the depth, 256 to that below. */
+  /** Descriptor strides: 128 bytes between core matrices along K, 256 bytes along M or N. */
   private static final long STRIDES = (128L >> 4) << 16 | (256L >> 4) << 32;
 
   private final Probe probe;
@@ -49,13 +49,13 @@ final class ProbeKernel {
     for (int i = 0; i < probe.sources().size(); i++) {
       load(probe.sources().get(i), i * Probe.WORD);
     }
-    if (probe.isOfWarpgroup()) {
+    if (probe.isWarpgroupProduct()) {
       product();
     } else {
       statements.add(probe.instruction());
     }
     if (probe.results().stream().anyMatch(value -> value.register().equals(Probe.CARRY_WORD))) {
-      // a borrow is read by what borrows, as the manual does not mix the two
+      // subtract to read a borrow; the manual does not mix it with a carry
       add(
           probe.borrows() ? "subc.u32" : "addc.u32",
           Probe.CARRY_WORD,
@@ -69,7 +69,7 @@ final class ProbeKernel {
     return new Kernel(
         name,
         List.of(new Kernel.Parameter("in", Type.U64), new Kernel.Parameter("out", Type.U64)),
-        probe.isOfWarpgroup() ? List.of(shared(FACTOR_A), shared(FACTOR_B)) : List.of(),
+        probe.isWarpgroupProduct() ? List.of(shared(FACTOR_A), shared(FACTOR_B)) : List.of(),
         Probe.BLOCK,
         0,
         statements);
@@ -80,9 +80,9 @@ final class ProbeKernel {
   }
 
   /**
-   * A product of a warpgroup: each thread puts a chunk of 16 bytes of each factor into shared
-   * memory, where 8 chunks are a matrix, two of those stand side by side along the depth, and such
-   * pairs follow one another (PTX ISA 9.7.15.5.1, without swizzle).
+   * Emits a warpgroup product. Each thread writes a 16-byte chunk of each factor to shared memory.
+   * 8 chunks form a core matrix, and pairs of core matrices along K are contiguous (PTX ISA
+   * 9.7.15.5.1, without swizzle).
    */
   private void product() {
     for (var operand : List.of(Name.A, Name.B)) {
@@ -128,7 +128,7 @@ final class ProbeKernel {
     }
     var word = new Register(RegisterClass.B32, "%word" + at);
     add("ld.global.b32", word, new Address(IN, at));
-    if (register.equals(Probe.CARRY_WORD)) { // any word but 0 sets it
+    if (register.equals(Probe.CARRY_WORD)) { // any nonzero word sets it
       var unused = new Register(RegisterClass.B32, "%unused");
       if (probe.borrows()) {
         add("sub.cc.u32", unused, Immediate.of(0), word);

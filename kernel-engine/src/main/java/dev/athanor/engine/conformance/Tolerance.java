@@ -5,20 +5,20 @@ import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * How far an answer may be from the emulator's: not at all for most instructions; the manual bounds
- * the others.
+ * The permitted deviation from the emulator's result: none for most instructions, else the manual's
+ * error bound.
  */
 record Tolerance(ErrorBound bound) {
 
   static final Tolerance EXACT = new Tolerance(ErrorBound.EXACT);
 
-  /** The bound of the instruction's row (PTX ISA 9.7.3 and 9.7.4). */
+  /** Returns the error bound of the instruction's row (PTX ISA 9.7.3 and 9.7.4). */
   static Tolerance of(Instruction instruction) {
     var modifiers = instruction.modifiers();
     if (!modifiers.has("approx") && !modifiers.has("full")) {
       return EXACT;
     }
-    var bound = instruction.form().facts().bound();
+    var bound = instruction.form().facts().errorBound();
     if (bound == null) {
       throw new IllegalStateException(
           instruction + " is approximate, but its row states no error bound");
@@ -30,8 +30,8 @@ record Tolerance(ErrorBound bound) {
     return equals(EXACT);
   }
 
-  /** Whether the manual promises anything for the operands from {@code at} on. */
-  boolean covers(Probe probe, long[] sources, int at) {
+  /** Returns whether the manual defines the result for the operands from index {@code at} on. */
+  boolean isDefined(Probe probe, long[] sources, int at) {
     boolean defined =
         switch (probe.instruction().form().facts().undefined()) {
           case NOTHING -> true;
@@ -41,23 +41,23 @@ record Tolerance(ErrorBound bound) {
     if (!defined) {
       return false;
     }
-    double greatest = bound.greatest();
-    if (greatest == Double.POSITIVE_INFINITY) {
+    double maxMagnitude = bound.maxMagnitude();
+    if (maxMagnitude == Double.POSITIVE_INFINITY) {
       return true;
     }
     for (int i = 0; i < probe.sources().size(); i++) {
       double operand = Math.abs(number(probe.sources().get(i).type(), sources[at + i]));
       boolean bounded = probe.sources().size() == 1 || i == 1; // the divisor
-      if (bounded && (operand > greatest || (i == 1 && operand < 1 / greatest))) {
+      if (bounded && (operand > maxMagnitude || (i == 1 && operand < 1 / maxMagnitude))) {
         return false;
       }
     }
     return true;
   }
 
-  /** Whether two answers, packed perhaps, are near enough. */
-  boolean accepts(Type type, long wanted, long answer) {
-    if (wanted == answer) {
+  /** Returns whether a result, which may be packed, is within the bound. */
+  boolean accepts(Type type, long expected, long result) {
+    if (expected == result) {
       return true;
     }
     if (isExact()) {
@@ -66,7 +66,7 @@ record Tolerance(ErrorBound bound) {
     var element = type.element();
     for (int at = 0; at < type.bits(); at += element.bits()) {
       if (!isNear(
-          number(element, wanted >>> at), number(element, answer >>> at), number(element, 2))) {
+          number(element, expected >>> at), number(element, result >>> at), number(element, 2))) {
         return false;
       }
     }
@@ -74,16 +74,16 @@ record Tolerance(ErrorBound bound) {
   }
 
   /**
-   * Whether two numbers are near enough.
+   * Returns whether a number is within the bound.
    *
-   * @param step of subnormal numbers, twice
+   * @param step twice the distance of subnormal numbers
    */
-  private boolean isNear(double wanted, double answer, double step) {
-    if (Double.isNaN(wanted) || Double.isInfinite(wanted)) {
-      return Double.compare(wanted, answer) == 0;
+  private boolean isNear(double expected, double result, double step) {
+    if (Double.isNaN(expected) || Double.isInfinite(expected)) {
+      return Double.compare(expected, result) == 0;
     }
-    double difference = Math.abs(wanted - answer);
-    return difference <= bound.relative() * Math.abs(wanted)
+    double difference = Math.abs(expected - result);
+    return difference <= bound.relative() * Math.abs(expected)
         || difference <= Math.max(bound.absolute(), step);
   }
 

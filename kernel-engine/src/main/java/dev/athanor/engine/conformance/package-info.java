@@ -1,6 +1,6 @@
 /**
- * Whether a device and the emulator agree on what single instructions do: one kernel an
- * instruction, and the device's answers kept as goldens.
+ * Conformance of a device with the emulator, one kernel per instruction, and recorded results of
+ * devices (goldens).
  */
 @NullMarked
 package dev.athanor.engine.conformance;

@@ -2,7 +2,7 @@ package dev.athanor.engine.device;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Variable;
 import dev.athanor.engine.ptx.Warps;
 import java.util.List;
@@ -63,7 +63,7 @@ public record Launch(
   }
 
   private static Dim3 cluster(LoadedKernel kernel) {
-    var cluster = kernel.kernel().limits().cluster();
+    var cluster = kernel.kernel().launchBounds().clusterShape();
     return cluster.isEmpty()
         ? Dim3.of(1)
         : new Dim3(cluster.get(0), cluster.get(1), cluster.get(2));
@@ -83,8 +83,8 @@ public record Launch(
   public void checkResident(long resident, Capability capability) {
     if (cooperative && grid.count() > resident) {
       throw refused(
-          "a cooperative grid of %d blocks of %s threads, %s holds %d of them at once"
-              .formatted(grid.count(), block, capability.name(), resident));
+          "a cooperative grid of %d blocks of %s threads; only %d fit on %s at once"
+              .formatted(grid.count(), block, resident, capability.name()));
     }
   }
 
@@ -111,29 +111,29 @@ public record Launch(
     var code = kernel.kernel();
     if (block.count() > capability.maxThreadsPerBlock()) {
       throw refused(
-          "a block of %s threads, %s has %d for one"
+          "a block of %s threads; the limit of %s is %d"
               .formatted(block, capability.name(), capability.maxThreadsPerBlock()));
     }
     if (code.maxThreads() > 0 && block.count() > code.maxThreads()) {
       throw refused(
-          "a block of %s threads, the kernel is for %d at most"
+          "a block of %s threads; the limit of the kernel is %d"
               .formatted(block, code.maxThreads()));
     }
-    checkShape(code.limits());
+    checkShape(code.launchBounds());
     if (block.z() > MAX_BLOCK_Z) {
       throw refused(
-          "a block that is %d deep, %d is the most on %s"
-              .formatted(block.z(), MAX_BLOCK_Z, capability.name()));
+          "a block of %s threads; the limit of %s for z is %d"
+              .formatted(block, capability.name(), MAX_BLOCK_Z));
     }
     if (grid.y() > MAX_GRID_YZ || grid.z() > MAX_GRID_YZ) {
       throw refused(
-          "a grid of %s blocks, %d is the most for y and z on %s"
-              .formatted(grid, MAX_GRID_YZ, capability.name()));
+          "a grid of %s blocks; the limit of %s for y and z is %d"
+              .formatted(grid, capability.name(), MAX_GRID_YZ));
     }
-    checkCluster(code.limits());
+    checkCluster(code.launchBounds());
     if (dynamicSharedBytes < 0) {
       throw refused(
-          "%d bytes of dynamic shared memory, 0 is the least".formatted(dynamicSharedBytes));
+          "%d bytes of dynamic shared memory; the minimum is 0".formatted(dynamicSharedBytes));
     }
     boolean dynamic = code.shared().stream().anyMatch(SharedArray::isDynamic);
     if (dynamicSharedBytes > 0 && !dynamic) {
@@ -144,7 +144,7 @@ public record Launch(
     long shared = (long) code.staticSharedBytes() + dynamicSharedBytes;
     if (shared > capability.sharedBytesPerBlockOptIn()) {
       throw refused(
-          "%d bytes of shared memory, %s has %d for a block"
+          "%d bytes of shared memory; the limit of %s is %d per block"
               .formatted(shared, capability.name(), capability.sharedBytesPerBlockOptIn()));
     }
     long registers =
@@ -154,35 +154,36 @@ public record Launch(
             * REGISTER_UNIT;
     if (registers > MAX_REGISTERS) {
       throw refused(
-          "a block of %s threads of %d registers, %d with those of whole warps, %s has %d for one"
+          "a block of %s threads with %d registers each, %d in whole warps; the limit of %s is %d"
               .formatted(block, kernel.registers(), registers, capability.name(), MAX_REGISTERS));
     }
     var parameters = code.parameters();
     if (arguments.size() != parameters.size()) {
       throw refused(
-          "%d arguments, the kernel takes %d".formatted(arguments.size(), parameters.size()));
+          "%d arguments; the kernel takes %d".formatted(arguments.size(), parameters.size()));
     }
     for (int i = 0; i < parameters.size(); i++) {
       if (!arguments.get(i).fits(parameters.get(i))) {
         throw refused(
-            "%s for parameter %s, which is %s"
+            "%s for parameter %s of type %s"
                 .formatted(arguments.get(i), parameters.get(i).name(), type(parameters.get(i))));
       }
     }
   }
 
-  private void checkCluster(Limits limits) {
-    if (!limits.cluster().isEmpty() && !cluster.equals(cluster(kernel))) {
+  private void checkCluster(LaunchBounds limits) {
+    if (!limits.clusterShape().isEmpty() && !cluster.equals(cluster(kernel))) {
       throw refused(
-          "clusters of %s blocks, the kernel is for %s".formatted(cluster, cluster(kernel)));
+          "clusters of %s blocks; the kernel requires %s".formatted(cluster, cluster(kernel)));
     }
     if (cluster.count() > MAX_CLUSTER_BLOCKS) {
       throw refused(
-          "clusters of %s blocks, %d are the most".formatted(cluster, MAX_CLUSTER_BLOCKS));
+          "clusters of %s blocks; the limit is %d".formatted(cluster, MAX_CLUSTER_BLOCKS));
     }
     if (grid.x() % cluster.x() != 0 || grid.y() % cluster.y() != 0 || grid.z() % cluster.z() != 0) {
       throw refused(
-          "a grid of %s blocks, which clusters of %s do not divide".formatted(grid, cluster));
+          "a grid of %s blocks, which is not a multiple of the clusters of %s"
+              .formatted(grid, cluster));
     }
   }
 
@@ -193,16 +194,18 @@ public record Launch(
   }
 
   /** Checks the block and cluster extents that the kernel declares. */
-  private void checkShape(Limits limits) {
-    if (!limits.threads().isEmpty() && !limits.threads().equals(extents(block))) {
+  private void checkShape(LaunchBounds limits) {
+    if (!limits.requiredBlockShape().isEmpty()
+        && !limits.requiredBlockShape().equals(extents(block))) {
       throw refused(
-          "a block of %s threads, it asks for %s".formatted(block, times(limits.threads())));
+          "a block of %s threads; the kernel requires %s"
+              .formatted(block, times(limits.requiredBlockShape())));
     }
-    for (int i = 0; i < limits.cluster().size(); i++) {
-      if (extents(grid).get(i) % limits.cluster().get(i) != 0) {
+    for (int i = 0; i < limits.clusterShape().size(); i++) {
+      if (extents(grid).get(i) % limits.clusterShape().get(i) != 0) {
         throw refused(
-            "a grid of %s blocks, which is no multiple of its clusters of %s"
-                .formatted(grid, times(limits.cluster())));
+            "a grid of %s blocks, which is not a multiple of the clusters of %s"
+                .formatted(grid, times(limits.clusterShape())));
       }
     }
   }

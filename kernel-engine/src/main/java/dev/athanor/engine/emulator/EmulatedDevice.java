@@ -158,7 +158,7 @@ public final class EmulatedDevice implements Device {
           "the module has "
               + module.kernels().stream().map(Kernel::name).collect(Collectors.joining(", ")));
     }
-    if (!options.target().runs(module.target())) {
+    if (!options.target().canRun(module.target())) {
       throw new DeviceException.LoadFailed(
           kernel, "it is for %s, the device is %s".formatted(module.target(), options.target()));
     }

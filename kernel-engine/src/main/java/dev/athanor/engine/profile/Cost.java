@@ -12,10 +12,10 @@ import org.jspecify.annotations.Nullable;
 /**
  * The cost of an instruction on a multiprocessor.
  *
- * @param results of each lane: 2 of a packed type
- * @param flops floating-point operations (of integer tensor instructions integer ones), a
- *     multiply-add counting two: of {@link Unit#TENSOR} those of the warp, else of a lane
- * @param tensor types of a product on tensor cores; null = no such product
+ * @param results results per lane: 2 for a packed type
+ * @param flops floating-point operations (integer operations of integer tensor instructions), where
+ *     a multiply-add counts as two: per warp for {@link Unit#TENSOR}, else per lane
+ * @param tensor types of a tensor-core product; null = no such product
  */
 record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
 
@@ -25,19 +25,16 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
     F16,
     F64,
     INTEGER,
-    /** Reciprocals, roots, exponentials and such. */
+    /** Reciprocals, roots, exponentials and similar functions. */
     SPECIAL,
     TENSOR,
     CONVERSION,
     /** Loads, stores, copies and atomics. */
     MEMORY,
-    /** Shuffles, votes and such. */
+    /** Shuffles, votes and similar instructions. */
     WARP,
     CONTROL,
-    /**
-     * Moves, address conversions and parameters, which an assembler turns into operands of other
-     * instructions.
-     */
+    /** Moves, address conversions and parameters, which an assembler folds into operands. */
     NONE
   }
 
@@ -50,7 +47,7 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
       case Semantics.Warp warp ->
           switch (warp.kind()) {
             case MATRIX_PRODUCT -> matrix(modifiers, 1);
-            case TRANSPOSITION,
+            case TRANSPOSE,
                 SHUFFLE,
                 VOTE,
                 MATCH,
@@ -80,15 +77,15 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
   }
 
   /**
-   * The cost of a product of matrices.
+   * Returns the cost of a matrix product.
    *
-   * @param warps that share it
+   * @param warps number of warps that share it
    */
   private static Cost matrix(Modifiers modifiers, int warps) {
     var shape = MatrixShape.of(modifiers);
     long flops = 2L * shape.m() * shape.n() * shape.k();
     var types = modifiers.types();
-    // the type of the result comes first, that of a second; wmma with f16 names only the sums
+    // the result type comes first, then the factors; wmma with f16 factors names only accumulators
     var factor = types.size() > 2 ? types.get(1) : Type.F16;
     var tensor =
         switch (factor) {
@@ -114,10 +111,10 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
   }
 
   /**
-   * The cost of arithmetic on the operation type.
+   * Returns the cost of arithmetic on the operation type.
    *
-   * @param each floating-point operations for each result
-   * @param special whether the special function unit computes it, where that has the type
+   * @param each floating-point operations per result
+   * @param special whether the special function unit executes it, if that supports the type
    */
   private static Cost number(Modifiers modifiers, int each, boolean special) {
     var unit = unit(modifiers);
@@ -130,7 +127,7 @@ record Cost(Unit unit, int results, long flops, @Nullable Tensor tensor) {
         special && unit != Unit.F64 ? Unit.SPECIAL : unit, results, (long) each * results, null);
   }
 
-  /** The unit that computes on the operation type. */
+  /** Returns the unit for the operation type. */
   private static Unit unit(Modifiers modifiers) {
     return switch (modifiers.type().orElse(Type.B32).element()) {
       case F32 -> Unit.F32;

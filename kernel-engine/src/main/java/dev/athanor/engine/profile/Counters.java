@@ -3,15 +3,15 @@ package dev.athanor.engine.profile;
 import dev.athanor.engine.emulator.watch.MemoryRequest;
 import dev.athanor.engine.emulator.watch.Observer;
 import dev.athanor.engine.profile.Banks.Wavefronts;
-import dev.athanor.engine.profile.Sectors.Touched;
+import dev.athanor.engine.profile.Sectors.RequestSectors;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Warps;
 import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What one worker sees. Everything is counted in arrays by the number of the instruction, and added
- * to what other workers saw when the launch is over.
+ * The counters of one worker, as arrays indexed by instruction. They are added to those of other
+ * workers at the end of the launch.
  */
 final class Counters implements Observer {
 
@@ -23,7 +23,7 @@ final class Counters implements Observer {
   final long[] width = new long[LANES + 1];
   final Requests shared;
   final Requests global;
-  final long[] sharedLeast;
+  final long[] sharedMinimum;
   final int[] sharedWays;
   final long[] globalLines;
   final long[] globalUnique;
@@ -33,14 +33,14 @@ final class Counters implements Observer {
 
   private final Banks banks = new Banks();
   private final Sectors sectors = new Sectors();
-  private final List<Latest<Wavefronts>> latestShared;
-  private final List<Latest<Request>> latestGlobal;
+  private final List<LastRequestCache<Wavefronts>> lastSharedRequests;
+  private final List<LastRequestCache<Request>> lastGlobalRequests;
   private final long[] addresses = new long[LANES];
   private final int warps;
   private int number;
   private int warp;
 
-  /** Requests of each instruction in one space. */
+  /** The requests of each instruction to one state space. */
   static final class Requests {
     final long[] count;
     final long[] bytes;
@@ -65,12 +65,14 @@ final class Counters implements Observer {
     }
   }
 
-  /** A request to global memory, with the numbers of its sectors. */
+  /** A request to global memory and its sector numbers. */
   @SuppressWarnings("ArrayRecordComponent") // never compared
-  private record Request(Touched touched, long[] numbers) {}
+  private record Request(RequestSectors sectors, long[] numbers) {}
 
   /**
-   * @param warps of a block
+   * Creates counters.
+   *
+   * @param warps warps per block
    */
   Counters(int instructions, int warps) {
     this.warps = warps;
@@ -79,15 +81,17 @@ final class Counters implements Observer {
     split = new long[instructions];
     shared = new Requests(instructions);
     global = new Requests(instructions);
-    sharedLeast = new long[instructions];
+    sharedMinimum = new long[instructions];
     sharedWays = new int[instructions];
     globalLines = new long[instructions];
     globalUnique = new long[instructions];
     localBytes = new long[instructions];
-    latestShared =
-        Stream.generate(Latest<Wavefronts>::new).limit((long) instructions * warps).toList();
-    latestGlobal =
-        Stream.generate(Latest<Request>::new).limit((long) instructions * warps).toList();
+    lastSharedRequests =
+        Stream.generate(LastRequestCache<Wavefronts>::new)
+            .limit((long) instructions * warps)
+            .toList();
+    lastGlobalRequests =
+        Stream.generate(LastRequestCache<Request>::new).limit((long) instructions * warps).toList();
   }
 
   @Override
@@ -135,37 +139,37 @@ final class Counters implements Observer {
   }
 
   private void shared(int bytes, int mask, boolean atomic) {
-    var latest = latestShared.get(number * warps + warp);
-    var wavefronts = latest.cost(addresses, mask);
+    var cache = lastSharedRequests.get(number * warps + warp);
+    var wavefronts = cache.find(addresses, mask);
     if (wavefronts == null) {
       wavefronts = banks.of(addresses, bytes, mask, atomic);
-      latest.keep(addresses, mask, wavefronts);
+      cache.put(addresses, mask, wavefronts);
     }
     shared.count[number]++;
     shared.bytes[number] += (long) bytes * Integer.bitCount(mask);
     shared.actual[number] += wavefronts.actual();
     shared.ideal[number] += wavefronts.ideal();
-    sharedLeast[number] += wavefronts.least();
+    sharedMinimum[number] += wavefronts.minimum();
     sharedWays[number] = Math.max(sharedWays[number], wavefronts.ways());
   }
 
   private void global(int bytes, int mask) {
-    var latest = latestGlobal.get(number * warps + warp);
-    var request = latest.cost(addresses, mask);
+    var cache = lastGlobalRequests.get(number * warps + warp);
+    var request = cache.find(addresses, mask);
     long further = 0;
     if (request == null) {
       request = new Request(sectors.of(addresses, bytes, mask), sectors.numbers());
-      latest.keep(addresses, mask, request);
+      cache.put(addresses, mask, request);
     } else {
-      further = latest.shift(addresses) / Sectors.SECTOR;
+      further = cache.shift(addresses) / Sectors.SECTOR;
     }
-    var touched = request.touched;
+    var counts = request.sectors;
     global.count[number]++;
     global.bytes[number] += (long) bytes * Integer.bitCount(mask);
-    global.actual[number] += touched.sectors();
-    global.ideal[number] += touched.ideal();
-    globalLines[number] += touched.lines();
-    globalUnique[number] += touched.bytes();
+    global.actual[number] += counts.sectors();
+    global.ideal[number] += counts.ideal();
+    globalLines[number] += counts.lines();
+    globalUnique[number] += counts.bytes();
     for (long sector : request.numbers) {
       footprint.add(sector + further);
     }
@@ -179,7 +183,7 @@ final class Counters implements Observer {
     add(width, other.width);
     shared.add(other.shared);
     global.add(other.global);
-    add(sharedLeast, other.sharedLeast);
+    add(sharedMinimum, other.sharedMinimum);
     for (int i = 0; i < sharedWays.length; i++) {
       sharedWays[i] = Math.max(sharedWays[i], other.sharedWays[i]);
     }

@@ -35,7 +35,7 @@ final class Footprint {
     });
   }
 
-  /** How many sectors there are. */
+  /** Returns the number of sectors. */
   long size() {
     long size = 0;
     for (var words : pages.values()) {

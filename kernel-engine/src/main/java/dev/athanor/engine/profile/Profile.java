@@ -19,13 +19,13 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
 /**
- * The profile of one launch. All counts are of the blocks that were run.
+ * The profile of a launch. All counts cover only the blocks that were run.
  *
- * @param sharedBytes shared memory of a block, static and dynamic
- * @param blocksRun how many blocks of the grid were run and counted
- * @param rows the instructions, as they are written and in their order in the kernel
- * @param activeLanes how many instructions of a warp were executed with 0, 1, … 32 lanes
- * @param touchedSectors different sectors of 32 bytes of global memory that were touched
+ * @param sharedBytes shared memory per block, static and dynamic
+ * @param blocksRun number of blocks of the grid that were run and counted
+ * @param rows the kernel's instructions as written, in order
+ * @param activeLanes number of executed warp instructions with 0, 1, … 32 active lanes
+ * @param touchedSectors number of distinct 32-byte sectors of global memory that were accessed
  */
 public record Profile(
     String kernel,
@@ -43,18 +43,18 @@ public record Profile(
   }
 
   /**
-   * The counts of one instruction.
+   * The counts of an instruction.
    *
-   * @param executed by how many warps, each time anew; those with no active lane count
-   * @param active lanes for which its guard held, over all of these
-   * @param split how many times its guard held for some lanes of a warp and not for others
-   * @param localBytes of local memory that lanes touched
+   * @param executed number of executions by a warp, including those without active lanes
+   * @param active total number of active lanes
+   * @param divergent number of executions whose guard was true for only some lanes of the warp
+   * @param localBytes bytes of local memory that lanes accessed
    */
   public record Row(
       Instruction instruction,
       long executed,
       long active,
-      long split,
+      long divergent,
       Shared shared,
       Global global,
       long localBytes) {
@@ -63,13 +63,13 @@ public record Profile(
       return Cost.of(instruction);
     }
 
-    /** Floating-point operations of active lanes. */
+    /** Returns the floating-point operations of active lanes. */
     long flops() {
       var cost = cost();
       return cost.flops() * (cost.unit() == Unit.TENSOR ? executed : active);
     }
 
-    /** Instructions that a scheduler issues. */
+    /** Returns the number of issued instructions. */
     long issues() {
       return cost().unit() == Unit.NONE ? 0 : executed;
     }
@@ -78,16 +78,16 @@ public record Profile(
   /**
    * The accesses of an instruction to shared memory.
    *
-   * @param bytes that lanes read or wrote
-   * @param wavefronts that its requests take
+   * @param bytes bytes that lanes read or wrote
+   * @param wavefronts wavefronts of its requests
    * @param ideal wavefronts without bank conflicts
-   * @param least wavefronts in whatever order lanes are served
-   * @param ways the most wavefronts of a phase: 2 is a 2-way conflict, 1 none
+   * @param minimum minimum wavefronts over all orders of lanes
+   * @param ways maximum wavefronts of a phase: 2 is a 2-way conflict, 1 is none
    */
   public record Shared(
-      long requests, long bytes, long wavefronts, long ideal, long least, int ways) {
+      long requests, long bytes, long wavefronts, long ideal, long minimum, int ways) {
 
-    /** Wavefronts that bank conflicts cost. */
+    /** Returns the wavefronts caused by bank conflicts. */
     public long conflicts() {
       return wavefronts - ideal;
     }
@@ -96,21 +96,21 @@ public record Profile(
   /**
    * The accesses of an instruction to global memory.
    *
-   * @param bytes that lanes read or wrote
-   * @param unique bytes, those that several lanes of a request touched counted once
-   * @param sectors of 32 bytes
-   * @param ideal sectors that would hold the unique bytes of each request
-   * @param lines of 128 bytes
+   * @param bytes bytes that lanes read or wrote
+   * @param uniqueBytes bytes that lanes read or wrote, counting each byte once per request
+   * @param sectors number of 32-byte sectors
+   * @param ideal minimum number of sectors for the unique bytes of each request
+   * @param lines number of 128-byte lines
    */
   public record Global(
-      long requests, long bytes, long unique, long sectors, long ideal, long lines) {
+      long requests, long bytes, long uniqueBytes, long sectors, long ideal, long lines) {
 
-    /** Bytes that were transferred but not requested. */
-    public long wasted() {
-      return sectors * Sectors.SECTOR - unique;
+    /** Returns the bytes that were transferred but not requested. */
+    public long wastedBytes() {
+      return sectors * Sectors.SECTOR - uniqueBytes;
     }
 
-    /** Sectors of a request on average; 0 where there was none. */
+    /** Returns the average number of sectors per request; 0 without requests. */
     public double sectorsPerRequest() {
       return requests == 0 ? 0 : (double) sectors / requests;
     }
@@ -124,7 +124,7 @@ public record Profile(
       }
       rows.add(
           new Row(
-              launch.instructions().get(i).written(),
+              launch.instructions().get(i).original(),
               seen.executed[i],
               seen.active[i],
               seen.split[i],
@@ -133,7 +133,7 @@ public record Profile(
                   seen.shared.bytes[i],
                   seen.shared.actual[i],
                   seen.shared.ideal[i],
-                  seen.sharedLeast[i],
+                  seen.sharedMinimum[i],
                   seen.sharedWays[i]),
               new Global(
                   seen.global.count[i],
@@ -155,17 +155,17 @@ public record Profile(
         seen.footprint.size());
   }
 
-  /** The sum of something over all instructions. */
+  /** Returns the sum of a count over all instructions. */
   public long sum(ToLongFunction<Row> of) {
     return rows.stream().mapToLong(of).sum();
   }
 
-  /** Instructions of warps that were executed. */
+  /** Returns the number of executed warp instructions. */
   public long executed() {
     return sum(Row::executed);
   }
 
-  /** How often each kind of instruction was executed, by mnemonic, the most frequent first. */
+  /** Returns the number of executions by mnemonic, the most frequent first. */
   public Map<String, Long> mix() {
     var counts = new TreeMap<String, Long>();
     for (var row : rows) {
@@ -181,8 +181,8 @@ public record Profile(
   }
 
   /**
-   * Floating-point operations by what executes them: {@code f32}, {@code special}, {@code tensor
-   * f16} and so on.
+   * Returns the floating-point operations by execution unit: {@code f32}, {@code special}, {@code
+   * tensor f16} and so on.
    */
   public Map<String, Long> flops() {
     var flops = new TreeMap<String, Long>();
@@ -197,10 +197,10 @@ public record Profile(
     return flops;
   }
 
-  /** The bytes that lanes read and wrote in a state space; an atomic does both. */
+  /** The bytes that lanes read and wrote in a state space. An atomic does both. */
   public record Traffic(long read, long written) {}
 
-  /** The bytes of each state space that was touched. */
+  /** Returns the traffic by state space, for spaces that were accessed. */
   public Map<Space, Traffic> traffic() {
     var traffic = new EnumMap<Space, Traffic>(Space.class);
     for (var row : rows) {
@@ -237,14 +237,14 @@ public record Profile(
     }
   }
 
-  /** Branches with a guard that warps executed. */
+  /** Returns the number of executed conditional branches. */
   public long branches() {
     return sum(row -> isConditionalBranch(row) ? row.executed : 0);
   }
 
-  /** Those of {@link #branches} at which the lanes of a warp diverged. */
+  /** Returns the number of {@link #branches} at which a warp diverged. */
   public long divergentBranches() {
-    return sum(row -> isConditionalBranch(row) ? row.split : 0);
+    return sum(row -> isConditionalBranch(row) ? row.divergent : 0);
   }
 
   private static boolean isConditionalBranch(Row row) {
@@ -252,13 +252,13 @@ public record Profile(
         && row.instruction.guard() != null;
   }
 
-  /** Barriers of the block that warps executed. */
+  /** Returns the number of block barriers that warps executed. */
   public long barriers() {
     return sum(
         row -> row.instruction.form().semantics() instanceof Semantics.Barrier ? row.executed : 0);
   }
 
-  /** The rows that each line of the source made, by {@code file:line}, in the order of the code. */
+  /** Returns the executed rows of each source line, by {@code file:line}, in program order. */
   public Map<String, List<Row>> lines() {
     return rows.stream()
         .filter(row -> row.executed > 0)
@@ -267,7 +267,7 @@ public record Profile(
                 row -> line(row.instruction.source()), LinkedHashMap::new, Collectors.toList()));
   }
 
-  /** The source line from {@code .loc}, or else the line of PTX; without the column. */
+  /** Returns the source line from {@code .loc}, or else the PTX line, without the column. */
   private static String line(Source source) {
     var origin = source.origin();
     var place = origin == null ? source : origin;

@@ -6,10 +6,7 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 
-/**
- * Counts what kernels do on the one emulator that was given this as its observer. Every launch has
- * a profile of its own.
- */
+/** Profiles each launch on an emulator. Install it as the observer of one emulator. */
 public final class Profiler implements Observer.Factory {
 
   private final NavigableMap<Long, Launch> launches = new TreeMap<>();
@@ -28,7 +25,7 @@ public final class Profiler implements Observer.Factory {
     return counters;
   }
 
-  /** The profiles of the launches, in order. No launch may be running. */
+  /** Returns the profiles of the launches, in order. No launch may be running. */
   public List<Profile> profiles() {
     synchronized (launches) {
       return launches.values().stream().map(Profiler::profile).toList();

@@ -17,28 +17,28 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * How fast a GPU could run a launch at best: for each of its resources, the time that the launch
- * keeps it busy when nothing ever waits. The longest of these bounds the time from below; what a
- * kernel takes is longer, by latencies, stalls and whatever does not overlap.
+ * A lower bound of a launch's time on a GPU: for each resource, the time for which the launch keeps
+ * it busy. The longest of them is the bound. A kernel takes longer because of latencies, stalls and
+ * imperfect overlap.
  *
- * <p>Work counts as it stands in the PTX, an instruction of the GPU for one of PTX, moves and
- * parameters aside. An assembler merges, moves and removes some integer instructions, so {@link
- * Resource#ISSUE} and {@link Resource#INTEGER} are estimates, as is {@link Resource#L2} whose
- * bandwidth few data sheets give; and it makes several of a division or a root. Of DRAM, every
- * touched sector counts once: caches start cold and forget nothing.
+ * <p>Each PTX instruction counts as one GPU instruction, except moves and parameters. An assembler
+ * merges, moves and removes some integer instructions and expands divisions and roots, so {@link
+ * Resource#ISSUE} and {@link Resource#INTEGER} are estimates. {@link Resource#L2} is an estimate
+ * because few data sheets state its bandwidth. For DRAM, each accessed sector counts once: caches
+ * start cold and never evict.
  *
- * @param registers of a thread, by which the occupancy goes
- * @param waves how many times the GPU is filled with blocks; infinite where not even one fits
- * @param filled the share of places for blocks in these waves that have one
- * @param bounds the resources that are used, the one that takes longest first
- * @param lines the costliest lines of the source
+ * @param registers registers per thread, which limit the occupancy
+ * @param waves number of waves of blocks; infinite if no block fits
+ * @param waveEfficiency share of block slots in these waves that are used
+ * @param bounds used resources, the longest time first
+ * @param lines the most expensive source lines
  */
 public record Roofline(
     Gpu gpu,
     int registers,
     Occupancy occupancy,
     double waves,
-    double filled,
+    double waveEfficiency,
     List<Bound> bounds,
     List<LineCost> lines) {
 
@@ -47,19 +47,19 @@ public record Roofline(
 
   /** A resource that a launch uses. */
   public enum Resource {
-    /** Memory of the device. */
+    /** Device memory. */
     DRAM("bytes"),
     SHARED("wavefronts"),
     F32("results"),
     F16("results"),
     F64("results"),
-    /** Reciprocals, roots, exponentials and such. */
+    /** Reciprocals, roots, exponentials and similar functions. */
     SPECIAL("results"),
     TENSOR("operations"),
-    // estimates come last, so that what is certain goes before them where both take as long
-    /** The level 2 cache. */
+    // estimates come last, so that certain bounds precede them on a tie
+    /** The L2 cache. */
     L2("bytes"),
-    /** The schedulers. */
+    /** The warp schedulers. */
     ISSUE("instructions"),
     INTEGER("results");
 
@@ -69,30 +69,30 @@ public record Roofline(
       this.unit = unit;
     }
 
-    /** The unit of its counts. */
+    /** Returns the unit of its amounts. */
     public String unit() {
       return unit;
     }
   }
 
   /**
-   * A bound.
+   * The time bound of a resource.
    *
-   * @param amount of work, in the resource's unit
-   * @param rate that the GPU can do in a second
-   * @param seconds that it takes at least
-   * @param estimate whether amount or rate are not known for certain
+   * @param amount amount of work, in the resource's unit
+   * @param rate the GPU's rate per second
+   * @param seconds minimum time in seconds
+   * @param estimate whether amount or rate is uncertain
    */
   public record Bound(
       Resource resource, double amount, double rate, double seconds, boolean estimate) {}
 
   /**
-   * The cost of a line of the source.
+   * The cost of a source line.
    *
-   * @param resource that it keeps busy longest; never {@link Resource#DRAM}, since whoever touches
-   *     a sector first pays for all
-   * @param seconds that it keeps it busy
-   * @param share of the whole launch's use of that resource
+   * @param resource resource that it keeps busy longest; never {@link Resource#DRAM}, whose cost
+   *     would fall on the first line that accesses a sector
+   * @param seconds time for which it keeps the resource busy
+   * @param share share of the launch's use of that resource
    */
   public record LineCost(
       String line, Resource resource, double seconds, double share, long executed) {}
@@ -102,30 +102,30 @@ public record Roofline(
     lines = List.copyOf(lines);
   }
 
-  /** The resource that takes longest, by an estimate perhaps. */
+  /** Returns the longest bound, which may be an estimate. */
   public Bound limiter() {
     return bounds.getFirst();
   }
 
-  /** The longest bound that is no estimate, if there is any. */
+  /** Returns the longest bound that is not an estimate, if any. */
   public Optional<Bound> certain() {
     return bounds.stream().filter(bound -> !bound.estimate()).findFirst();
   }
 
   /**
-   * The bounds of a launch. Where not all of its blocks were run, the rest counts like those, DRAM
-   * aside.
+   * Returns the bounds of a launch. If only some of its blocks were run, the others count as equal,
+   * except for DRAM.
    *
-   * @param registers of a thread, as an assembler says
-   * @throws IllegalArgumentException when the GPU has no unit for what the kernel computes
+   * @param registers registers per thread, from an assembler
+   * @throws IllegalArgumentException if the GPU lacks a unit that the kernel needs
    */
   public static Roofline of(Profile profile, Gpu gpu, int registers) {
     int threads = (int) profile.block().count();
     var occupancy = gpu.occupancy(threads, registers, profile.sharedBytes());
     long blocks = profile.grid().count();
-    long places = (long) gpu.multiprocessors() * occupancy.blocks();
-    double waves = places == 0 ? Double.POSITIVE_INFINITY : Math.ceilDiv(blocks, places);
-    double filled = places == 0 ? 0 : blocks / (waves * places);
+    long slots = (long) gpu.multiprocessors() * occupancy.blocks();
+    double waves = slots == 0 ? Double.POSITIVE_INFINITY : Math.ceilDiv(blocks, slots);
+    double filled = slots == 0 ? 0 : blocks / (waves * slots);
 
     var machine = new Machine(gpu, (int) Math.min(blocks, gpu.multiprocessors()));
     double scale = profile.blocksRun() == 0 ? 0 : (double) blocks / profile.blocksRun();
@@ -168,11 +168,11 @@ public record Roofline(
   /**
    * The multiprocessors that have work.
    *
-   * @param used fewer than the GPU has when there are fewer blocks
+   * @param used number of them; less than the GPU has if there are fewer blocks
    */
   private record Machine(Gpu gpu, int used) {
 
-    /** How long rows keep the resources busy that they use, DRAM aside. */
+    /** Returns the busy time of each resource that the rows use, except DRAM. */
     Map<Resource, Bound> busy(Collection<Row> rows, double scale) {
       var ceilings = gpu.ceilings();
       var busy = new EnumMap<Resource, Bound>(Resource.class);
@@ -183,7 +183,7 @@ public record Roofline(
           Resource.L2,
           scale * sectors * Sectors.SECTOR,
           ceilings.l2BytesPerCycle() * ceilings.clock());
-      double wavefronts = rows.stream().mapToLong(row -> row.shared().least()).sum();
+      double wavefronts = rows.stream().mapToLong(row -> row.shared().minimum()).sum();
       add(busy, Resource.SHARED, scale * wavefronts, Ceilings.WAVEFRONTS * cycles);
       double issues = rows.stream().mapToLong(Row::issues).sum();
       add(busy, Resource.ISSUE, scale * issues, Ceilings.ISSUES * cycles);
@@ -196,7 +196,7 @@ public record Roofline(
       return busy;
     }
 
-    /** Results of all lanes: those that are not active take their turn too. */
+    /** Returns the results of all lanes, because inactive lanes take time as well. */
     private static double results(Collection<Row> rows, Unit unit) {
       return rows.stream()
           .filter(row -> row.cost().unit() == unit)
@@ -204,7 +204,10 @@ public record Roofline(
           .sum();
     }
 
-    /** Tensor cores compute one type at a time, so the times add up. */
+    /**
+     * Adds the tensor cores' time, which is the sum over types because they compute one type at a
+     * time.
+     */
     private void tensor(Map<Resource, Bound> busy, Collection<Row> rows, double scale) {
       double operations = 0;
       double seconds = 0;
@@ -225,7 +228,10 @@ public record Roofline(
     private double rate(Tensor type) {
       double rate = gpu.ceilings().tensorRate(type, used);
       if (rate == 0 && type == Tensor.F64) {
-        return 2.0 * gpu.ceilings().f64() * gpu.ceilings().clock() * used; // as fma of the cores
+        return 2.0
+            * gpu.ceilings().f64()
+            * gpu.ceilings().clock()
+            * used; // as fma on the FP64 cores
       }
       if (rate == 0) {
         throw new IllegalArgumentException(

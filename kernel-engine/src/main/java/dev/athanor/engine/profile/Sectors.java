@@ -4,16 +4,16 @@ import dev.athanor.engine.ptx.Warps;
 import java.util.Arrays;
 
 /**
- * What a request of a warp touches of global memory, whose caches have lines of 128 bytes in
- * sectors of 32, the least that is moved (Nsight Compute documentation, "Memory Tables"). Each
- * worker has its own object.
+ * The sectors and lines of global memory that a warp's request accesses. Caches have 128-byte lines
+ * of 32-byte sectors; a sector is the unit of transfer (Nsight Compute documentation, "Memory
+ * Tables"). Each worker has its own instance.
  */
 public final class Sectors {
 
-  /** The bytes of a sector. */
+  /** Size of a sector in bytes. */
   public static final int SECTOR = 32;
 
-  /** The bytes of a line. */
+  /** Size of a cache line in bytes. */
   public static final int LINE = 128;
 
   private static final int LANES = Warps.SIZE;
@@ -26,27 +26,27 @@ public final class Sectors {
   /**
    * The sectors of a request.
    *
-   * @param sectors of 32 bytes
-   * @param lines of 128 bytes
-   * @param ideal the sectors that would hold as many bytes
-   * @param bytes that are asked for, those that several lanes ask for once
+   * @param sectors number of 32-byte sectors
+   * @param lines number of 128-byte lines
+   * @param ideal minimum number of sectors for as many bytes
+   * @param bytes requested bytes, each counted once
    */
-  public record Touched(int sectors, int lines, int ideal, int bytes) {
+  public record RequestSectors(int sectors, int lines, int ideal, int bytes) {
 
-    /** Bytes that are moved and not asked for. */
-    public int wasted() {
+    /** Returns the bytes that were transferred but not requested. */
+    public int wastedBytes() {
       return sectors * SECTOR - bytes;
     }
   }
 
   /**
-   * The sectors of one request.
+   * Returns the sectors of a request.
    *
-   * @param addresses the byte where each of the 32 lanes begins
-   * @param bytes of each lane, at most {@value #LARGEST}
-   * @param mask the lanes that take part, lane 0 in the lowest bit
+   * @param addresses start address of each of the 32 lanes
+   * @param bytes bytes per lane, at most {@value #LARGEST}
+   * @param mask active lanes, lane 0 in the lowest bit
    */
-  public Touched of(long[] addresses, int bytes, int mask) {
+  public RequestSectors of(long[] addresses, int bytes, int mask) {
     int count = 0;
     boolean ascending = true;
     for (int left = mask; left != 0; left &= left - 1) {
@@ -62,7 +62,7 @@ public final class Sectors {
     int unique = 0;
     long sector = -1;
     long line = -1;
-    long done = 0; // where what has been counted ends
+    long done = 0; // end of the bytes counted so far
     for (int i = 0; i < count; i++) {
       long from = starts[i];
       long end = from + bytes;
@@ -77,10 +77,10 @@ public final class Sectors {
       done = Math.max(done, end);
     }
     touched = sectors;
-    return new Touched(sectors, lines, Math.ceilDiv(unique, SECTOR), unique);
+    return new RequestSectors(sectors, lines, Math.ceilDiv(unique, SECTOR), unique);
   }
 
-  /** The numbers of the sectors of the last request; their addresses are 32 times these. */
+  /** Returns the sector numbers of the last request: addresses divided by 32. */
   long[] numbers() {
     return Arrays.copyOf(numbers, touched);
   }

@@ -1,12 +1,12 @@
 package dev.athanor.engine.ptx;
 
-/** How closely the sums of matrix instructions follow the hardware. */
+/** The accuracy of the sums of matrix instructions. */
 public enum Arithmetic {
-  /** Bit for bit as the tensor cores of the target add, as far as that is known. */
+  /** Bit-exact to the target's tensor cores, as far as their behavior is known. */
   EXACT,
   /**
-   * In f32, one fused multiply-add after the other with k ascending; sums of f16 are rounded once,
-   * at the end. Integers and f64 are the same with both.
+   * Fused multiply-adds in f32 with ascending k; f16 sums are rounded once, at the end. Integers
+   * and f64 are exact in both modes.
    */
   FAST
 }

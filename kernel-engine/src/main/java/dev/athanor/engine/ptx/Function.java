@@ -7,14 +7,13 @@ import java.util.List;
  * A device function.
  *
  * @param linkage {@code extern}, {@code visible}, {@code weak}, or empty
- * @param results its return values
- * @param code its name, parameters and body; the body of one that is only declared is empty
- * @param isDefined whether it has a body
- * @param returns whether it comes back, which one that is {@code .noreturn} does not
+ * @param results return values
+ * @param code name, parameters and body; the body of a declaration is empty
+ * @param isDefined whether the function has a body
+ * @param returns whether the function returns; false for {@code .noreturn}
  */
 public record Function(
     String linkage, List<Parameter> results, Kernel code, boolean isDefined, boolean returns) {
-
   public Function {
     results = List.copyOf(results);
   }

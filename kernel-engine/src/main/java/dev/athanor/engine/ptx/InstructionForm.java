@@ -8,18 +8,18 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One row of the instruction table, written in the notation of the PTX manual: {@code
- * add{.rn}{.ftz}.f32 d, a, b}. The parser, the printer, the verifier, the emulator and the
- * authoring layer all read this row.
+ * A row of the instruction table, in the notation of the PTX manual: {@code add{.rn}{.ftz}.f32 d,
+ * a, b}. The parser, the printer, the verifier, the emulator and the authoring layer all read these
+ * rows.
  *
- * <p>In the syntax {@code {.x}} may be left out, {@code <x|y>} is a choice, and the words of {@link
- * Vocabulary} stand for a class of modifiers.
+ * <p>In the syntax, {@code {.x}} is optional, {@code <x|y>} is a choice, and the words of {@link
+ * Vocabulary} are classes of modifiers.
  *
- * @param section of the PTX ISA manual
- * @param since the first version and target that have it
- * @param alternative another version and target that have it: an older version, but for younger
- *     targets; null = none
- * @param legal whether a combination of modifiers that fits the slots is an instruction
+ * @param section section of the PTX ISA manual
+ * @param since first version and target that support the row
+ * @param alternative another version and target that support the row: an older version with a newer
+ *     target; null = none
+ * @param legal whether a combination of modifiers that fits the slots is legal
  */
 public record InstructionForm(
     String section,
@@ -32,58 +32,56 @@ public record InstructionForm(
     Predicate<Modifiers> legal,
     Semantics semantics,
     Facts facts) {
-
   /**
-   * The columns of a row that few rows fill.
+   * Facts that only few rows state.
    *
-   * @param bound the error that the manual allows with {@code .approx} or {@code .full}; null =
-   *     none is stated
-   * @param undefined the operands for which the manual defines no result
-   * @param deviceSpecific whether results differ between devices, or are no numbers, so that they
+   * @param errorBound error that the manual permits with {@code .approx} or {@code .full}; null =
+   *     not stated
+   * @param undefined operands for which the manual defines no result
+   * @param deviceSpecific whether results differ between devices or are not numeric, and thus
    *     cannot be compared
-   * @param removed the first version that lacks the row, for this and later targets; null = none
-   * @param newer the first version and target that have a modifier, where the row is older
+   * @param removed first version that lacks the row, for this and later targets; null = none
+   * @param modifierSince version and target of modifiers that are newer than the row
    */
   public record Facts(
-      @Nullable ErrorBound bound,
+      @Nullable ErrorBound errorBound,
       Undefined undefined,
       boolean deviceSpecific,
       @Nullable Since removed,
-      Map<Modifier, Since> newer) {
-
+      Map<Modifier, Since> modifierSince) {
     public Facts {
-      newer = Map.copyOf(newer);
+      modifierSince = Map.copyOf(modifierSince);
     }
   }
 
-  /** The operands for which the manual defines no result. */
+  /** Operands for which the manual defines no result. */
   public enum Undefined {
     NOTHING,
     /** The second source is 0. */
     ZERO_DIVISOR,
-    /** The second source, the number of a bit, is above 31. */
+    /** The second source, a bit index, exceeds 31. */
     BASE_ABOVE_31
   }
 
-  /** The first version and the first target that have an instruction. */
+  /** The first version and target that support an instruction. */
   public record Since(Version version, Target target) {}
 
   /**
-   * A place for a modifier; a word without alternatives has one choice.
+   * A slot for a modifier. A mandatory word has one choice.
    *
-   * @param independent whether its choices do not change which other modifiers are legal
+   * @param independent whether the choice does not affect which other modifiers are legal
    */
   public record ModifierSlot(boolean optional, List<Modifier> choices, boolean independent) {}
 
   /**
-   * The error that the PTX manual allows an instruction.
+   * The error that the PTX manual permits for an instruction. A result within either bound is
+   * correct.
    *
-   * @param relative the greatest difference, as a share of the exact value
-   * @param absolute the greatest difference; a result is right within either
-   * @param greatest magnitude of an operand for which the manual gives a bound
+   * @param relative maximum error relative to the exact result
+   * @param absolute maximum absolute error
+   * @param maxMagnitude maximum magnitude of an operand for which the manual states a bound
    */
-  public record ErrorBound(double relative, double absolute, double greatest) {
-
+  public record ErrorBound(double relative, double absolute, double maxMagnitude) {
     /** No error. */
     public static final ErrorBound EXACT = new ErrorBound(0, 0, Double.POSITIVE_INFINITY);
 
@@ -97,11 +95,10 @@ public record InstructionForm(
   }
 
   /**
-   * Fits dotted words to the slots. Words may come in any order, as ptxas takes them; only those
-   * that fit the same slots, as types do, are told apart by their order. The answer has them in the
-   * order of the row.
+   * Assigns dotted words to the slots. Like ptxas, it accepts them in any order; only the order of
+   * types is significant. Returns the modifiers in the order of the row; empty if they do not fit.
    */
-  public Optional<Modifiers> fit(List<Modifier> words) {
+  public Optional<Modifiers> match(List<Modifier> words) {
     var found = new Modifier[modifiers.size()];
     int types = 0;
     for (var word : words) {
@@ -128,11 +125,11 @@ public record InstructionForm(
   }
 
   /**
-   * Every legal choice of modifiers; of the {@linkplain ModifierSlot#independent independent} ones
-   * at most one differs from the first, or from none where none is needed, so that their number
-   * stays small.
+   * Returns all legal choices of modifiers. At most one {@linkplain ModifierSlot#independent
+   * independent} modifier deviates from its default at a time, which keeps the number of
+   * combinations small.
    */
-  public List<Modifiers> everyModifiers() {
+  public List<Modifiers> allModifiers() {
     return spellings(modifiers, true).stream().map(Modifiers::new).filter(legal).toList();
   }
 
@@ -161,15 +158,15 @@ public record InstructionForm(
   }
 
   /**
-   * Whether a version and a target have no longer what they had: PTX 6.4 removed shuffles and votes
-   * without a member mask for targets from sm_70 on (PTX ISA 9.7.9.5, 9.7.13.8).
+   * Returns whether a version and target no longer support the row. PTX 6.4 removed shuffles and
+   * votes without a member mask for sm_70 and later (PTX ISA 9.7.9.5, 9.7.13.8).
    */
   public boolean isRemoved(Version version, Target target) {
     return facts.removed != null && has(version, target, facts.removed);
   }
 
-  /** Whether a version and a target have the instruction with these modifiers. */
-  public boolean isIn(Version version, Target target, Modifiers chosen) {
+  /** Returns whether a version and target support the instruction with these modifiers. */
+  public boolean isSupported(Version version, Target target, Modifiers chosen) {
     return !isRemoved(version, target) && isIntroduced(version, target, chosen);
   }
 
@@ -179,10 +176,10 @@ public record InstructionForm(
   }
 
   private static boolean has(Version version, Target target, Since first) {
-    return first.version().compareTo(version) <= 0 && target.runs(first.target());
+    return first.version().compareTo(version) <= 0 && target.canRun(first.target());
   }
 
-  /** The first version and target that have the instruction with these modifiers. */
+  /** Returns the first version and target that support the instruction with these modifiers. */
   public Since since(Modifiers chosen) {
     return since(since, chosen);
   }
@@ -191,51 +188,51 @@ public record InstructionForm(
     var version = since.version();
     var target = since.target();
     for (var modifier : chosen.list()) {
-      var own = facts.newer.getOrDefault(modifier, since);
+      var own = facts.modifierSince.getOrDefault(modifier, since);
       version = version.compareTo(own.version()) < 0 ? own.version() : version;
-      target = own.target().runs(target) ? own.target() : target;
+      target = own.target().canRun(target) ? own.target() : target;
     }
     return new Since(version, target);
   }
 
-  /** The registers that an instruction reads, or writes, without naming them. */
-  public List<Operand.Register> implied(boolean results) {
+  /** Returns the registers that an instruction reads or writes implicitly. */
+  public List<Operand.Register> impliedRegisters(boolean results) {
     return semantics instanceof Semantics.Pure pure
             && (results ? pure.carry().isWritten() : pure.carry().isRead())
         ? List.of(Operand.Register.CARRY)
         : List.of();
   }
 
-  /** Whether the operands have the right number and shapes for this row, their types aside. */
-  public boolean takes(List<Operand> given, Modifiers chosen) {
+  /** Returns whether number and shapes of the operands match this row; ignores types. */
+  public boolean acceptsShapes(List<Operand> given, Modifiers chosen) {
     if (given.size() != operands.size()) {
       return false;
     }
     for (int i = 0; i < given.size(); i++) {
       if (!shapeFits(operands.get(i), given.get(i), chosen)
-          && !isConvertedSpecial(i, given.get(i))) {
+          && !isSpecialSourceOfConversion(i, given.get(i))) {
         return false;
       }
     }
     return true;
   }
 
-  /** Conversions take special registers, as {@code mov} does, which alone has rows for them. */
-  private boolean isConvertedSpecial(int operand, Operand given) {
+  /** Conversions accept special registers, although only {@code mov} has rows for them. */
+  private boolean isSpecialSourceOfConversion(int operand, Operand given) {
     return isConversion()
         && operands.get(operand).kind() == OperandSlot.Kind.SOURCE
         && given instanceof SpecialRegister special
         && special.type() == Type.U32;
   }
 
-  /** Whether it converts between types. */
+  /** Returns whether the instruction converts between types. */
   public boolean isConversion() {
     return semantics instanceof Semantics.Pure pure
         && pure.operation() == Semantics.LaneOperation.CONVERSION;
   }
 
-  /** Whether single registers have the classes that this row asks for, too. */
-  public boolean suits(List<Operand> given, Modifiers chosen) {
+  /** Returns whether the classes of source registers match this row. */
+  public boolean acceptsClasses(List<Operand> given, Modifiers chosen) {
     for (int i = 0; i < given.size(); i++) {
       var slot = operands.get(i);
       if (slot.kind() == OperandSlot.Kind.SOURCE
@@ -252,9 +249,9 @@ public record InstructionForm(
       return given instanceof Operand.Pair;
     }
     if (given instanceof Operand.Sink) {
-      return slot.kind() == OperandSlot.Kind.SINK || slot.ignorable();
+      return slot.kind() == OperandSlot.Kind.SINK || slot.discardable();
     }
-    if (slot.isLoneElement(given, chosen)) {
+    if (slot.isBracedScalar(given, chosen)) {
       return shapeFits(slot, ((Operand.Vector) given).elements().getFirst(), chosen);
     }
     if (slot.isVector(chosen)) {

@@ -11,19 +11,18 @@ import java.util.stream.Stream;
 /**
  * An entry function.
  *
- * @param shared the arrays of shared memory, in the order in which they are laid out
- * @param locals what each thread has for itself: local memory, and what it hands over in calls
- * @param limits its launch bounds
- * @param body the statements; falling off the end returns
+ * @param shared arrays of shared memory, in layout order
+ * @param locals variables of each thread: local memory, and parameters of calls
+ * @param launchBounds launch bounds
+ * @param body statements; the end of the body returns
  */
 public record Kernel(
     String name,
     List<Parameter> parameters,
     List<SharedArray> shared,
     List<Variable> locals,
-    Limits limits,
+    LaunchBounds launchBounds,
     List<Statement> body) {
-
   public Kernel {
     parameters = List.copyOf(parameters);
     shared = List.copyOf(shared);
@@ -32,10 +31,10 @@ public record Kernel(
   }
 
   /**
-   * A kernel without local variables.
+   * Creates a kernel without local variables.
    *
-   * @param maxThreads the greatest number of threads a block may have; 0 = not said
-   * @param minBlocks how many blocks should at least fit on a multiprocessor; 0 = not said
+   * @param maxThreads maximum number of threads per block; 0 = not declared
+   * @param minBlocks minimum number of resident blocks per multiprocessor; 0 = not declared
    */
   public Kernel(
       String name,
@@ -49,35 +48,35 @@ public record Kernel(
         parameters,
         shared,
         List.of(),
-        Limits.NONE
-            .withMostThreads(maxThreads > 0 ? List.of(maxThreads, 1, 1) : List.of())
+        LaunchBounds.NONE
+            .withMaxBlockShape(maxThreads > 0 ? List.of(maxThreads, 1, 1) : List.of())
             .withMinBlocks(minBlocks),
         body);
   }
 
-  /** The greatest number of threads a block may have; 0 = not said. */
+  /** Returns the maximum number of threads per block; 0 if not declared. */
   public int maxThreads() {
-    return limits.maxThreads();
+    return launchBounds.maxThreads();
   }
 
   /**
-   * How many blocks should at least fit on a multiprocessor, which bounds the registers; 0 = not
-   * said.
+   * Returns the minimum number of resident blocks per multiprocessor, which limits registers; 0 if
+   * not declared.
    */
   public int minBlocks() {
-    return limits.minBlocks();
+    return launchBounds.minBlocks();
   }
 
   /**
-   * A parameter; pointers are {@link Type#U64}.
+   * A parameter. Pointers are {@link Type#U64}.
    *
-   * @param alignment in bytes
-   * @param count the elements of an array; {@link Variable#SCALAR} when it is none
-   * @param inRegister whether it is handed over in a register, as only functions have it
+   * @param alignment alignment in bytes
+   * @param count number of array elements; {@link Variable#SCALAR} for a scalar
+   * @param inRegister whether it is passed in a register; only device functions have such
+   *     parameters
    */
   public record Parameter(String name, Type type, int alignment, int count, boolean inRegister) {
-
-    /** A scalar. */
+    /** Creates a scalar parameter. */
     public Parameter(String name, Type type) {
       this(name, type, type.bytes(), Variable.SCALAR, false);
     }
@@ -86,7 +85,7 @@ public record Kernel(
       return Math.max(1, count) * type.bytes();
     }
 
-    /** The declaration. */
+    /** Returns the declaration. */
     @Override
     public String toString() {
       return (inRegister ? ".reg ." + type.registerClass().word() : ".param ")
@@ -99,24 +98,24 @@ public record Kernel(
                   + type.word())
           + " "
           + name
-          + (count == Variable.SCALAR ? "" : count == Variable.OPEN ? "[]" : "[" + count + "]");
+          + (count == Variable.SCALAR ? "" : count == Variable.UNSIZED ? "[]" : "[" + count + "]");
     }
   }
 
   /**
    * An array in shared memory.
    *
-   * @param alignment in bytes, a power of two; at least 16 for a dynamic one
-   * @param bytes its size; {@link #DYNAMIC} when the launch says it
-   * @param ofModule whether it is declared outside of functions, so that all mean the same one
+   * @param alignment alignment in bytes, a power of two; at least 16 for a dynamic array
+   * @param bytes size in bytes; {@link #DYNAMIC} if the launch determines it
+   * @param isModuleScope whether it is declared at module scope and shared by all functions
    */
-  public record SharedArray(String name, int alignment, int bytes, boolean ofModule) {
+  public record SharedArray(String name, int alignment, int bytes, boolean isModuleScope) {
     public static final int DYNAMIC = -1;
 
-    /** The least alignment of dynamic shared memory, in bytes, which ptxas gives it. */
+    /** Minimum alignment of dynamic shared memory in bytes, as in ptxas. */
     public static final int DYNAMIC_ALIGNMENT = 16;
 
-    /** An array of one kernel; a dynamic one is always declared outside. */
+    /** Creates an array. Dynamic arrays are declared at module scope, others in the kernel. */
     public SharedArray(String name, int alignment, int bytes) {
       this(name, alignment, bytes, bytes == DYNAMIC);
     }
@@ -130,14 +129,14 @@ public record Kernel(
     }
   }
 
-  /** The instructions, without the labels. */
+  /** Returns the instructions, without labels. */
   public Stream<Statement.Instruction> instructions() {
     return body.stream()
         .filter(Statement.Instruction.class::isInstance)
         .map(Statement.Instruction.class::cast);
   }
 
-  /** Every register of the body, in order of first appearance. */
+  /** Returns all registers of the body, in order of first appearance. */
   public Collection<Operand.Register> registers() {
     var all = new LinkedHashSet<Operand.Register>();
     instructions()
@@ -148,34 +147,34 @@ public record Kernel(
     return all;
   }
 
-  /** The byte offset of a shared array from the start of the block's shared memory. */
+  /** Returns the byte offset of a shared array in the block's shared memory. */
   public OptionalInt sharedOffset(String array) {
-    return offset(sharedPieces(), array);
+    return offset(sharedLayout(), array);
   }
 
   /**
-   * The bytes of shared memory of a block, without the dynamic part; which starts here, aligned,
-   * where there is one.
+   * Returns the bytes of static shared memory per block, aligned for a dynamic array if there is
+   * one.
    */
   public int staticSharedBytes() {
-    return end(sharedPieces());
+    return end(sharedLayout());
   }
 
-  /** The byte offset of a parameter from the start of all parameters. */
+  /** Returns the byte offset of a parameter in the parameter space. */
   public OptionalInt parameterOffset(String parameter) {
-    return offset(parameterPieces(), parameter);
+    return offset(parameterLayout(), parameter);
   }
 
-  /** The bytes that the parameters take. */
+  /** Returns the size of the parameter space in bytes. */
   public int parameterBytes() {
-    return end(parameterPieces());
+    return end(parameterLayout());
   }
 
-  /** The byte offsets of the local variables from the start of a thread's local memory. */
+  /** Returns the byte offsets of the local variables in a thread's local memory. */
   public Map<String, Integer> localOffsets() {
     var offsets = new HashMap<String, Integer>();
     long at = 0;
-    for (var piece : localPieces()) {
+    for (var piece : localLayout()) {
       at = align(at, piece.alignment);
       offsets.put(piece.name, saturated(at));
       at += piece.bytes;
@@ -183,33 +182,35 @@ public record Kernel(
     return offsets;
   }
 
-  /** The bytes of local memory of a thread. */
+  /** Returns the bytes of local memory per thread. */
   public int localBytes() {
-    return end(localPieces());
+    return end(localLayout());
   }
 
-  /** What is laid out one after the other, each at a multiple of its alignment. */
-  private record Piece(String name, int alignment, int bytes) {}
+  /** An entry of a memory layout; starts at a multiple of its alignment. */
+  private record LayoutEntry(String name, int alignment, int bytes) {}
 
-  private List<Piece> sharedPieces() {
+  private List<LayoutEntry> sharedLayout() {
     return Stream.concat(
             shared.stream().filter(s -> !s.isDynamic()),
             shared.stream().filter(SharedArray::isDynamic))
-        .map(s -> new Piece(s.name(), s.alignment(), s.isDynamic() ? 0 : s.bytes()))
+        .map(s -> new LayoutEntry(s.name(), s.alignment(), s.isDynamic() ? 0 : s.bytes()))
         .toList();
   }
 
-  private List<Piece> parameterPieces() {
-    return parameters.stream().map(p -> new Piece(p.name(), p.alignment(), p.bytes())).toList();
+  private List<LayoutEntry> parameterLayout() {
+    return parameters.stream()
+        .map(p -> new LayoutEntry(p.name(), p.alignment(), p.bytes()))
+        .toList();
   }
 
-  private List<Piece> localPieces() {
+  private List<LayoutEntry> localLayout() {
     return locals.stream()
-        .map(v -> new Piece(v.name(), v.alignment(), saturated(v.bytes())))
+        .map(v -> new LayoutEntry(v.name(), v.alignment(), saturated(v.bytes())))
         .toList();
   }
 
-  private static OptionalInt offset(List<Piece> pieces, String name) {
+  private static OptionalInt offset(List<LayoutEntry> pieces, String name) {
     long at = 0;
     for (var piece : pieces) {
       at = align(at, piece.alignment);
@@ -221,7 +222,7 @@ public record Kernel(
     return OptionalInt.empty();
   }
 
-  private static int end(List<Piece> pieces) {
+  private static int end(List<LayoutEntry> pieces) {
     long at = 0;
     for (var piece : pieces) {
       at = align(at, piece.alignment) + piece.bytes;
@@ -233,7 +234,7 @@ public record Kernel(
     return Math.ceilDiv(at, alignment) * alignment;
   }
 
-  /** What is beyond an int is beyond every limit. */
+  /** Saturates: sizes beyond an int exceed every limit. */
   private static int saturated(long bytes) {
     return (int) Math.min(bytes, Integer.MAX_VALUE);
   }

@@ -2,16 +2,14 @@ package dev.athanor.engine.ptx;
 
 import dev.athanor.engine.ptx.Operand.Immediate;
 
-/** Literals: how they are written (PTX ISA 4.5) and which operands they suit. */
+/** The notation of literals (PTX ISA 4.5) and the operands that accept them. */
 public final class Literals {
-
   private Literals() {}
 
   /**
-   * Reads a literal as it stands in text: integers as {@link Type#S64} or, where they need it,
-   * {@link Type#U64}.
+   * Parses a literal. Integers are {@link Type#S64}, or {@link Type#U64} if they need it.
    *
-   * @throws NumberFormatException when it needs more than 64 bits
+   * @throws NumberFormatException if the literal exceeds 64 bits
    */
   public static Immediate parse(String text) {
     if (text.endsWith("U")) {
@@ -62,13 +60,13 @@ public final class Literals {
   }
 
   /**
-   * A literal as an operand of a type. An integer is truncated to the width of an integer or bit
-   * type, as ptxas does; for a predicate any integer but 0 is true and becomes 1. A floating-point
-   * literal is rounded to its floating-point type, and suits bit types of its own width.
+   * Converts a literal to an operand of a type. Integers are truncated to the width of an integer
+   * or bit type, like in ptxas; a predicate is true for any nonzero integer. Floating-point
+   * literals are rounded to floating-point types and fit bit types of equal width.
    *
-   * @throws IllegalArgumentException when it does not suit
+   * @throws IllegalArgumentException if the literal does not fit the type
    */
-  public static Immediate as(Type type, Immediate given) {
+  public static Immediate convert(Type type, Immediate given) {
     if (given.type() == type) {
       return given;
     }
@@ -76,7 +74,7 @@ public final class Literals {
     if (type == Type.PRED) {
       if (isFloat) {
         throw new IllegalArgumentException(
-            given + " is no .pred literal; write 0 for false or 1 for true");
+            given + " is not a .pred literal; write 0 for false or 1 for true");
       }
       return new Immediate(type, given.bits() == 0 ? 0 : 1);
     }
@@ -88,7 +86,7 @@ public final class Literals {
         return Immediate.of((double) Float.intBitsToFloat((int) given.bits()));
       }
       throw new IllegalArgumentException(
-          "%s is no .%s literal; write it as %s"
+          "%s is not a .%s literal; write it as %s"
               .formatted(
                   given,
                   type.word(),
@@ -98,7 +96,7 @@ public final class Literals {
       if (given.type().bits() == type.bits() && type.kind() == Type.Kind.BITS) {
         return new Immediate(type, given.bits());
       }
-      throw new IllegalArgumentException("%s is no .%s literal".formatted(given, type.word()));
+      throw new IllegalArgumentException("%s is not a .%s literal".formatted(given, type.word()));
     }
     long value = given.bits();
     int unused = 64 - type.bits();

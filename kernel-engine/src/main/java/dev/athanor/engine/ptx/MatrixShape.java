@@ -6,13 +6,12 @@ import java.util.regex.Pattern;
  * The shape of a matrix product such as {@code .m16n8k16}: an m by k matrix times a k by n matrix.
  */
 public record MatrixShape(int m, int n, int k) {
-
   private static final Pattern TEXT = Pattern.compile("m(\\d+)n(\\d+)k(\\d+)");
 
   /**
-   * The shape that an instruction names.
+   * Returns the shape in an instruction's modifiers.
    *
-   * @throws IllegalArgumentException when it names none
+   * @throws IllegalArgumentException if there is none
    */
   public static MatrixShape of(Modifiers modifiers) {
     for (var modifier : modifiers.list()) {
@@ -24,6 +23,6 @@ public record MatrixShape(int m, int n, int k) {
             Integer.parseInt(text.group(3)));
       }
     }
-    throw new IllegalArgumentException("no shape such as .m16n8k16 among " + modifiers);
+    throw new IllegalArgumentException("no shape such as .m16n8k16 in " + modifiers);
   }
 }

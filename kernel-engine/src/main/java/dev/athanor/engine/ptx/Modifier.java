@@ -7,7 +7,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** One dotted word of an instruction, such as {@code .f32}, {@code .rn} or {@code .shared}. */
+/** A dotted word of an instruction, such as {@code .f32}, {@code .rn} or {@code .shared}. */
 public sealed interface Modifier
     permits Type,
         Modifier.Rounding,
@@ -17,11 +17,10 @@ public sealed interface Modifier
         Modifier.Space,
         Modifier.Part,
         Modifier.Word {
-
-  /** The word without its dot. */
+  /** Returns the word without its dot. */
   String word();
 
-  /** How a floating-point result is rounded (PTX ISA 6.4.1). */
+  /** A rounding mode of floating-point results (PTX ISA 6.4.1). */
   enum Rounding implements Modifier {
     RN,
     RZ,
@@ -36,8 +35,8 @@ public sealed interface Modifier
 
     private final String word = name().toLowerCase(Locale.ROOT);
 
-    /** Whether digits are rounded, and not to an integer. */
-    public boolean isOfDigits() {
+    /** Returns whether the mode rounds the significand, not to an integer. */
+    public boolean roundsSignificand() {
       return switch (this) {
         case RN, RZ, RM, RP, RNA -> true;
         case RNI, RZI, RMI, RPI -> false;
@@ -51,8 +50,8 @@ public sealed interface Modifier
   }
 
   /**
-   * A comparison (PTX ISA 9.3.1): {@code lo ls hi hs} are unsigned, a {@code u} at the end makes a
-   * comparison true when an operand is NaN.
+   * A comparison (PTX ISA 9.3.1). {@code lo ls hi hs} are unsigned; with suffix {@code u}, the
+   * result is true if an operand is NaN.
    */
   enum Comparison implements Modifier {
     EQ,
@@ -82,7 +81,7 @@ public sealed interface Modifier
     }
   }
 
-  /** How a comparison is combined with a predicate. */
+  /** The combination of a comparison with a predicate. */
   enum Logic implements Modifier {
     AND,
     OR,
@@ -96,9 +95,7 @@ public sealed interface Modifier
     }
   }
 
-  /**
-   * Whether the elements of a row or of a column of a matrix are neighbours (PTX ISA 9.7.14.4.2).
-   */
+  /** Row-major or column-major order of a matrix (PTX ISA 9.7.14.4.2). */
   enum Layout implements Modifier {
     ROW,
     COL;
@@ -116,9 +113,9 @@ public sealed interface Modifier
     PARAM,
     GLOBAL,
     SHARED,
-    /** The shared memory of the thread's own block, which is what {@link #SHARED} means too. */
+    /** Shared memory of the executing block, like {@link #SHARED}. */
     SHARED_CTA,
-    /** The shared memory of all blocks of the thread's cluster. */
+    /** Shared memory of all blocks of the cluster. */
     SHARED_CLUSTER,
     LOCAL,
     CONST;
@@ -136,23 +133,22 @@ public sealed interface Modifier
   }
 
   /**
-   * The part of an operand that a video instruction reads or writes, or its negation (PTX ISA
-   * 9.7.18): {@code %r1.h0}, {@code -%r1}. Text has it at the operand; as a modifier it is {@code
+   * The part of an operand that a video instruction accesses, or its negation (PTX ISA 9.7.18):
+   * {@code %r1.h0}, {@code -%r1}. PTX text attaches it to the operand; as a modifier it is {@code
    * a:h0}.
    *
-   * @param operand the letter of the operand's slot
-   * @param part {@code h0}, {@code b3}, or the elements in a mask, {@code b10}
+   * @param operand letter of the operand's slot
+   * @param part {@code h0}, {@code b3}, or a mask of elements, {@code b10}
    */
   record Part(String operand, String part) implements Modifier {
-
     public static final String NEGATED = "negated";
 
-    /** The bytes and halves of a register. */
+    /** Bytes and halves of a register. */
     public static final List<String> ELEMENTS = List.of("b0", "b1", "b2", "b3", "h0", "h1");
 
     public static final List<String> HALF_MASKS = List.of("h0", "h1", "h10");
 
-    /** Every set of bytes, the highest first. */
+    /** All nonempty sets of bytes, highest byte first. */
     public static final List<String> BYTE_MASKS =
         IntStream.range(1, 16)
             .mapToObj(set ->
@@ -179,13 +175,13 @@ public sealed interface Modifier
       return operand + ":" + part;
     }
 
-    /** The text of the operand with its part. */
+    /** Returns the text of the operand with its part. */
     String of(String given) {
       return part.equals(NEGATED) ? "-" + given : given + "." + part;
     }
   }
 
-  /** A word that only selects a row and has no alternatives that a meaning asks for. */
+  /** A word that only distinguishes rows; instruction semantics do not query it. */
   record Word(String word) implements Modifier {
     @Override
     public String toString() {
@@ -193,14 +189,14 @@ public sealed interface Modifier
     }
   }
 
-  /** The modifier that a word names; words that no enum lists are {@link Word}s. */
+  /** Returns the modifier of a word; a {@link Word} if no enum has it. */
   static Modifier of(String word) {
-    var known = Known.BY_WORD.get(word);
+    var known = Lookup.BY_WORD.get(word);
     return known == null ? new Word(word) : known;
   }
 
-  /** The modifiers of all kinds but {@link Word} by their words. */
-  final class Known {
+  /** All modifiers except {@link Word}, by word. */
+  final class Lookup {
     private static final Map<String, Modifier> BY_WORD =
         Stream.concat(
                 Stream.<Modifier[]>of(
@@ -214,6 +210,6 @@ public sealed interface Modifier
                 Part.all())
             .collect(Collectors.toUnmodifiableMap(Modifier::word, m -> m));
 
-    private Known() {}
+    private Lookup() {}
   }
 }

@@ -4,14 +4,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/** The modifiers of one instruction, in the order of its row. */
+/** The modifiers of an instruction, in the order of its row. */
 public record Modifiers(List<Modifier> list) {
-
   public Modifiers {
     list = List.copyOf(list);
   }
 
-  /** The first modifier of a kind, for instance its {@link Modifier.Rounding}. */
+  /** Returns the first modifier of a kind, such as {@link Modifier.Rounding}. */
   public <M extends Modifier> Optional<M> find(Class<M> kind) {
     for (var modifier : list) {
       if (kind.isInstance(modifier)) {
@@ -30,7 +29,7 @@ public record Modifiers(List<Modifier> list) {
     return false;
   }
 
-  /** The parts of an operand that are read or written, and whether it is negated. */
+  /** Returns the accessed parts of an operand and its negation. */
   public List<Modifier.Part> parts(String operand) {
     return list.stream()
         .filter(Modifier.Part.class::isInstance)
@@ -39,19 +38,19 @@ public record Modifiers(List<Modifier> list) {
         .toList();
   }
 
-  /** The modifiers that text has at the opcode. */
+  /** Returns the modifiers that are written after the mnemonic. */
   Modifiers ofOpcode() {
     return list.stream().anyMatch(Modifier.Part.class::isInstance)
         ? new Modifiers(list.stream().filter(m -> !(m instanceof Modifier.Part)).toList())
         : this;
   }
 
-  /** The types as written, outermost first: {@code cvt.rn.f16.f32} answers f16, f32. */
+  /** Returns the types in written order: f16, f32 for {@code cvt.rn.f16.f32}. */
   public List<Type> types() {
     return list.stream().filter(Type.class::isInstance).map(Type.class::cast).toList();
   }
 
-  /** The operation type, which is the last type written. */
+  /** Returns the operation type, which is the last one. */
   public Optional<Type> type() {
     for (int i = list.size() - 1; i >= 0; i--) {
       if (list.get(i) instanceof Type type) {
@@ -62,14 +61,14 @@ public record Modifiers(List<Modifier> list) {
   }
 
   /**
-   * How many registers a vector operand of the instruction holds: 2 for {@code .v2}, 4 for {@code
-   * .v4}, 8 for {@code .v8}, else 1.
+   * Returns the registers of a vector operand: 2 for {@code .v2}, 4 for {@code .v4}, 8 for {@code
+   * .v8}, else 1.
    */
   public int vectorLength() {
     return has("v2") ? 2 : has("v4") ? 4 : has("v8") ? 8 : 1;
   }
 
-  /** How many dimensions a tensor copy has: 2 for {@code .2d}; 0 where no word says. */
+  /** Returns the number of dimensions of a tensor copy: 2 for {@code .2d}; 0 if absent. */
   public int dimensions() {
     return list.stream()
         .map(Modifier::word)
@@ -79,7 +78,7 @@ public record Modifiers(List<Modifier> list) {
         .orElse(0);
   }
 
-  /** The dotted text, {@code .rn.ftz.f32}. */
+  /** Returns the dotted text, such as {@code .rn.ftz.f32}. */
   @Override
   public String toString() {
     return list.stream().map(m -> "." + m.word()).collect(Collectors.joining());

@@ -3,15 +3,14 @@ package dev.athanor.engine.ptx;
 import java.util.List;
 import java.util.Optional;
 
-/** A PTX module: a version, a target, variables, device functions and kernels. */
+/** A PTX module: version, target, variables, device functions and kernels. */
 public record Module(
     Version version,
     Target target,
     List<Variable> variables,
     List<Function> functions,
     List<Kernel> kernels) {
-
-  /** The version that every driver since CUDA 11.4 reads. */
+  /** The PTX version that all drivers since CUDA 11.4 support. */
   public static final Version PORTABLE = new Version(7, 4);
 
   public Module {
@@ -20,14 +19,14 @@ public record Module(
     kernels = List.copyOf(kernels);
   }
 
-  /** A module that has nothing but kernels. */
+  /** Creates a module that has only kernels. */
   public Module(Version version, Target target, List<Kernel> kernels) {
     this(version, target, List.of(), List.of(), kernels);
   }
 
   /**
-   * A module of one kernel that says the lowest version and target that its instructions need, at
-   * least 7.4 and sm_80.
+   * Creates a module of one kernel, with the lowest version and target that support its
+   * instructions; at least 7.4 and sm_80.
    */
   public static Module of(Kernel kernel) {
     var version = kernel.instructions().map(i -> i.since().version()).reduce(PORTABLE, Module::max);
@@ -35,7 +34,7 @@ public record Module(
         kernel
             .instructions()
             .map(i -> i.since().target())
-            .reduce(Target.SM_80, (a, b) -> b.runs(a) ? b : a);
+            .reduce(Target.SM_80, (a, b) -> b.canRun(a) ? b : a);
     return new Module(version, target, List.of(kernel));
   }
 
@@ -47,7 +46,7 @@ public record Module(
     return a.compareTo(b) >= 0 ? a : b;
   }
 
-  /** The PTX text. */
+  /** Returns the PTX text. */
   @Override
   public String toString() {
     return Printer.print(this);

@@ -17,8 +17,7 @@ public sealed interface Operand
         Operand.Tile,
         Operand.Arguments,
         SpecialRegister {
-
-  /** The registers in it, those of an address too. */
+  /** Returns the registers of the operand, including those of an address. */
   default Stream<Register> registers() {
     return switch (this) {
       case Register r -> Stream.of(r);
@@ -33,10 +32,11 @@ public sealed interface Operand
     };
   }
 
-  /** A virtual register: a variable, not an SSA value, since PTX registers may be written again. */
+  /**
+   * A virtual register. It is a variable, not an SSA value: PTX may write a register repeatedly.
+   */
   record Register(RegisterClass registerClass, String name) implements Operand {
-
-    /** The carry flag of each thread, which no instruction names (PTX ISA 9.7.2). */
+    /** The carry flag of each thread, which instructions use implicitly (PTX ISA 9.7.2). */
     public static final Register CARRY = new Register(RegisterClass.PRED, "CC.CF");
 
     @Override
@@ -47,10 +47,9 @@ public sealed interface Operand
 
   /**
    * A literal. Its bits are zero-extended for unsigned and bit types, sign-extended for signed
-   * ones, and those of the IEEE number for floating-point types.
+   * types, and IEEE bits for floating-point types.
    */
   record Immediate(Type type, long bits) implements Operand {
-
     public static Immediate of(int value) {
       return new Immediate(Type.S32, value);
     }
@@ -63,7 +62,7 @@ public sealed interface Operand
       return new Immediate(Type.F64, Double.doubleToRawLongBits(value));
     }
 
-    /** Floats print in PTX's exact forms {@code 0f…} and {@code 0d…}. */
+    /** Returns the literal; floats in PTX's exact forms {@code 0f…} and {@code 0d…}. */
     @Override
     public String toString() {
       return switch (type) {
@@ -76,13 +75,12 @@ public sealed interface Operand
   }
 
   /**
-   * The name of a parameter, a variable, or a branch target.
+   * The name of a parameter, variable, function or label.
    *
-   * @param offset bytes that are added to the address that it stands for
+   * @param offset bytes added to its address
    */
   record Symbol(String name, long offset) implements Operand {
-
-    /** A name alone. */
+    /** Creates a symbol without an offset. */
     public Symbol(String name) {
       this(name, 0);
     }
@@ -93,19 +91,16 @@ public sealed interface Operand
     }
   }
 
-  /**
-   * A memory reference {@code [base+offset]}; the base is a register or a symbol, the offset counts
-   * bytes.
-   */
+  /** A memory reference {@code [base+offset]}: a register or symbol, and an offset in bytes. */
   record Address(Operand base, long offset) implements Operand {
     @Override
     public String toString() {
-      // ptxas takes no "-" here
+      // ptxas rejects "-" here
       return "[" + base + (offset == 0 ? "" : "+" + offset) + "]";
     }
   }
 
-  /** {@code {a, b}}: registers, or literals where only read. */
+  /** {@code {a, b}}: registers; sources may contain literals. */
   record Vector(List<Operand> elements) implements Operand {
     public Vector {
       elements = List.copyOf(elements);
@@ -129,7 +124,7 @@ public sealed interface Operand
     }
   }
 
-  /** {@code _}: a result that is discarded. */
+  /** {@code _}: a discarded result. */
   record Sink() implements Operand {
     @Override
     public String toString() {
@@ -137,7 +132,7 @@ public sealed interface Operand
     }
   }
 
-  /** {@code !p}: the opposite of a predicate. */
+  /** {@code !p}: a negated predicate. */
   record Negation(Register register) implements Operand {
     @Override
     public String toString() {
@@ -145,7 +140,7 @@ public sealed interface Operand
     }
   }
 
-  /** {@code [map, {x, y}]}: where a tile of a tensor begins, the innermost coordinate first. */
+  /** {@code [map, {x, y}]}: the start of a tile of a tensor, innermost coordinate first. */
   record Tile(Operand map, List<Operand> coordinates) implements Operand {
     public Tile {
       coordinates = List.copyOf(coordinates);

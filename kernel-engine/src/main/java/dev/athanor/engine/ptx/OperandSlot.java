@@ -9,23 +9,22 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place for an operand in a row of the table.
+ * A slot for an operand in a row of the table.
  *
- * @param name its name in the PTX manual
- * @param kind the kind of operand
- * @param typeRule the type: a PTX type, {@code wide} for twice the operation type, a digit for the
- *     n-th type written where wider registers may stand, {@code first} for the first, or {@code
- *     type} for the operation type, {@code predreg} for a predicate that must be a register, {@code
- *     word} for a 32-bit value that must be a register; of an address {@code shared}, {@code
- *     cluster}, {@code global} or {@code generic}, its state space where the instruction names
- *     several
- * @param length the registers of a vector operand; {@link #SCALAR} = no vector, {@link
- *     #BY_MODIFIER} = as {@code .v2}, {@code .v4} say, {@link #HALF_ROW} and {@link #QUARTER_ROW}
- *     as the width of the matrix says
- * @param updated whether a result is read, too, as the sums are to which a product is added
- * @param ignorable whether {@code _} may stand for a result
- * @param allowed the literals that may stand there; empty = any that fits the type
- * @param second the other half of a pair {@code d|p}
+ * @param name name in the PTX manual
+ * @param kind kind of operand
+ * @param typeRule type: a PTX type, {@code type} for the operation type, {@code wide} for twice the
+ *     operation type, a digit for the n-th type of the instruction where wider registers are legal,
+ *     {@code first} for the first type, {@code predreg} for a predicate register, {@code word} for
+ *     a 32-bit register; for an address, the state space if the instruction accesses several:
+ *     {@code shared}, {@code cluster}, {@code global} or {@code generic}
+ * @param length number of registers of a vector operand; {@link #SCALAR} = no vector, {@link
+ *     #BY_MODIFIER} = from {@code .v2} or {@code .v4}, {@link #HALF_ROW} and {@link #QUARTER_ROW} =
+ *     from the columns of the matrix
+ * @param updated whether a result is also read, like an accumulator
+ * @param discardable whether {@code _} may replace a result
+ * @param allowed permitted literals; empty = any of the type
+ * @param second the second half of a pair {@code d|p}
  */
 public record OperandSlot(
     Name name,
@@ -33,24 +32,23 @@ public record OperandSlot(
     String typeRule,
     int length,
     boolean updated,
-    boolean ignorable,
+    boolean discardable,
     Set<Long> allowed,
     @Nullable OperandSlot second) {
-
   public OperandSlot {
-    allowed = Collections.unmodifiableSet(new TreeSet<>(allowed)); // in order
+    allowed = Collections.unmodifiableSet(new TreeSet<>(allowed)); // in ascending order
   }
 
-  /** The length of an operand that is no vector. */
+  /** Length of an operand that is not a vector. */
   public static final int SCALAR = -1;
 
-  /** The length of a vector that the instruction's {@code .v2} or {@code .v4} gives. */
+  /** Length of a vector determined by {@code .v2} or {@code .v4}. */
   public static final int BY_MODIFIER = 0;
 
-  /** The length of a vector with half as many registers as the matrix has columns. */
+  /** Length of a vector with one register per two columns of the matrix. */
   public static final int HALF_ROW = -2;
 
-  /** The length of a vector with a quarter as many registers as the matrix has columns. */
+  /** Length of a vector with one register per four columns of the matrix. */
   public static final int QUARTER_ROW = -3;
 
   /** The name of an operand in the PTX manual. */
@@ -65,43 +63,43 @@ public record OperandSlot(
     F("f"),
     N("n"),
     T("t"),
-    /** {@code _}, which stands for a result that is not wanted. */
+    /** {@code _}, in place of a discarded result. */
     SINK("_"),
-    /** The lanes that take part. */
+    /** The participating lanes. */
     MEMBER_MASK("membermask"),
     CACHE_POLICY("cache_policy"),
-    /** The bytes of a transfer. */
+    /** Size of a transfer in bytes. */
     SIZE("size"),
-    /** The bytes of its source that a copy reads; it writes zeros for the others. */
+    /** Number of source bytes that a copy reads; it fills the rest with zeros. */
     SOURCE_SIZE("src_size"),
-    /** Whether a copy writes zeros only. */
+    /** Whether a copy ignores its source and writes zeros. */
     IGNORE_SOURCE("ignore_src"),
     /** The blocks of a cluster that receive a copy. */
     CTA_MASK("cta_mask"),
-    /** The bytes of each 16 that a copy writes. */
+    /** The bytes of each 16-byte chunk that a copy writes. */
     BYTE_MASK("byte_mask"),
-    /** A tensor map and where a tile of the tensor begins. */
+    /** A tensor map and the coordinates of a tile. */
     TENSOR("tensor"),
     MBARRIER("mbar"),
-    /** The arrivals that an mbarrier counts. */
+    /** Expected or performed arrivals of an mbarrier. */
     COUNT("count"),
-    /** The bytes that an mbarrier counts. */
+    /** Transaction bytes of an mbarrier. */
     TRANSACTION_COUNT("tx_count"),
-    /** The phase of an mbarrier, as a state or a parity. */
+    /** A phase of an mbarrier: its state or its parity. */
     STATE("state"),
-    /** How long a wait may take, in nanoseconds. */
+    /** Time limit of a wait in nanoseconds. */
     TIME_HINT("time_hint"),
-    /** The elements from a row of a matrix to the next. */
+    /** Number of elements between consecutive rows of a matrix. */
     STRIDE("stride"),
-    /** Whether a product is added to the old sums. */
+    /** Whether a product is added to the accumulator. */
     SCALE_D("scale_d"),
     SCALE_A("scale_a"),
     SCALE_B("scale_b"),
     TRANSPOSE_A("trans_a"),
     TRANSPOSE_B("trans_b"),
-    /** Which of several values of a tensor map's field is meant. */
+    /** Index into a field of a tensor map. */
     ORDINAL("ord"),
-    /** The new value of a tensor map's field. */
+    /** The new value of a field of a tensor map. */
     NEW_VALUE("new_val");
 
     private final String word;
@@ -110,7 +108,7 @@ public record OperandSlot(
       this.word = word;
     }
 
-    /** As it is written in the manual. */
+    /** Returns the name as in the manual. */
     public String word() {
       return word;
     }
@@ -120,25 +118,25 @@ public record OperandSlot(
       return word;
     }
 
-    /** Whether the instruction writes it. */
+    /** Returns whether the instruction writes the operand. */
     public boolean isResult() {
       return this == D || this == P || this == Q;
     }
 
     /**
-     * The name that is written so.
+     * Returns the name of a word.
      *
-     * @throws IllegalArgumentException when there is none
+     * @throws IllegalArgumentException if there is none
      */
     public static Name of(String word) {
       return Arrays.stream(values())
           .filter(name -> name.word.equals(word))
           .findFirst()
-          .orElseThrow(() -> new IllegalArgumentException("no operand has the name " + word));
+          .orElseThrow(() -> new IllegalArgumentException("no operand is named " + word));
     }
   }
 
-  /** A kind of operand. */
+  /** The kind of an operand. */
   public enum Kind {
     /** A register that is written. */
     RESULT,
@@ -146,20 +144,20 @@ public record OperandSlot(
     SOURCE,
     /** {@code [register+offset]} or {@code [symbol+offset]}. */
     MEMORY,
-    /** {@code [map, {x, y}]}: where a tile of a tensor begins. */
+    /** {@code [map, {x, y}]}: the start of a tile of a tensor. */
     TILE,
-    /** {@code _} and nothing else. */
+    /** Only {@code _}. */
     SINK,
     LITERAL,
     LABEL,
     SPECIAL,
-    /** The name of a variable or function, standing for its address. */
+    /** The name of a variable or function, as its address. */
     SYMBOL,
-    /** The name of a function that is called. */
+    /** The name of the called function. */
     FUNCTION,
     /** {@code (a, b)}: the arguments or results of a call. */
     ARGUMENTS,
-    /** The name of a prototype or of a list of targets. */
+    /** The name of a prototype or target list. */
     TARGETS
   }
 
@@ -169,35 +167,33 @@ public record OperandSlot(
     return kind == Kind.RESULT || (kind == Kind.ARGUMENTS && name.isResult());
   }
 
-  /**
-   * Whether its type is one of several that the instruction names, as those of a conversion are.
-   */
+  /** Returns whether the type is one of several types of the instruction, as in a conversion. */
   public boolean isConverted() {
     return typeRule.equals("0") || typeRule.equals("1");
   }
 
-  /** Whether it is a predicate for which ptxas takes no literal. */
+  /** Returns whether this is a predicate for which ptxas rejects literals. */
   boolean isPredicateRegister() {
     return typeRule.equals("predreg");
   }
 
   /**
-   * Whether braces stand around one element of what may be a vector, but is none with these
-   * modifiers: ptxas takes {@code ld.global.b32 {%r1}, [%rd1]}, and Triton writes it.
+   * Returns whether a scalar is written in braces: ptxas accepts {@code ld.global.b32 {%r1},
+   * [%rd1]}, and Triton emits it.
    */
-  public boolean isLoneElement(Operand given, Modifiers modifiers) {
+  public boolean isBracedScalar(Operand given, Modifiers modifiers) {
     return length == BY_MODIFIER
         && !isVector(modifiers)
         && given instanceof Operand.Vector vector
         && vector.elements().size() == 1;
   }
 
-  /** Whether the registers that stand here are written in braces. */
+  /** Returns whether the registers are written in braces. */
   public boolean isVector(Modifiers modifiers) {
     return length == BY_MODIFIER ? modifiers.vectorLength() > 1 : length != SCALAR;
   }
 
-  /** How many registers stand here under these modifiers. */
+  /** Returns the number of registers for these modifiers. */
   public int length(Modifiers modifiers) {
     return switch (length) {
       case SCALAR -> 1;
@@ -217,7 +213,7 @@ public record OperandSlot(
         .orElseThrow();
   }
 
-  /** The state space of an address that stands here; null = generic. */
+  /** Returns the state space of an address; null = generic. */
   public @Nullable Space space(Modifiers modifiers) {
     return switch (typeRule) {
       case "shared" -> Space.SHARED;
@@ -228,7 +224,7 @@ public record OperandSlot(
     };
   }
 
-  /** The type of each register that stands here. */
+  /** Returns the type of each register. */
   public Type type(Modifiers modifiers) {
     if (kind == Kind.MEMORY) {
       return Type.U64;
@@ -245,12 +241,10 @@ public record OperandSlot(
   }
 
   private static Type operation(Modifiers modifiers) {
-    return modifiers
-        .type()
-        .orElseThrow(() -> new IllegalStateException("no type among " + modifiers));
+    return modifiers.type().orElseThrow(() -> new IllegalStateException("no type in " + modifiers));
   }
 
-  /** Describes the operands that fit, for an error message. */
+  /** Describes the accepted operands, for error messages. */
   public String describe(Modifiers modifiers) {
     var type = "." + type(modifiers).word();
     return switch (kind) {
@@ -273,7 +267,7 @@ public record OperandSlot(
       case SYMBOL -> "the name of a variable or function";
       case FUNCTION -> "the name of a function";
       case ARGUMENTS -> name == Name.D ? "(results)" : "(arguments)";
-      case TARGETS -> "the name of a prototype or of a list of targets";
+      case TARGETS -> "the name of a prototype or target list";
     };
   }
 
@@ -287,9 +281,9 @@ public record OperandSlot(
   }
 
   /**
-   * A literal as an operand that stands here.
+   * Converts a literal to an operand of this slot.
    *
-   * @throws IllegalArgumentException when it may not
+   * @throws IllegalArgumentException if the slot does not accept it
    */
   public Operand.Immediate literal(Operand.Immediate given, Modifiers modifiers) {
     if ((!allowed.isEmpty() && !allowed.contains(given.bits()))
@@ -297,7 +291,7 @@ public record OperandSlot(
       throw new IllegalArgumentException(
           "operand %s must be %s, got %s".formatted(name.word(), describe(modifiers), given));
     }
-    return Literals.as(type(modifiers), given);
+    return Literals.convert(type(modifiers), given);
   }
 
   public boolean takesLiteral(Modifiers modifiers) {

@@ -10,9 +10,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Writes a module as PTX text. Printing, parsing and printing again gives the same text. */
+/** Prints a module as PTX text. Parsing the text and printing it again yields the same text. */
 public final class Printer {
-
   private static final Pattern NUMBERED = Pattern.compile("(%?[A-Za-z_$]+)(0|[1-9]\\d{0,6})");
 
   private Printer() {}
@@ -24,11 +23,11 @@ public final class Printer {
     out.append("\n.address_size 64\n");
     Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
         .flatMap(kernel -> kernel.shared().stream())
-        .filter(SharedArray::ofModule)
+        .filter(SharedArray::isModuleScope)
         .distinct()
         .forEach(array ->
             out.append(array.isDynamic() ? "\n.extern " : "\n").append(declaration(array)));
-    // variables may hold the addresses of functions, and functions call one another
+    // declared first: variables may hold addresses of functions, and functions may call each other
     module.functions().forEach(f -> out.append(head(f)).append(";\n"));
     module.variables().forEach(v -> out.append('\n').append(v).append('\n'));
     module.functions().stream()
@@ -58,21 +57,21 @@ public final class Printer {
     out.append(
         kernel.parameters().stream().map(p -> "\n    " + p).collect(Collectors.joining(",")));
     out.append("\n)\n");
-    limits(kernel.limits(), out);
+    limits(kernel.launchBounds(), out);
     return out.append(body(kernel)).toString();
   }
 
-  private static void limits(Limits limits, StringBuilder out) {
-    three(".maxntid", limits.mostThreads(), out);
-    three(".reqntid", limits.threads(), out);
+  private static void limits(LaunchBounds limits, StringBuilder out) {
+    extents(".maxntid", limits.maxBlockShape(), out);
+    extents(".reqntid", limits.requiredBlockShape(), out);
     number(".minnctapersm", limits.minBlocks(), out);
     number(".maxnreg", limits.maxRegisters(), out);
     out.append(limits.explicitCluster() ? ".explicitcluster\n" : "");
-    three(".reqnctapercluster", limits.cluster(), out);
+    extents(".reqnctapercluster", limits.clusterShape(), out);
     number(".maxclusterrank", limits.maxClusterRank(), out);
   }
 
-  private static void three(String directive, List<Integer> sizes, StringBuilder out) {
+  private static void extents(String directive, List<Integer> sizes, StringBuilder out) {
     if (!sizes.isEmpty()) {
       out.append(
           sizes.stream()
@@ -90,7 +89,7 @@ public final class Printer {
   private static String body(Kernel kernel) {
     var out = new StringBuilder("{\n");
     for (var array : kernel.shared()) {
-      if (!array.ofModule()) {
+      if (!array.isModuleScope()) {
         out.append("    ").append(declaration(array));
       }
     }
@@ -110,8 +109,8 @@ public final class Printer {
   }
 
   /**
-   * Registers named with a number are declared as a range, {@code %r<12>}, where no other class
-   * shares the prefix.
+   * Declares numbered registers as a range, such as {@code %r<12>}, unless several classes share
+   * the prefix.
    */
   private static List<String> declarations(Kernel kernel) {
     var byPrefix = new TreeMap<String, List<Operand.Register>>();

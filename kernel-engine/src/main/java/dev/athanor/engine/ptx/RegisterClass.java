@@ -3,7 +3,8 @@ package dev.athanor.engine.ptx;
 import java.util.Locale;
 
 /**
- * How a register is declared. Integers of either sign and packed values live in the bit classes.
+ * The class in a register's declaration. Bit classes hold integers of either sign and packed
+ * values.
  */
 public enum RegisterClass {
   PRED("%p", 1, boolean.class),
@@ -23,7 +24,7 @@ public enum RegisterClass {
     this.carrier = carrier;
   }
 
-  /** The letters that registers of this class begin with in the text that we write. */
+  /** Returns the prefix of generated register names. */
   public String prefix() {
     return prefix;
   }
@@ -32,7 +33,7 @@ public enum RegisterClass {
     return bits;
   }
 
-  /** The Java type that holds one lane of such a register. */
+  /** Returns the Java type of one lane of the register. */
   public Class<?> carrier() {
     return carrier;
   }
@@ -41,7 +42,7 @@ public enum RegisterClass {
     return this == B16 || this == B32 || this == B64;
   }
 
-  /** The word after {@code .reg .} in a declaration. */
+  /** Returns the word after {@code .reg .} in a declaration. */
   public String word() {
     return name().toLowerCase(Locale.ROOT);
   }

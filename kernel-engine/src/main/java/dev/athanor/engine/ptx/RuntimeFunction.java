@@ -6,11 +6,11 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * A function of CUDA's device runtime, which modules declare {@code .extern} and a driver links to
- * them. The CUDA programming guide defines them under formatted output, assertion, and dynamic
- * global memory allocation.
+ * A function of the CUDA device runtime. Modules declare it {@code .extern}, and the driver links
+ * it. See formatted output, assertion and dynamic global memory allocation in the CUDA programming
+ * guide.
  */
-@SuppressWarnings("ImmutableEnumChecker") // a list that cannot be changed, and a record of such
+@SuppressWarnings("ImmutableEnumChecker") // an immutable list
 public enum RuntimeFunction {
   /** {@code int vprintf(const char *format, void *arguments)}. */
   VPRINTF("vprintf", 4, 8, 8),
@@ -34,17 +34,17 @@ public enum RuntimeFunction {
     this.argumentBytes = List.of(argumentBytes);
   }
 
-  /** The name that modules call it by. */
+  /** Returns the name in PTX. */
   public String symbol() {
     return symbol;
   }
 
-  /** The bytes of its result; 0 = none. */
+  /** Returns the size of the result in bytes; 0 if there is none. */
   public int resultBytes() {
     return resultBytes;
   }
 
-  /** The bytes of each argument. */
+  /** Returns the size of each argument in bytes. */
   public List<Integer> argumentBytes() {
     return argumentBytes;
   }
@@ -53,18 +53,18 @@ public enum RuntimeFunction {
     return Arrays.stream(values()).filter(f -> f.symbol.equals(symbol)).findFirst();
   }
 
-  /** The names of all, for error messages. */
+  /** Returns all names, for error messages. */
   public static String symbols() {
     return Arrays.stream(values()).map(RuntimeFunction::symbol).collect(Collectors.joining(", "));
   }
 
-  /** Whether a declaration has the function's sizes, in bytes. */
-  public boolean fits(List<Integer> results, List<Integer> arguments) {
+  /** Returns whether a declaration has the function's sizes, in bytes. */
+  public boolean matches(List<Integer> results, List<Integer> arguments) {
     return results.equals(resultBytes == 0 ? List.of() : List.of(resultBytes))
         && arguments.equals(argumentBytes);
   }
 
-  /** The declaration's sizes, for error messages. */
+  /** Returns the sizes of arguments and result, for error messages. */
   public String signature() {
     return "%s takes arguments of %s bytes and returns %s"
         .formatted(

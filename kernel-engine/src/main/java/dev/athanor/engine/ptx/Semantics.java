@@ -4,17 +4,15 @@ import dev.athanor.engine.layout.Fragment;
 import java.util.List;
 
 /**
- * The kinds of meaning that an instruction can have, by the scope in which it executes. Each
- * consumer (binder, profiler, sanitizer, lints) switches over all of them without a default branch:
- * a new instruction of a known kind needs no change there, and a new kind does not compile until
- * each consumer handles it.
+ * The kinds of instruction semantics, by scope of execution. Each consumer (binder, profiler,
+ * sanitizer, lints) switches over all kinds without a default branch: a new instruction of a known
+ * kind needs no change there, and a new kind does not compile until each consumer handles it.
  */
 public sealed interface Semantics {
-
   /** Computes from registers to registers. */
   sealed interface Computation extends Semantics {}
 
-  /** Reads or writes memory, which it has done when the next instruction executes. */
+  /** Accesses memory; the access has completed when the next instruction executes. */
   sealed interface Access extends Semantics {}
 
   /** Starts work that completes later than the instruction. */
@@ -23,22 +21,22 @@ public sealed interface Semantics {
   /** Groups asynchronous work, waits for it, or operates on an mbarrier. */
   sealed interface Completion extends Semantics {}
 
-  /** Orders memory accesses or makes threads wait for one another. */
+  /** Orders memory accesses or synchronizes threads. */
   sealed interface Synchronization extends Semantics {}
 
-  /** Changes or copies a tensor map. */
+  /** Modifies or copies a tensor map. */
   sealed interface TensorMapUpdate extends Semantics {}
 
-  /** Decides which instruction executes next. */
+  /** Determines the next instruction. */
   sealed interface Control extends Semantics {}
 
   /**
-   * Computes lane by lane and without memory: result {@code i} is the value of the lane function
+   * Computes lane by lane and without memory. Result {@code i} is the value of the lane function
    * {@code functions[i]}, whose overload the row's types select; {@code f>g} passes the value of
-   * {@code f} and the remaining sources to {@code g}. An instruction that uses the carry flag of
-   * the thread has it as last source and as last result, which are not written out.
+   * {@code f} and the remaining sources to {@code g}. The carry flag, if used, is an implicit last
+   * source or last result.
    *
-   * @param operation the class of computation, with what it implies for consumers
+   * @param operation class of computation, with the facts that consumers need
    */
   record Pure(LaneOperation operation, List<String> functions, Carry carry) implements Computation {
     public Pure {
@@ -47,33 +45,32 @@ public sealed interface Semantics {
   }
 
   /**
-   * How an instruction uses the carry flag of its thread.
+   * The use of the thread's carry flag.
    *
-   * @param isBorrow whether the flag is that of a difference
+   * @param isBorrow whether the flag belongs to a subtraction
    */
   record Carry(boolean isRead, boolean isWritten, boolean isBorrow) {
-
-    /** It does not use the flag. */
+    /** Does not use the flag. */
     public static final Carry NONE = new Carry(false, false, false);
 
-    /** It adds the flag. */
+    /** Adds the flag. */
     public static final Carry IN = new Carry(true, false, false);
 
-    /** It is a difference, which may write the flag. */
+    /** Subtracts, without reading the flag. */
     public static final Carry BORROW = new Carry(false, false, true);
 
-    /** It subtracts the flag. */
+    /** Subtracts the flag. */
     public static final Carry BORROW_IN = new Carry(true, false, true);
 
-    /** The same for an instruction that also writes the flag. */
+    /** Returns the same use for an instruction that also writes the flag. */
     public Carry written() {
       return new Carry(isRead, true, isBorrow);
     }
   }
 
   /**
-   * A class of lane-by-lane computation. Each column of the enum is a fact that some consumer
-   * decides by; a new class states all of them.
+   * A class of lane-by-lane computation. Consumers decide by the columns of this enum, so a new
+   * class must state all of them.
    */
   enum LaneOperation {
     /** Copies or packs registers: {@code mov}. */
@@ -82,21 +79,23 @@ public sealed interface Semantics {
     ADDRESS(Work.NONE, Nans.PRESERVED, false),
     /** Converts between types: {@code cvt}. */
     CONVERSION(Work.CONVERSION, Nans.CONVERTED, false),
-    /** A sum, a difference or a product. */
+    /** A sum, difference or product. */
     ARITHMETIC(Work.ARITHMETIC, Nans.NATIVE, true),
-    /** A product and a sum, which count as two floating-point operations. */
+    /** A multiply-add, which counts as two floating-point operations. */
     MULTIPLY_ADD(Work.MULTIPLY_ADD, Nans.NATIVE, true),
     /** A quotient. */
     DIVISION(Work.SPECIAL, Nans.CANONICAL, false),
-    /** A reciprocal, a root, an exponential or such. */
+    /** A reciprocal, root, exponential or similar function. */
     SPECIAL(Work.SPECIAL, Nans.CANONICAL, false),
-    /** A minimum, a maximum, or a test of what a number is. */
-    EXTREMUM(Work.LOGIC, Nans.CANONICAL, false),
+    /** A minimum or maximum. */
+    MIN_MAX(Work.LOGIC, Nans.CANONICAL, false),
+    /** Tests the class of a floating-point number: {@code testp}. */
+    CLASSIFICATION(Work.LOGIC, Nans.CANONICAL, false),
     /** Compares two numbers. */
     COMPARISON(Work.LOGIC, Nans.CANONICAL, false),
-    /** The conjunction of bits, which may mask the lane of a thread number. */
-    MASK(Work.LOGIC, Nans.PRESERVED, true),
-    /** A shift to the right, which may drop the lane of a thread number. */
+    /** Bitwise AND, which can mask the lane out of a thread index. */
+    BITWISE_AND(Work.LOGIC, Nans.PRESERVED, true),
+    /** A right shift, which can drop the lane from a thread index. */
     SHIFT_RIGHT(Work.LOGIC, Nans.PRESERVED, true),
     /** Other bitwise logic and shifts. */
     BITWISE(Work.LOGIC, Nans.PRESERVED, true),
@@ -113,53 +112,53 @@ public sealed interface Semantics {
       this.vectorizable = vectorizable;
     }
 
-    /** The execution unit that it takes. */
+    /** Returns the execution unit. */
     public Work work() {
       return work;
     }
 
-    /** How it treats the NaNs of f32. */
+    /** Returns the handling of f32 NaNs. */
     public Nans nans() {
       return nans;
     }
 
-    /** Whether the JIT makes vector instructions of a loop of it over lanes. */
+    /** Returns whether C2 auto-vectorizes a loop of the operation over lanes. */
     public boolean isVectorizable() {
       return vectorizable;
     }
   }
 
-  /** What a lane operation costs; the operation type then selects the unit. */
+  /** The cost of a lane operation. The operation type refines the unit. */
   enum Work {
-    /** None: an assembler turns it into an operand of other instructions. */
+    /** No cost: an assembler folds it into operands of other instructions. */
     NONE,
-    /** The conversion unit. */
+    /** Conversion unit. */
     CONVERSION,
-    /** One floating-point operation for each result; integers take the integer unit. */
+    /** One floating-point operation per result; integer unit for integers. */
     ARITHMETIC,
-    /** Two floating-point operations for each result; integers take the integer unit. */
+    /** Two floating-point operations per result; integer unit for integers. */
     MULTIPLY_ADD,
-    /** The special function unit, except for f64 and integers. */
+    /** Special function unit, except for f64 and integers. */
     SPECIAL,
-    /** The integer unit, except for f64. */
+    /** Integer unit, except for f64. */
     LOGIC
   }
 
-  /** How an operation treats the NaNs of f32. */
+  /** The handling of f32 NaNs. */
   enum Nans {
-    /** It gives whatever NaN the JVM's arithmetic gives, and takes all NaNs alike. */
+    /** Accepts any NaN and returns the NaN of the JVM's arithmetic. */
     NATIVE,
-    /** It takes all NaNs alike and gives no NaN but the canonical one. */
+    /** Accepts any NaN and returns only the canonical NaN. */
     CANONICAL,
-    /** It copies the bits of its source. */
+    /** Copies the bits of its source. */
     COPIED,
-    /** It converts: NaNs come from floating-point sources only. */
+    /** Converts; only floating-point sources can be NaN. */
     CONVERTED,
-    /** It passes on or shows the bits of a NaN. */
+    /** Propagates or exposes the bits of a NaN. */
     PRESERVED
   }
 
-  /** Computes for all 32 lanes at once, which it makes wait for one another. */
+  /** Computes for all 32 lanes of a warp at once and synchronizes them. */
   record Warp(WarpKind kind, WarpFunction function) implements Computation {}
 
   /** A kind of {@link Warp} instruction. */
@@ -167,125 +166,115 @@ public sealed interface Semantics {
     /** Multiplies matrices. */
     MATRIX_PRODUCT,
     /** Transposes a matrix. */
-    TRANSPOSITION,
+    TRANSPOSE,
     SHUFFLE,
     VOTE,
     MATCH,
     REDUCTION,
     ELECTION,
-    /** {@code wgmma.fence}: lets products use registers that the threads have accessed. */
+    /** {@code wgmma.fence}: permits products to use registers that threads have accessed. */
     PRODUCT_FENCE,
-    /** Changes how many registers the threads have. */
+    /** Changes the number of registers per thread. */
     REGISTER_COUNT
   }
 
   /**
-   * Computes for those lanes of a warp that happen to execute it together; they wait for no others.
+   * Computes for the lanes of a warp that happen to execute together, without waiting for others.
    */
   record Converged(WarpFunction function) implements Computation {}
 
-  /**
-   * The lanes that its mask names wait for one another; their accesses before are seen by them
-   * after.
-   */
+  /** Synchronizes the lanes of its mask; later accesses see earlier ones. */
   record WarpBarrier() implements Synchronization {}
 
-  /**
-   * Reads memory at each lane's address: the result is one value or a vector of the operation type.
-   */
+  /** Reads memory at each lane's address: one value or a vector of the operation type. */
   record Load() implements Access {}
 
   /** Writes memory at each lane's address. */
   record Store() implements Access {}
 
   /**
-   * {@code ldmatrix}: lane {@code 8m + r} gives the shared address of row {@code r} (16 bytes) of
-   * matrix {@code m}; each lane receives of every matrix the two 16-bit elements that the fragment
-   * assigns it.
+   * {@code ldmatrix}: lane {@code 8m + r} provides the shared address of row {@code r} (16 bytes)
+   * of matrix {@code m}; each lane receives two 16-bit elements of each matrix, as the fragment
+   * defines.
    */
   record LoadMatrix(Fragment fragment) implements Access {}
 
-  /** {@code stmatrix}: the same the other way. */
+  /** {@code stmatrix}: the inverse of {@code ldmatrix}. */
   record StoreMatrix(Fragment fragment) implements Access {}
 
-  /**
-   * {@code wmma.load}: a warp reads a matrix into the registers that the layout of {@code wmma}
-   * assigns.
-   */
+  /** {@code wmma.load}: a warp loads a matrix into the registers of its {@code wmma} fragment. */
   record LoadTile() implements Access {}
 
-  /** {@code wmma.store}: the same the other way. */
+  /** {@code wmma.store}: the inverse of {@code wmma.load}. */
   record StoreTile() implements Access {}
 
   /** Copies from global to shared memory asynchronously. */
   record AsyncCopy() implements Asynchronous {}
 
-  /** Makes one group of the copies that the thread issued since the last group. */
+  /** Commits the thread's copies since the last group as a new group. */
   record CommitGroup() implements Completion {}
 
   /**
-   * Waits until at most as many of the thread's newest groups are unfinished as its operand says;
-   * without an operand, until all its copies are done.
+   * Waits until at most N of the thread's newest groups are pending, where N is the operand;
+   * without an operand, until all its copies are complete.
    */
   record WaitGroup() implements Completion {}
 
   /**
    * Atomically replaces the value at each lane's address by a function of it.
    *
-   * @param returnsOld whether the result is the old value ({@code atom}), or there is none ({@code
-   *     red})
+   * @param returnsOld whether the result is the old value ({@code atom}); {@code red} has no result
    */
   record Atomic(AtomicFunction function, boolean returnsOld) implements Access {}
 
-  /** The new value that an {@link Atomic} instruction writes. */
+  /** Computes the value that an {@link Atomic} instruction writes. */
   @FunctionalInterface
   interface AtomicFunction {
-
     /**
-     * The new value. Values are the bits of the operation type, zero-extended; of the answer the
-     * low bits count.
+     * Returns the new value. Values are the bits of the operation type, zero-extended; only the low
+     * bits of the result count.
      *
-     * @param old the value in memory
-     * @param c 0 where the instruction has no such operand
+     * @param old value in memory
+     * @param c 0 if the instruction has no such operand
      * @param global whether the address is in global memory
      */
     long apply(long old, long b, long c, boolean global);
   }
 
-  /** Orders the thread's accesses before it and those after it. */
+  /** Orders the thread's accesses before and after it. */
   record Fence(FenceKind kind) implements Synchronization {}
 
   /** A kind of {@link Fence}. */
   enum FenceKind {
-    /** Accesses of the thread and those of others ({@code fence}, {@code membar}). */
+    /** Accesses of this thread and of others ({@code fence}, {@code membar}). */
     MEMORY,
-    /** Accesses by different virtual addresses of one location. */
+    /** Accesses to one location at different virtual addresses. */
     ALIAS,
-    /** Accesses by the generic and the async proxy. */
+    /** Accesses of the generic and the async proxy. */
     ASYNC_PROXY,
-    /** Changes of tensor maps, and copies that use the maps. */
+    /** Modifications of tensor maps and copies that use them. */
     TENSOR_MAP,
     /** Initializations of mbarriers. */
     MBARRIER_INIT
   }
 
-  /** Gives the hardware a hint, which changes no value. */
+  /** A hint to the hardware, without effect on values. */
   record NoEffect() implements Semantics {}
 
-  /** Stops the kernel. */
+  /** Aborts the kernel. */
   record Trap() implements Control {}
 
   /**
-   * Threads of the block wait for one another; their accesses before are seen after.
+   * Synchronizes threads of the block; later accesses see earlier ones.
    *
    * @param aligned whether all threads of a warp execute it together even without {@code .aligned}
    */
   record Barrier(BarrierKind kind, boolean aligned) implements Synchronization {}
 
-  /** Returns the rank of the block whose shared memory an address is in. */
+  /** Returns the rank of the block that owns a shared-memory address. */
   record ClusterRank() implements Computation {}
 
-  /** Arrives at the barrier of the cluster. */
+  /** Arrives at the cluster barrier. */
   record ClusterArrive() implements Synchronization {}
 
   /** Waits until all threads of the cluster have arrived. */
@@ -293,44 +282,46 @@ public sealed interface Semantics {
 
   /** An operation on a {@link Barrier}. */
   enum BarrierKind {
-    /** Waits for the others. */
+    /** Waits. */
     SYNC,
     /** Arrives without waiting. */
     ARRIVE,
-    /** Waits; the result is the number of threads whose predicate holds. */
+    /** Waits and returns the number of threads with a true predicate. */
     COUNT,
-    /** Waits; the result is whether the predicate holds for all threads. */
+    /** Waits and returns whether the predicate is true for all threads. */
     ALL,
-    /** Waits; the result is whether the predicate holds for any thread. */
+    /** Waits and returns whether the predicate is true for any thread. */
     ANY;
 
-    /** Whether the threads combine a predicate. */
+    /** Returns whether the operation reduces a predicate. */
     public boolean reduces() {
       return this == COUNT || this == ALL || this == ANY;
     }
   }
 
-  /** An operation on an mbarrier, which counts arrivals and bytes (PTX ISA 9.7.13.15). */
+  /**
+   * An operation on an mbarrier, which counts arrivals and transaction bytes (PTX ISA 9.7.13.15).
+   */
   record Mbarrier(MbarrierKind kind) implements Completion {}
 
-  /** An operation on an {@link Mbarrier}. */
+  /** A kind of {@link Mbarrier} operation. */
   enum MbarrierKind {
     INIT,
     INVAL,
-    /** Announces bytes. */
+    /** Increments the expected transaction bytes. */
     EXPECT,
-    /** Reports bytes as transferred. */
+    /** Decrements the expected transaction bytes. */
     COMPLETE,
     ARRIVE,
-    /** Arrives, and is not expected in later phases. */
+    /** Arrives and decrements the expected arrivals of later phases. */
     DROP,
     /** Tests whether a phase is complete. */
     TEST_WAIT,
-    /** Tests whether a phase is complete, and may wait for it. */
+    /** Tests whether a phase is complete; may wait for it. */
     TRY_WAIT
   }
 
-  /** Arrives at an {@link Mbarrier} when all copies that the thread issued are done. */
+  /** Arrives at an {@link Mbarrier} once all prior copies of the thread are complete. */
   record CopyArrive() implements Completion {}
 
   /** Copies or reduces contiguous bytes asynchronously. */
@@ -339,56 +330,56 @@ public sealed interface Semantics {
   /** Copies or reduces a tile of a tensor asynchronously. */
   record TensorCopy() implements Asynchronous {}
 
-  /** Makes one group of the bulk copies that the thread issued since the last group. */
+  /** Commits the thread's bulk copies since the last group as a new group. */
   record CommitBulk() implements Completion {}
 
   /**
-   * Waits until at most as many of the thread's newest groups of bulk copies are unfinished as its
-   * operand says, or with {@code .read} until they have read their sources.
+   * Waits until at most N of the thread's newest groups of bulk copies are pending; with {@code
+   * .read}, until they have read their sources.
    */
   record WaitBulk() implements Completion {}
 
   /**
    * Stores a value in shared memory of the cluster and signals an mbarrier there.
    *
-   * @param reduces whether it combines the value with the old one ({@code red.async})
+   * @param reduces whether the value is combined with the old one ({@code red.async})
    */
   record StoreAsync(boolean reduces) implements Asynchronous {}
 
-  /** Changes a field of a tensor map. */
+  /** Modifies a field of a tensor map. */
   record ReplaceInTensorMap() implements TensorMapUpdate {}
 
   /** Copies a tensor map from shared to global memory. */
   record CopyTensorMap() implements TensorMapUpdate {}
 
-  /** Multiplies matrices by four warps, asynchronously (PTX ISA 9.7.15.5). */
+  /** Multiplies matrices asynchronously with the four warps of a warpgroup (PTX ISA 9.7.15.5). */
   record Wgmma() implements Asynchronous {}
 
-  /** Makes one group of the products issued since the last group. */
+  /** Commits the products since the last group as a new group. */
   record WgmmaCommit() implements Completion {}
 
-  /** Waits until at most as many of the newest groups are unfinished as its operand says. */
+  /** Waits until at most N of the newest groups are pending, where N is the operand. */
   record WgmmaWait() implements Completion {}
 
-  /** Jumps to its label. */
+  /** Jumps to a label. */
   record Branch() implements Control {}
 
-  /** Jumps to the label that the operand selects from a list of targets. */
+  /** Jumps to the label that the operand selects from a target list. */
   record IndexedBranch() implements Control {}
 
-  /** Executes a function and returns; the inliner replaces it by the function's body. */
+  /** Calls a function; the inliner replaces it by the function's body. */
   record Call() implements Control {}
 
   /**
-   * Executes a function of the device runtime. The operands are addresses of local variables: that
-   * of its result, where it has one, and those of its arguments.
+   * Calls a function of the device runtime. The operands are addresses of local variables: the
+   * result, if any, and the arguments.
    */
   record RuntimeCall(RuntimeFunction function) implements Control {}
 
   /**
    * Ends the thread.
    *
-   * @param returns whether in a function it returns to the caller instead ({@code ret})
+   * @param returns whether it returns to the caller in a function ({@code ret})
    */
   record Exit(boolean returns) implements Control {}
 }

@@ -3,23 +3,22 @@ package dev.athanor.engine.ptx;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where something was written: in a {@code .ptx} file, or in the Java code that authored it (column
- * 0 = unknown).
+ * A source position: in a {@code .ptx} file, or in the Java code that authored the kernel (column 0
+ * = unknown).
  *
- * @param origin what a compiler made it from, if it says so ({@code .loc})
+ * @param origin position in the compiler's input, if known ({@code .loc})
  */
 public record Source(String file, int line, int column, @Nullable Source origin) {
-
   public Source(String file, int line, int column) {
     this(file, line, column, null);
   }
 
-  /** The same place, made from another. */
-  public Source from(@Nullable Source made) {
+  /** Returns this position with an origin. */
+  public Source withOrigin(@Nullable Source made) {
     return made == null ? this : new Source(file, line, column, made);
   }
 
-  /** For statements that no person wrote. */
+  /** Position of generated statements. */
   public static final Source UNKNOWN = new Source("(generated)", 0, 0);
 
   @Override

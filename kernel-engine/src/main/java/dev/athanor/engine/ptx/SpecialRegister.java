@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 
-/** A read-only register that the hardware sets (PTX ISA 10). */
+/** A read-only register set by the hardware (PTX ISA 10). */
 public enum SpecialRegister implements Operand {
   TID_X,
   TID_Y,
@@ -125,7 +125,7 @@ public enum SpecialRegister implements Operand {
     this.type = type;
   }
 
-  /** The type of its value. */
+  /** Returns the type of the value. */
   public Type type() {
     return type;
   }
@@ -134,7 +134,7 @@ public enum SpecialRegister implements Operand {
       Arrays.stream(values())
           .collect(Collectors.toUnmodifiableMap(SpecialRegister::toString, Function.identity()));
 
-  /** The register that this text names, with its percent sign. */
+  /** Returns the register with a name, such as {@code %tid.x}. */
   public static Optional<SpecialRegister> of(String text) {
     return Optional.ofNullable(BY_TEXT.get(text));
   }

@@ -8,13 +8,12 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/** One line of a kernel's body. */
+/** A statement in the body of a kernel. */
 public sealed interface Statement {
-
-  /** Where it was written. */
+  /** Returns the source position. */
   Source source();
 
-  /** A branch target. Labels of one name are equal wherever they were written. */
+  /** A branch target. Labels are equal if their names are. */
   record Label(String name, Source source) implements Statement {
     @Override
     public boolean equals(@Nullable Object other) {
@@ -33,9 +32,9 @@ public sealed interface Statement {
   }
 
   /**
-   * What an indirect call hands over and gets back.
+   * The prototype of an indirect call.
    *
-   * @param returns whether the function comes back
+   * @param returns whether the function returns
    */
   record Prototype(
       String name,
@@ -44,7 +43,6 @@ public sealed interface Statement {
       boolean returns,
       Source source)
       implements Statement {
-
     public Prototype {
       results = List.copyOf(results);
       parameters = List.copyOf(parameters);
@@ -68,14 +66,13 @@ public sealed interface Statement {
   }
 
   /**
-   * Where an indirect call or an indexed branch can go.
+   * The possible targets of an indirect call or indexed branch.
    *
-   * @param functions whether functions are listed, or else labels
+   * @param functions true for functions, false for labels
    */
-  record Targets(String name, boolean functions, List<String> names, Source source)
+  record TargetList(String name, boolean functions, List<String> names, Source source)
       implements Statement {
-
-    public Targets {
+    public TargetList {
       names = List.copyOf(names);
     }
 
@@ -86,7 +83,7 @@ public sealed interface Statement {
     }
   }
 
-  /** {@code @p} or {@code @!p} before an instruction. */
+  /** A guard {@code @p} or {@code @!p} of an instruction. */
   record Guard(Operand.Register predicate, boolean negated) {
     @Override
     public String toString() {
@@ -95,11 +92,9 @@ public sealed interface Statement {
   }
 
   /**
-   * A row of the table with its modifiers chosen and its operands filled in. Two instructions are
-   * equal when they do the same; where they were written does not matter.
+   * A row of the table with modifiers and operands. Equality ignores the source position.
    *
-   * @param origin what the text has where this one is executed in its stead or for its sake, and as
-   *     which it is printed; null = this one
+   * @param origin instruction of the text that this one implements, for printing; null = this one
    */
   record Instruction(
       InstructionForm form,
@@ -109,12 +104,11 @@ public sealed interface Statement {
       Source source,
       @Nullable Instruction origin)
       implements Statement {
-
     public Instruction {
       operands = List.copyOf(operands);
     }
 
-    /** One of the text. */
+    /** Creates an instruction of the text. */
     public Instruction(
         InstructionForm form,
         Modifiers modifiers,
@@ -124,36 +118,38 @@ public sealed interface Statement {
       this(form, modifiers, operands, guard, source, null);
     }
 
-    /** The same, executed for another, where that was written. */
-    public Instruction insteadOf(Instruction other) {
-      return new Instruction(form, modifiers, operands, guard, other.source, other.written());
+    /** Returns this instruction as an implementation of another, at its source position. */
+    public Instruction asReplacementOf(Instruction other) {
+      return new Instruction(form, modifiers, operands, guard, other.source, other.original());
     }
 
-    /** What the text has: this one, or that for which it is executed. */
-    public Instruction written() {
+    /**
+     * Returns the instruction of the text that this one implements; itself if it is from the text.
+     */
+    public Instruction original() {
       return origin == null ? this : origin;
     }
 
-    /** Whether all threads of a warp execute it together, or none. */
+    /** Returns whether all threads of a warp must execute the instruction together. */
     public boolean isAligned() {
       return modifiers.has("aligned")
           || (form.semantics() instanceof Semantics.Barrier barrier && barrier.aligned());
     }
 
-    /** The first version and target that have it. */
+    /** Returns the first version and target that support the instruction. */
     public InstructionForm.Since since() {
       return form.since(modifiers);
     }
 
     /**
-     * The mnemonic with all its modifiers: {@code fma.rn.f32}. {@link Modifier.Part}s, which text
-     * has at the operands, are among them.
+     * Returns the mnemonic with all modifiers, such as {@code fma.rn.f32}. Includes each {@link
+     * Modifier.Part}, which the text has at the operands.
      */
     public String opcode() {
       return form.mnemonic() + modifiers;
     }
 
-    /** The registers that the instruction writes. */
+    /** Returns the registers that the instruction writes. */
     public List<Operand.Register> writes() {
       var found = new ArrayList<Operand.Register>();
       collect(true, found);
@@ -161,8 +157,8 @@ public sealed interface Statement {
     }
 
     /**
-     * The registers that the instruction reads, or may read: those of addresses and of the guard
-     * are among them, and the {@linkplain #updates updated} ones.
+     * Returns the registers that the instruction reads or may read, including addresses, the guard
+     * and {@linkplain #updates updated} registers.
      */
     public List<Operand.Register> reads() {
       var found = new ArrayList<Operand.Register>();
@@ -174,33 +170,31 @@ public sealed interface Statement {
       return Collections.unmodifiableList(found);
     }
 
-    /**
-     * The registers whose old values go into the new ones that the instruction writes, as the sums
-     * do to which a product is added.
-     */
+    /** Returns the registers whose new values depend on their old values, such as accumulators. */
     public List<Operand.Register> updates() {
       var found = new ArrayList<Operand.Register>();
       for (int i = 0; i < operands.size(); i++) {
-        if (form.operands().get(i).updated() && !replaces()) {
+        if (form.operands().get(i).updated() && !overwritesAccumulator()) {
           operands.get(i).registers().forEach(found::add);
         }
       }
       return Collections.unmodifiableList(found);
     }
 
-    /** Whether the scale of the old values is the literal 0. */
-    private boolean replaces() {
+    /** Returns whether the literal {@code scale_d} is 0: the product overwrites the accumulator. */
+    private boolean overwritesAccumulator() {
       return scale() instanceof Operand.Immediate literal && literal.bits() == 0;
     }
 
     /**
-     * Whether a predicate says if the old values of {@linkplain #updates updated} ones are used.
+     * Returns whether a predicate decides if old values of {@linkplain #updates updated} registers
+     * are used.
      */
-    public boolean mayReplace() {
+    public boolean mayOverwriteAccumulator() {
       return scale() instanceof Operand.Register;
     }
 
-    /** The operand that says whether old values are used; null = they always are. */
+    /** Returns the {@code scale_d} operand; null if there is none. */
     private @Nullable Operand scale() {
       for (int i = 0; i < operands.size(); i++) {
         if (form.operands().get(i).name() == OperandSlot.Name.SCALE_D) {

@@ -3,12 +3,12 @@ package dev.athanor.engine.ptx;
 import java.util.Locale;
 
 /**
- * A PTX scalar type (PTX ISA 5.2). An instruction has types; a register has only a {@link
+ * A PTX scalar type (PTX ISA 5.2). Instructions have types; registers have only a {@link
  * RegisterClass}.
  */
 public enum Type implements Modifier {
   PRED(RegisterClass.PRED, Kind.PREDICATE, 1),
-  /** One bit of a matrix; a register holds 32 of them. */
+  /** A 1-bit matrix element; a register holds 32. */
   B1(RegisterClass.B32, Kind.BITS, 1),
   B8(RegisterClass.B16, Kind.BITS, 8),
   B16(RegisterClass.B16, Kind.BITS, 16),
@@ -18,7 +18,7 @@ public enum Type implements Modifier {
   U16(RegisterClass.B16, Kind.UNSIGNED, 16),
   U32(RegisterClass.B32, Kind.UNSIGNED, 32),
   U64(RegisterClass.B64, Kind.UNSIGNED, 64),
-  /** Half a byte of a matrix; a register holds eight of them. */
+  /** A 4-bit matrix element; a register holds eight. */
   U4(RegisterClass.B32, Kind.UNSIGNED, 4),
   S4(RegisterClass.B32, Kind.SIGNED, 4),
   S8(RegisterClass.B16, Kind.SIGNED, 8),
@@ -29,7 +29,7 @@ public enum Type implements Modifier {
   BF16(RegisterClass.B16, Kind.FLOAT, 16),
   F16X2(RegisterClass.B32, Kind.PACKED, 32),
   BF16X2(RegisterClass.B32, Kind.PACKED, 32),
-  /** Eight bits with four of exponent; in a register it is only one of a pair. */
+  /** 8-bit float with a 4-bit exponent; registers hold pairs only. */
   E4M3(RegisterClass.B16, Kind.FLOAT, 8),
   E5M2(RegisterClass.B16, Kind.FLOAT, 8),
   E4M3X2(RegisterClass.B16, Kind.PACKED, 16),
@@ -66,7 +66,7 @@ public enum Type implements Modifier {
     return word;
   }
 
-  /** The class of register that holds a value of this type. */
+  /** Returns the register class for a value of this type. */
   public RegisterClass registerClass() {
     return registerClass;
   }
@@ -75,17 +75,17 @@ public enum Type implements Modifier {
     return kind;
   }
 
-  /** The width in bits; 1 for a predicate. */
+  /** Returns the width in bits; 1 for a predicate. */
   public int bits() {
     return bits;
   }
 
-  /** The width in memory in bytes; what is narrower than a byte, as a predicate is, answers 0. */
+  /** Returns the width in memory in bytes; 0 for types narrower than a byte. */
   public int bytes() {
     return bits / 8;
   }
 
-  /** The type of the same kind and twice the width, which {@code mul.wide} returns. */
+  /** Returns the type of the same kind and twice the width, the result type of {@code mul.wide}. */
   public Type wide() {
     return switch (this) {
       case U16 -> U32;
@@ -97,7 +97,7 @@ public enum Type implements Modifier {
     };
   }
 
-  /** The type of each element of a packed type; another type is its own. */
+  /** Returns the element type of a packed type; other types return themselves. */
   public Type element() {
     return switch (this) {
       case F16X2 -> F16;
@@ -111,18 +111,17 @@ public enum Type implements Modifier {
   }
 
   /**
-   * The Java type in which a lane function sees a value: {@code boolean}, {@code int} (also for 8-
-   * and 16-bit values and for the bits of f16 and packed types), {@code long}, {@code float} or
-   * {@code double}.
+   * Returns the Java type of values in lane functions: {@code boolean}, {@code int} (also for 8-
+   * and 16-bit values and the bits of f16 and packed types), {@code long}, {@code float} or {@code
+   * double}.
    */
   public Class<?> carrier() {
     return registerClass.carrier();
   }
 
   /**
-   * Whether a register of this class may stand where this type is asked for: the width must agree,
-   * and of two floating-point registers of one width only the right one does, while bit registers
-   * take all (PTX ISA 9.4).
+   * Returns whether a register of a class can hold this type. Widths must agree; floating-point
+   * registers hold only their own type, bit registers hold all (PTX ISA 9.4).
    */
   public boolean fits(RegisterClass other) {
     if (other == registerClass) {

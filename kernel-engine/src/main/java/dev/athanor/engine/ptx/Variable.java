@@ -5,14 +5,14 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * A variable of a module, or one that each thread has for itself (PTX ISA 5.4).
+ * A variable of a module or of each thread (PTX ISA 5.4).
  *
  * @param linkage {@code extern}, {@code visible}, {@code weak}, {@code common}, or empty
- * @param space where it lies; {@link Space#PARAM} within a function is what calls hand over
- * @param alignment in bytes, a power of two
- * @param count its elements; {@link #SCALAR} when it is no array, {@link #OPEN} when another module
- *     says how many
- * @param initial the first elements; the others are zero
+ * @param space state space; {@link Space#PARAM} inside a function is for calls
+ * @param alignment alignment in bytes, a power of two
+ * @param count number of elements; {@link #SCALAR} for a scalar, {@link #UNSIZED} if another module
+ *     defines it
+ * @param initializers values of the first elements; the rest is zero
  */
 public record Variable(
     String linkage,
@@ -21,38 +21,35 @@ public record Variable(
     Type type,
     String name,
     int count,
-    List<Value> initial) {
-
-  /** The count of a variable that is no array. */
+    List<Initializer> initializers) {
+  /** Count of a scalar. */
   public static final int SCALAR = 0;
 
-  /** The count of an array that another module defines. */
-  public static final int OPEN = -1;
+  /** Count of an array that another module defines. */
+  public static final int UNSIZED = -1;
 
   public Variable {
-    initial = List.copyOf(initial);
+    initializers = List.copyOf(initializers);
   }
 
   /**
-   * An element's first value: a number, or the address of a variable or function.
+   * The initial value of an element: a number, or the address of a variable or function.
    *
-   * @param symbol whose address it is; empty = a number
-   * @param generic whether a generic address is meant
-   * @param number the value, or the offset from the address
-   * @param mask the bits of the address that are meant, which are moved to the lowest; {@link
-   *     #WHOLE} = all
+   * @param symbol symbol whose address it is; empty for a number
+   * @param generic whether the address is generic
+   * @param number the number, or the offset from the address
+   * @param mask bits of the address to take, shifted to the lowest; {@link #WHOLE} = all
    */
-  public record Value(String symbol, boolean generic, Operand.Immediate number, long mask) {
-
+  public record Initializer(String symbol, boolean generic, Operand.Immediate number, long mask) {
     /** The mask of a whole address. */
     public static final long WHOLE = -1;
 
-    /** A number, or a whole address. */
-    public Value(String symbol, boolean generic, Operand.Immediate number) {
+    /** Creates a number or a whole address. */
+    public Initializer(String symbol, boolean generic, Operand.Immediate number) {
       this(symbol, generic, number, WHOLE);
     }
 
-    /** The value, where the symbol stands for an address. */
+    /** Returns the value for an address of the symbol. */
     public long bits(long address) {
       return mask == 0
           ? 0
@@ -70,21 +67,21 @@ public record Variable(
     }
   }
 
-  /** Its size. */
+  /** Returns the size in bytes. */
   public long bytes() {
     return (long) Math.max(1, count) * type.bytes();
   }
 
-  /** The declaration. */
+  /** Returns the declaration. */
   @Override
   public String toString() {
     return (linkage.isEmpty() ? "" : "." + linkage + " ")
         + ".%s .align %d .%s %s".formatted(space.word(), alignment, type.word(), name)
-        + (count == SCALAR ? "" : count == OPEN ? "[]" : "[" + count + "]")
-        + (initial.isEmpty()
+        + (count == SCALAR ? "" : count == UNSIZED ? "[]" : "[" + count + "]")
+        + (initializers.isEmpty()
             ? ""
-            : initial.stream()
-                .map(Value::toString)
+            : initializers.stream()
+                .map(Initializer::toString)
                 .collect(
                     Collectors.joining(
                         ", ", count == SCALAR ? " = " : " = {", count == SCALAR ? "" : "}")))

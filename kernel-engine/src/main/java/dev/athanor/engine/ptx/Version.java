@@ -1,12 +1,11 @@
 package dev.athanor.engine.ptx;
 
-/** A PTX ISA version, as after {@code .version}. */
+/** A PTX ISA version, as in {@code .version}. */
 public record Version(int major, int minor) implements Comparable<Version> {
-
   /**
-   * Reads {@code 7.4}.
+   * Parses {@code 7.4}.
    *
-   * @throws IllegalArgumentException when the text is no version
+   * @throws IllegalArgumentException if the text is not a version
    */
   public static Version of(String text) {
     var parts = text.split("\\.", -1);
@@ -15,10 +14,9 @@ public record Version(int major, int minor) implements Comparable<Version> {
         return new Version(Integer.parseInt(parts[0]), Integer.parseInt(parts[1]));
       }
     } catch (NumberFormatException e) {
-      throw new IllegalArgumentException(
-          "\"" + text + "\" is no PTX version; one is written 7.4", e);
+      throw new IllegalArgumentException("\"" + text + "\" is not a PTX version; write 7.4", e);
     }
-    throw new IllegalArgumentException("\"" + text + "\" is no PTX version; one is written 7.4");
+    throw new IllegalArgumentException("\"" + text + "\" is not a PTX version; write 7.4");
   }
 
   @Override

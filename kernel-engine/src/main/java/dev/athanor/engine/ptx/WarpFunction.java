@@ -1,50 +1,47 @@
 package dev.athanor.engine.ptx;
 
-/** The meaning of an instruction that a warp executes as one. */
+/** The semantics of an instruction that a warp executes as a unit. */
 @FunctionalInterface
 public interface WarpFunction {
-
   /**
    * Computes the results of all lanes.
    *
-   * @param call the modifiers, the target whose arithmetic is wanted, and the lanes taking part
-   * @param sources for each source register the raw 32-bit words of its 32 lanes, vectors one
-   *     register after the other; a 64-bit register takes two rows, low word first; a predicate is
-   *     0 or 1
-   * @param results the same for the results; lanes that take no part are left alone
+   * @param call modifiers, target and participating lanes
+   * @param sources 32-bit words of the 32 lanes, for each source register; vectors one register
+   *     after another; a 64-bit register takes two rows, low word first; a predicate is 0 or 1
+   * @param results same layout for the results; lanes that do not participate are unchanged
    */
   void apply(Call call, int[][] sources, int[][] results);
 
   /**
-   * The function that one thread calls for all instructions of one spelling, which may keep scratch
+   * Returns a function for one thread and one spelling of the instruction, which may keep scratch
    * memory.
    *
-   * @param target whose arithmetic is wanted
-   * @param loop for matrix products that need not be exact
+   * @param target target whose arithmetic is used
+   * @param loop loop for matrix products in {@link Arithmetic#FAST} mode
    */
   default WarpFunction bind(Modifiers modifiers, Target target, ProductLoop loop) {
     return this;
   }
 
   /**
-   * How a warp function is called.
+   * The context of a call.
    *
-   * @param activeLanes bit {@code i} says whether lane {@code i} takes part
+   * @param activeLanes bit {@code i} is set if lane {@code i} participates
    */
   record Call(Modifiers modifiers, Target target, Arithmetic arithmetic, int activeLanes) {}
 
   /**
-   * Adds products of f32 matrices, {@link Arithmetic#FAST fast}: each sum takes its products in the
-   * order of k, rounded to nearest after each. How many sums are computed side by side is free, and
-   * so are the bits of NaNs.
+   * A loop for products of f32 matrices in {@link Arithmetic#FAST} mode. Each sum accumulates its
+   * products with ascending k and rounds each to nearest. Sums may be computed in any order, and
+   * the bits of NaNs are unspecified.
    */
   @FunctionalInterface
   interface ProductLoop {
-
     /**
-     * Adds the products to sums.
+     * Adds the products to the sums.
      *
-     * @param shape m a multiple of 2, n of 8
+     * @param shape m is a multiple of 2, n of 8
      * @param a m by k, row-major
      * @param b k by n
      * @param sums m by n

@@ -1,6 +1,4 @@
-/**
- * PTX as data: types, operands, the instruction table, kernels and modules; its text and its rules.
- */
+/** PTX as data: types, operands, instructions, kernels and modules. */
 @NullMarked
 package dev.athanor.engine.ptx;
 

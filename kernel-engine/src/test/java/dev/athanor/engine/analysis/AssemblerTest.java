@@ -18,7 +18,7 @@ class AssemblerTest {
 
   private static final Target SM_90A = Target.of("sm_90a");
 
-  /** y[i] = a * x[i], with an array in shared memory that it passes through. */
+  /** Computes y[i] = a * x[i] by way of shared memory. */
   private static final String SCALE =
       """
       .version 7.4
@@ -67,7 +67,7 @@ class AssemblerTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"nvPTXCompiler", "ptxas"})
-  void saysWhatAKernelNeeds(String name) {
+  void reportsResourceUsage(String name) {
     for (var target : List.of(Target.SM_80, SM_90A)) {
       var assembly = assembler(name).assemble(SCALE, target);
 
@@ -85,7 +85,7 @@ class AssemblerTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"nvPTXCompiler", "ptxas"})
-  void givesTheLineOfAnError(String name) {
+  void reportsTheLineOfAnError(String name) {
     var wrong = SCALE.replace("mul.f32 %f3, %f2, %f0;", "mul.f32 %f3, %f2;");
     int line = SCALE.substring(0, SCALE.indexOf("mul.f32")).split("\n", -1).length;
     var assembler = assembler(name);
@@ -98,7 +98,7 @@ class AssemblerTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"nvPTXCompiler", "ptxas"})
-  void refusesATargetThatIsTooOld(String name) {
+  void rejectsOldTargets(String name) {
     var newer = SCALE.replace("sm_80", "sm_90a").replace("7.4", "8.0");
     var assembler = assembler(name);
 
@@ -126,7 +126,7 @@ class AssemblerTest {
   }
 
   @Test
-  void anEmptyPathHasNoPtxas() {
+  void emptyPathHasNoPtxas() {
     assertThat(Ptxas.find("")).isEmpty();
     assertThat(Ptxas.find("/nowhere")).isEmpty();
   }

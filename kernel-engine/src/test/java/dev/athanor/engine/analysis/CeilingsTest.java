@@ -8,9 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/**
- * The rates per cycle give the dense peaks, in 10^12 operations a second, that data sheets print.
- */
+/** Rates per cycle match the dense peaks of data sheets, in 10^12 operations per second. */
 class CeilingsTest {
 
   @ParameterizedTest
@@ -40,7 +38,7 @@ class CeilingsTest {
     "RTX 5090, 2.407, FP8, 419",
     "RTX 5090, 2.407, INT8, 838"
   })
-  void tensorCores(String name, double gigahertz, Tensor type, double peak) {
+  void tensorCoreRatesMatchDataSheets(String name, double gigahertz, Tensor type, double peak) {
     var gpu = Gpu.named(name).orElseThrow();
     var ceilings = gpu.ceilings();
     double rate = ceilings.tensorRate(type, gpu.multiprocessors());
@@ -56,7 +54,7 @@ class CeilingsTest {
     "L4, 30.3, 30.3, 0.47",
     "RTX 5090, 104.8, 104.8, 1.64"
   })
-  void cores(String name, double f32, double f16, double f64) {
+  void coreRatesMatchDataSheets(String name, double f32, double f16, double f64) {
     var gpu = Gpu.named(name).orElseThrow();
     var ceilings = gpu.ceilings();
     double lane = 2 * gpu.multiprocessors() * ceilings.clock() / 1e12;
@@ -66,7 +64,7 @@ class CeilingsTest {
   }
 
   @Test
-  void gpusAreFoundByAnyWayToWriteTheirNames() {
+  void findsGpusByNameVariants() {
     assertThat(Gpu.named("rtx4090")).contains(Gpu.RTX_4090);
     assertThat(Gpu.named("h200")).contains(Gpu.H200);
     assertThat(Gpu.named("B200")).isEmpty();

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LivenessTest {
 
   @Test
-  void aValueLivesFromItsWriteToItsLastRead() {
+  void valuesLiveFromWriteToLastRead() {
     var kernel =
         kernel(
             """
@@ -38,7 +38,7 @@ class LivenessTest {
   }
 
   @Test
-  void whatALoopReadsLivesAllAround() {
+  void loopInputsLiveThroughoutTheLoop() {
     var kernel =
         kernel(
             """
@@ -57,7 +57,7 @@ class LivenessTest {
   }
 
   @Test
-  void aWriteUnderAGuardKeepsTheOldValueAlive() {
+  void guardedWritesKeepTheOldValueAlive() {
     var kernel =
         kernel(
             """
@@ -71,7 +71,7 @@ class LivenessTest {
   }
 
   @Test
-  void sumsLiveUpToTheProductThatAddsToThem() {
+  void accumulatorsLiveUntilTheirProduct() {
     for (var scale : List.of("0", "1", "%p0")) {
       var text =
           """
@@ -91,7 +91,7 @@ class LivenessTest {
   }
 
   @Test
-  void predicatesTakeNoRegistersAndWideOnesTwo() {
+  void predicatesTakeNoRegistersAndWideValuesTwo() {
     var kernel =
         kernel(
             """
@@ -103,10 +103,10 @@ class LivenessTest {
     assertThat(IntStream.range(0, 4).map(Liveness.of(kernel)::words)).containsExactly(0, 2, 2, 0);
   }
 
-  /** As many numbers as are asked for are made, and only then used. */
+  /** Computes a number of values before using any of them. */
   @ParameterizedTest
   @ValueSource(ints = {1, 63, 64, 65, 300})
-  void pressureIsTheMostThatIsNeededAtOnce(int values) {
+  void pressureIsTheMaximumOfLiveRegisters(int values) {
     var makes =
         IntStream.range(0, values)
             .mapToObj("mov.u32 %%a%d, %%tid.x;\n"::formatted)
@@ -118,7 +118,7 @@ class LivenessTest {
     var declared = ".reg .b32 %%a<%d>;\n".formatted(values);
     assertThat(Liveness.of(kernel(declared + makes + reads + "ret;\n")).mostWords())
         .isEqualTo(values);
-    // one after the other they share a register, however many there are
+    // consecutive values share a register
     var each =
         IntStream.range(0, values)
             .mapToObj(
@@ -129,7 +129,7 @@ class LivenessTest {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 7, 8, 9})
-  void predicatesAreCountedByThemselves(int predicates) {
+  void predicatesAreCountedSeparately(int predicates) {
     var makes =
         IntStream.range(0, predicates)
             .mapToObj("setp.eq.u32 %%q%d, %%r0, %1$d;\n"::formatted)

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.athanor.engine.analysis.Occupancy.Limit;
 import org.junit.jupiter.api.Test;
 
-/** Figures worked out by hand from the rules of the CUDA occupancy calculator. */
+/** Compares with results computed by hand from the CUDA occupancy calculator. */
 class OccupancyTest {
 
   @Test
@@ -17,8 +17,8 @@ class OccupancyTest {
   }
 
   @Test
-  void registersComeInUnitsOfEightAThreadAndFourWarps() {
-    // 157 registers count as 160: 12.8 warps fit, so 12, which is one block of 8 warps
+  void registersAreAllocatedInUnits() {
+    // 157 registers count as 160: 12.8 warps fit, which is one block of 8 warps
     assertThat(Gpu.H100.occupancy(256, 157, 0))
         .isEqualTo(new Occupancy(1, 8, 0.125, Limit.REGISTERS));
     assertThat(Gpu.H100.occupancy(128, 157, 0))
@@ -26,7 +26,7 @@ class OccupancyTest {
   }
 
   @Test
-  void everyBlockCostsAKilobyteOfSharedMemoryMore() {
+  void blocksReserveAKilobyteOfSharedMemory() {
     assertThat(Gpu.A100.occupancy(128, 32, 48 << 10))
         .isEqualTo(new Occupancy(3, 12, 0.1875, Limit.SHARED_MEMORY));
     assertThat(Gpu.H200.occupancy(128, 32, 227 << 10))
@@ -34,9 +34,9 @@ class OccupancyTest {
     assertThat(Gpu.RTX_4090.occupancy(128, 32, 100 << 10).blocks()).isZero();
   }
 
-  /** Of 64 registers a block of 1024 threads takes all that there are; of more it does not run. */
+  /** A block of 1024 threads uses all registers with 64 per thread and does not fit with more. */
   @Test
-  void moreThanSixtyFourRegistersCostBlocks() {
+  void registersBeyond64LimitOccupancy() {
     assertThat(Gpu.H100.occupancy(1024, 64, 0))
         .isEqualTo(new Occupancy(1, 32, 0.5, Limit.REGISTERS));
     assertThat(Gpu.H100.occupancy(1024, 65, 0)).isEqualTo(new Occupancy(0, 0, 0, Limit.REGISTERS));

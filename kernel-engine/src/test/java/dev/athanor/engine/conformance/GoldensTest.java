@@ -16,10 +16,10 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What devices answered holds the emulator for ever. */
+/** Tests the emulator against recorded results of devices. */
 class GoldensTest {
 
-  /** Files that {@code athanor verify --suite isa --goldens} wrote on GPUs. */
+  /** Files written by {@code athanor verify --suite isa --goldens} on GPUs. */
   private static final Path KEPT = Path.of("src/test/resources/goldens");
 
   private static final Target AMPERE = Target.SM_80;
@@ -41,7 +41,7 @@ class GoldensTest {
   }
 
   @Test
-  void theEmulatorAnswersAsDevicesDid() throws IOException {
+  void emulatorMatchesGoldens() throws IOException {
     List<Path> files;
     try (var all = Files.exists(KEPT) ? Files.list(KEPT) : java.util.stream.Stream.<Path>empty()) {
       files = all.sorted().toList();
@@ -58,7 +58,7 @@ class GoldensTest {
   }
 
   @Test
-  void aFileGivesBackWhatItWasGiven() throws IOException {
+  void filesSurviveARoundTrip() throws IOException {
     var goldens = goldens(Arithmetic.EXACT, "ex2", "cvt", "mma", "shfl");
     var file = folder.resolve("goldens.tsv");
     Golden.write(file, AMPERE, "a device", goldens);
@@ -66,21 +66,21 @@ class GoldensTest {
     assertThat(read.goldens()).isEqualTo(goldens);
     assertThat(read.origin()).isEqualTo("a device");
     assertThat(goldens)
-        .anyMatch(golden -> golden.name().startsWith("ex2.") && !golden.answers().isEmpty())
-        .noneMatch(golden -> golden.name().startsWith("cvt.") && !golden.answers().isEmpty());
+        .anyMatch(golden -> golden.name().startsWith("ex2.") && !golden.results().isEmpty())
+        .noneMatch(golden -> golden.name().startsWith("cvt.") && !golden.results().isEmpty());
     try (var device = emulator(Arithmetic.EXACT)) {
       assertThat(read.check(device)).hasSameSizeAs(goldens).allMatch(Finding::ok);
     }
   }
 
   @Test
-  void otherAnswersAreFound() throws IOException {
+  void detectsDifferentResults() throws IOException {
     var file = folder.resolve("goldens.tsv");
     Golden.write(file, AMPERE, "plain sums", goldens(Arithmetic.FAST, "mma"));
     try (var device = emulator(Arithmetic.EXACT)) {
       var wrong = Golden.read(file).check(device).stream().filter(f -> !f.ok()).toList();
       assertThat(wrong).isNotEmpty();
-      assertThat(wrong.getFirst().lines().getFirst()).contains(", the emulator says ");
+      assertThat(wrong.getFirst().lines().getFirst()).contains(", expected ");
     }
     var changed = Files.readString(file).replaceFirst("\t7\t[0-9a-f]{8}", "\t7\t00000000");
     Files.writeString(file, changed);
@@ -90,22 +90,22 @@ class GoldensTest {
   }
 
   @Test
-  void aBrokenFileIsRefused() throws IOException {
+  void rejectsMalformedFiles() throws IOException {
     var file = folder.resolve("goldens.tsv");
     Files.writeString(file, "# a device\nsm_80\nadd.u32\t7\n");
     assertThatThrownBy(() -> Golden.read(file))
         .isInstanceOf(IOException.class)
-        .hasMessage(file + ":3 has 2 cells, 4 are right");
+        .hasMessage(file + ":3 has 2 cells, expected 4");
     Files.writeString(file, "");
     assertThatThrownBy(() -> Golden.read(file))
-        .hasMessage(file + " is no file of goldens: its head is missing");
+        .hasMessage(file + " is not a file of goldens: its header is missing");
     Files.writeString(file, "# a device\nvolta\n");
     assertThatThrownBy(() -> Golden.read(file))
-        .hasMessageStartingWith(file + " is no file of goldens: \"volta\" names no target");
+        .hasMessageStartingWith(file + " is not a file of goldens: \"volta\" is not a target");
     Files.writeString(file, "# a device\nsm_80\nadd.q7 %d, %a;\t7\t00\t\n");
     try (var device = emulator(Arithmetic.EXACT)) {
       assertThatThrownBy(() -> Golden.read(file).check(device))
-          .hasMessage("a golden is of \"add.q7 %d, %a;\", which the table has not");
+          .hasMessage("golden of unknown instruction \"add.q7 %d, %a;\"");
     }
   }
 }

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the compatibility kit of devices on the first GPU of this machine, if it has one. */
+/** Runs the device compatibility kit on the first GPU of this machine, if any. */
 class CudaDeviceTest extends DeviceCompatibilityKit {
 
   @TempDir static Path cache;

@@ -10,7 +10,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the compatibility kit of graphs on the first GPU of this machine, if it has one. */
+/** Runs the graph compatibility kit on the first GPU of this machine, if any. */
 class CudaGraphTest extends GraphCompatibilityKit {
 
   @TempDir static Path cache;

@@ -178,7 +178,7 @@ final class KernelChecks extends DriverChecks {
       assertThatThrownBy(() -> stream.launch(more.asCooperative()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("a cooperative grid of 1057 blocks of 256x1x1 threads, ")
-          .hasMessageContaining(" holds 1056 of them at once");
+          .hasMessageContaining("; only 1056 fit on ");
     }
   }
 
@@ -245,7 +245,7 @@ final class KernelChecks extends DriverChecks {
       assertThatIllegalArgumentException()
           .isThrownBy(
               () -> stream.launch(new Launch(loaded, Dim3.of(1), Dim3.of(512), 0, List.of())))
-          .withMessageContaining("the kernel is for 256 at most");
+          .withMessageContaining("the limit of the kernel is 256");
       closed.close();
       var setter = load(device, kernel("set_one", 0, Type.U64));
       assertThatIllegalStateException()
@@ -483,7 +483,7 @@ final class KernelChecks extends DriverChecks {
     }
   }
 
-  void isLost() {
+  void reportsALostDevice() {
     var message =
         "cuda:0 is lost: cuStreamSynchronize failed with CUDA_ERROR_ILLEGAL_ADDRESS (an illegal"
             + " memory access was encountered); kernels launched on this stream since it was last"

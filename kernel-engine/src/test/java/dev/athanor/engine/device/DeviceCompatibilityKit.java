@@ -16,11 +16,11 @@ import java.util.concurrent.Executors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What every {@link Device} has to do. A device's own test extends it. */
+/** Tests that every {@link Device} must pass; a device's own test extends this class. */
 public abstract class DeviceCompatibilityKit extends DeviceKit {
 
   @Test
-  void saysWhatItIs() {
+  void describesItself() {
     var capability = device.capability();
     assertThat(capability.id()).matches("[a-z]+:\\d+");
     assertThat(capability.name()).isNotBlank();
@@ -35,7 +35,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void buffersLieAtMultiplesOf256AndDoNotOverlap() {
+  void buffersAreAlignedAndDisjoint() {
     var buffers = IntStream.of(1, 255, 256, 257, 5000).mapToObj(device::allocate).toList();
     for (var buffer : buffers) {
       assertThat(buffer.address() % 256).isZero();
@@ -50,7 +50,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void memoryInUseGoesUpAndDown() {
+  void reportsUsedMemory() {
     long before = device.memory().used();
     var buffer = device.allocate(1 << 20);
     assertThat(device.memory().used()).isGreaterThanOrEqualTo(before + (1 << 20));
@@ -60,7 +60,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void anEmptyBufferIsRefused() {
+  void rejectsEmptyBuffers() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> device.allocate(0))
         .withMessageContaining("0");
@@ -70,7 +70,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void tooLargeABufferIsRefusedAndTheDeviceGoesOn() {
+  void survivesFailedAllocations() {
     long wanted = 1L << 50;
     var refused =
         catchThrowableOfType(DeviceException.OutOfMemory.class, () -> device.allocate(wanted));
@@ -85,7 +85,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatGoesUpComesDown() {
+  void uploadsAndDownloads() {
     var buffer = ints(1, 2, 3, 4, 5, 6);
     var middle = new int[3];
     stream.upload(MemorySegment.ofArray(new int[] {-3, -4}), buffer, 8);
@@ -95,7 +95,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void nativeMemoryServesAsHostMemory() {
+  void copiesNativeMemory() {
     try (var arena = Arena.ofConfined()) {
       var host = arena.allocate(ValueLayout.JAVA_INT, 1000);
       for (int i = 0; i < 1000; i++) {
@@ -109,7 +109,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryGoesUpAndComesDown() {
+  void copiesHostMemory() {
     var before = device.memory();
     try (var up = device.allocateHost(4000);
         var down = device.allocateHost(4000)) {
@@ -130,7 +130,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryMayBeClosedWhileItIsCopied() {
+  void hostMemoryCanBeClosedDuringACopy() {
     var buffer = device.allocate(1 << 20);
     var host = device.allocateHost(1 << 20);
     host.segment().fill((byte) 7);
@@ -145,7 +145,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryThatIsNotToBeHadIsRefused() {
+  void rejectsInvalidHostMemory() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> device.allocateHost(0))
         .withMessage("host memory must have at least 1 byte, got 0");
@@ -159,7 +159,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void hostMemoryEndsWithItsDevice() {
+  void hostMemoryIsClosedWithTheDevice() {
     var other = open();
     var segment = other.allocateHost(64).segment();
     other.close();
@@ -178,7 +178,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void rangesOutsideABufferAreRefused() {
+  void rejectsRangesOutsideABuffer() {
     var buffer = ints(1, 2, 3, 4);
     var other = ints(1, 2, 3, 4);
     var host = MemorySegment.ofArray(new int[2]);
@@ -195,7 +195,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void closedBuffersAreRefused() {
+  void rejectsClosedBuffers() {
     var closed = ints(1, 2, 3, 4);
     var open = ints(1, 2, 3, 4);
     closed.close();
@@ -235,7 +235,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aPointerMayStartWithinABuffer() {
+  void pointersCanHaveAnOffset() {
     var x = floats(1, 2, 3, 4);
     var y = floats(0, 0, 0, 0);
     stream.launch(
@@ -250,7 +250,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aPointerBeyondItsBufferIsRefused() {
+  void rejectsPointersBeyondABuffer() {
     var x = floats(1, 2, 3, 4);
     for (long offset : new long[] {-1, 16, 17, Long.MIN_VALUE, Long.MAX_VALUE}) {
       assertThatThrownBy(() ->
@@ -272,7 +272,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void blocksHaveSharedMemoryOfTheirOwn() {
+  void blocksHaveSeparateSharedMemory() {
     var data = ints(IntStream.range(0, 512).toArray());
     stream.launch(
         new Launch(
@@ -286,38 +286,38 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void unsuitableLaunchesAreRefusedInWords() {
+  void rejectsInvalidLaunches() {
     var buffer = ints(1, 2, 3, 4);
     var pointer = Argument.of(buffer);
     var kernel = device.load(REVERSE_MODULE, "reverse");
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(129), 512, List.of(pointer)),
-        "cannot launch reverse: got a block of 129x1x1 threads, the kernel is for 128 at most");
+        "cannot launch reverse: got a block of 129x1x1 threads; the limit of the kernel is 128");
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1, 1), -4, List.of(pointer)),
-        "cannot launch reverse: got -4 bytes of dynamic shared memory, 0 is the least");
+        "cannot launch reverse: got -4 bytes of dynamic shared memory; the minimum is 0");
     refuses(
         new Launch(kernel, Dim3.of(1, 65_536), Dim3.of(1), 512, List.of(pointer)),
-        "cannot launch reverse: got a grid of 1x65536x1 blocks, 65535 is the most for y and z on "
-            + device.capability().name());
+        "cannot launch reverse: got a grid of 1x65536x1 blocks; the limit of %s for y and z is 65535"
+            .formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), new Dim3(1, 1, 65), 512, List.of(pointer)),
-        "cannot launch reverse: got a block that is 65 deep, 64 is the most on "
-            + device.capability().name());
+        "cannot launch reverse: got a block of 1x1x65 threads; the limit of %s for z is 64"
+            .formatted(device.capability().name()));
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1), 1 << 20, List.of(pointer)),
-        "cannot launch reverse: got 1048576 bytes of shared memory, %s has %d for a block"
+        "cannot launch reverse: got 1048576 bytes of shared memory; the limit of %s is %d per block"
             .formatted(device.capability().name(), device.capability().sharedBytesPerBlockOptIn()));
     refuses(
         new Launch(kernel, Dim3.of(1), Dim3.of(1), 0, List.of()),
-        "cannot launch reverse: got 0 arguments, the kernel takes 1");
+        "cannot launch reverse: got 0 arguments; the kernel takes 1");
     refuses(
         axpy(1, 2000, pointer, pointer, Argument.of(1f), Argument.of(4)),
-        "cannot launch axpy: got a block of 2000x1x1 threads, %s has 1024 for one"
+        "cannot launch axpy: got a block of 2000x1x1 threads; the limit of %s is 1024"
             .formatted(device.capability().name()));
     refuses(
         axpy(1, 32, pointer, pointer, Argument.of(1), Argument.of(4)),
-        "cannot launch axpy: got Scalar[type=S32, bits=1] for parameter a, which is .f32");
+        "cannot launch axpy: got Scalar[type=S32, bits=1] for parameter a of type .f32");
     refuses(
         new Launch(
             device.load(AXPY_MODULE, "axpy"),
@@ -337,7 +337,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void loadingTheSameKernelAgainIsAHit() {
+  void cachesLoadedKernels() {
     var first = device.load(AXPY_MODULE, "axpy");
     var again = device.load(Parser.parse(AXPY, "copy.ptx"), "axpy");
     assertThat(first.origin()).isNotEqualTo(LoadedKernel.Origin.HIT);
@@ -346,14 +346,14 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aKernelThatIsNotInTheModuleIsRefused() {
+  void rejectsUnknownKernels() {
     assertThatThrownBy(() -> device.load(AXPY_MODULE, "saxpy"))
         .isInstanceOf(DeviceException.LoadFailed.class)
         .hasMessageContaining("saxpy");
   }
 
   @Test
-  void eventsMeasureTheTimeBetweenThem() {
+  void eventsMeasureTime() {
     var x = floats(new float[1000]);
     try (var before = stream.record()) {
       stream.launch(
@@ -367,7 +367,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aStreamWaitsForAnother() {
+  void streamsWaitForEvents() {
     var x = floats(1, 2, 3, 4);
     var y = floats(0, 0, 0, 0);
     var result = new float[4];
@@ -386,7 +386,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void severalThreadsUseItAtOnce() throws Exception {
+  void isThreadSafe() throws Exception {
     try (var threads = Executors.newFixedThreadPool(4)) {
       var all = IntStream.range(0, 8).mapToObj(i -> threads.submit(() -> square(i))).toList();
       for (int i = 0; i < all.size(); i++) {
@@ -395,7 +395,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
     }
   }
 
-  /** Ten times a number and twice that, on a stream of its own. */
+  /** Computes 10 and 20 times a number, on its own stream. */
   private float[] square(int number) {
     var result = new float[2];
     try (var own = device.openStream();
@@ -413,7 +413,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theFaultOfAKernelSurfacesAtTheLatestWhenItsStreamIsWaitedFor() {
+  void synchronizeReportsFaults() {
     assertThatThrownBy(
             () -> {
               stream.launch(
@@ -431,7 +431,7 @@ public abstract class DeviceCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void nothingWorksOnAClosedStream() {
+  void rejectsWorkOnClosedStreams() {
     var closed = device.openStream();
     closed.close();
     assertThatIllegalStateException().isThrownBy(closed::synchronize);

@@ -7,10 +7,10 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
-/** A device, a stream and some kernels, for tests that every device has to pass. */
+/** A device, a stream and kernels for tests that every device must pass. */
 public abstract class DeviceKit {
 
-  /** y[i] = a * x[i] + y[i] for i below n. */
+  /** Computes y[i] = a * x[i] + y[i] for i < n. */
   static final String AXPY =
       """
       .version 7.4
@@ -44,7 +44,7 @@ public abstract class DeviceKit {
       }
       """;
 
-  /** Each block of 128 threads writes its ints in reverse, by way of dynamic shared memory. */
+  /** Reverses the ints of each block of 128 threads in dynamic shared memory. */
   private static final String REVERSE =
       """
       .version 7.4
@@ -82,7 +82,7 @@ public abstract class DeviceKit {
   Device device;
   Stream stream;
 
-  /** A device of its own for a test. */
+  /** Opens a new device for a test. */
   protected abstract Device open();
 
   @BeforeEach

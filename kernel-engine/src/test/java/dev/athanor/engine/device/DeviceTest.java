@@ -11,7 +11,7 @@ import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.Test;
 
-/** What a device does that has nothing of its own for it. */
+/** Default implementations of optional device operations. */
 class DeviceTest {
 
   private static final Device PLAIN =
@@ -26,7 +26,7 @@ class DeviceTest {
                           "plain:0", "A plain device", Target.SM_80, "1", 1, 1024, 1, 1, 1));
 
   @Test
-  void itsHostMemoryIsTheHostsOwn() {
+  void defaultHostMemoryIsPageable() {
     var memory = PLAIN.allocateHost(10);
     assertThat(memory.segment().byteSize()).isEqualTo(10);
     memory.close();
@@ -39,7 +39,7 @@ class DeviceTest {
   }
 
   @Test
-  void itSaysThatItCapturesNothing() {
+  void defaultCaptureIsUnsupported() {
     assertThatExceptionOfType(UnsupportedOperationException.class)
         .isThrownBy(() -> PLAIN.capture(_ -> {}))
         .withMessage("A plain device does not support graphs; GPUs and the emulator do");

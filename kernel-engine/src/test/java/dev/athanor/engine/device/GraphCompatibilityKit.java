@@ -18,11 +18,11 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What the graphs of every {@link Device} have to do. */
-@SuppressWarnings("try") // closing early, and twice, is what some tests are about
+/** Tests that the graphs of every {@link Device} must pass. */
+@SuppressWarnings("try") // some tests close early or twice
 public abstract class GraphCompatibilityKit extends DeviceKit {
 
-  /** Writes the second int of an array that is a parameter. */
+  /** Stores the second int of an array parameter. */
   private static final String SECOND =
       """
       .version 7.4
@@ -39,7 +39,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
       }
       """;
 
-  /** y += a * x. */
+  /** Computes y += a * x. */
   private Launch add(float a, Buffer x, Buffer y) {
     int n = (int) (y.bytes() / 4);
     return axpy(
@@ -47,7 +47,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatIsCapturedRunsWheneverItsGraphIsLaunched() {
+  void launchesRepeatCapturedWork() {
     var x = floats(1, 2, 3);
     var y = floats(0, 0, 0);
     var z = floats(0, 0, 0);
@@ -69,7 +69,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void itsWorkIsInOrderWithThatOfTheStream() {
+  void launchesAreOrderedInTheStream() {
     var x = floats(1, 1);
     var y = floats(9, 9);
     try (var graph = device.capture(captured -> captured.launch(add(1, x, y)))) {
@@ -86,7 +86,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void argumentsAreReadWhenTheyAreCaptured() {
+  void argumentsAreReadDuringCapture() {
     var to = ints(0);
     var values = MemorySegment.ofArray(new int[] {1, 2});
     var kernel = device.load(Parser.parse(SECOND, "second.ptx"), "second");
@@ -105,12 +105,12 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theDeviceIsUsedAsEverMeanwhile() {
+  void deviceRemainsUsableDuringCapture() {
     var kept = new ArrayList<Buffer>();
     var seen = floats(5, 6);
     var graph =
         device.capture(captured -> {
-          var x = floats(1, 2); // on the stream of the test, which runs
+          var x = floats(1, 2); // on the test's stream, which executes it
           var y = device.allocate(8);
           captured.fill(y, 0, 8, (byte) 0);
           captured.launch(add(3, x, y));
@@ -128,7 +128,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatNoGraphCanHoldIsRefusedInWords() {
+  void rejectsUnsupportedOperations() {
     var buffer = ints(1, 2);
     var host = MemorySegment.ofArray(new int[2]);
     try (var mark = stream.record();
@@ -166,7 +166,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void whatAStreamRefusesIsRefusedWhenItIsCaptured() {
+  void checksArgumentsDuringCapture() {
     var buffer = ints(1, 2, 3, 4);
     var closed = ints(1, 2, 3, 4);
     closed.close();
@@ -179,7 +179,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
           assertThatIllegalStateException().isThrownBy(() -> work.launch(add(1, closed, buffer)));
           assertThatIllegalArgumentException()
               .isThrownBy(() -> work.launch(axpy(1, 32, Argument.of(buffer))))
-              .withMessage("cannot launch axpy: got 1 arguments, the kernel takes 4");
+              .withMessage("cannot launch axpy: got 1 arguments; the kernel takes 4");
         });
     captured.launch(stream);
     captured.close();
@@ -187,7 +187,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aCaptureThatFailsLeavesNothingBehind() {
+  void discardsFailedCaptures() {
     var buffer = ints(1, 2);
     var thrown = new IllegalCallerException("not today");
     assertThatThrownBy(() ->
@@ -204,7 +204,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theStreamOfACaptureEndsWithIt() {
+  void rejectsWorkAfterTheCapture() {
     var buffer = ints(1, 2);
     var kept = new ArrayList<Stream>();
     device.capture(kept::add).close();
@@ -221,7 +221,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aGraphOfAClosedBufferIsRefusedAsAWhole() {
+  void rejectsGraphsWithClosedBuffers() {
     var first = ints(1, 2);
     var second = ints(1, 2);
     try (var graph =
@@ -236,7 +236,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
           .isThrownBy(() -> graph.launch(stream))
           .withMessageContaining("is closed");
       assertThat(intsOf(first)).containsExactly(3, 4);
-      try (var another = device.allocate(8)) { // the memory of the second, perhaps
+      try (var another = device.allocate(8)) { // may reuse the memory of the second
         stream.fill(another, 0, 8, (byte) 1);
         assertThatIllegalStateException().isThrownBy(() -> graph.launch(stream));
         assertThat(intsOf(another)).containsOnly(0x01010101);
@@ -245,7 +245,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aClosedGraphHasFinishedItsLaunchesAndIsRefused() {
+  void closeWaitsForLaunches() {
     var x = floats(1, 2);
     var y = floats(0, 0);
     var graph =
@@ -264,7 +264,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void graphsAreOfOneDevice() {
+  void rejectsStreamsOfOtherDevices() {
     var other = open();
     var graph = other.capture(_ -> {});
     assertThatIllegalArgumentException().isThrownBy(() -> graph.launch(stream));
@@ -279,7 +279,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void aClosedStreamIsRefused() {
+  void rejectsClosedStreams() {
     var closed = device.openStream();
     closed.close();
     try (var graph = device.capture(_ -> {})) {
@@ -290,7 +290,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void itsLaunchesRunOneAfterAnother() throws Exception {
+  void launchesDoNotOverlap() throws Exception {
     int n = 1000;
     var ones = new float[n];
     Arrays.fill(ones, 1);
@@ -319,7 +319,7 @@ public abstract class GraphCompatibilityKit extends DeviceKit {
   }
 
   @Test
-  void theFaultOfAKernelSurfacesAtTheLatestWhenItsStreamIsWaitedFor() {
+  void synchronizeReportsFaults() {
     var y = floats(1, 2);
     var nowhere =
         axpy(

@@ -17,7 +17,7 @@ class HostMemoryPoolTest {
   }
 
   @Test
-  void theNextOfASizeGetsWhatWasGivenBackLast() {
+  void reusesTheLastReleasedBlock() {
     var one = blocks.acquire(100);
     var two = blocks.acquire(256);
     assertThat(one.segment().byteSize()).isEqualTo(256);
@@ -30,7 +30,7 @@ class HostMemoryPoolTest {
   }
 
   @Test
-  void ofTooMuchTheOldestOfTheSizeNotUsedForLongestGoes() {
+  void evictsTheLeastRecentlyUsedBlocks() {
     var small = blocks.acquire(256);
     var other = blocks.acquire(256);
     var large = blocks.acquire(512);
@@ -47,7 +47,7 @@ class HostMemoryPoolTest {
   }
 
   @Test
-  void whatIsLargerThanAllThatMayBeKeptGoesAtOnce() {
+  void closesBlocksLargerThanThePool() {
     var kept = blocks.acquire(1024);
     var huge = blocks.acquire(1025);
     blocks.release(kept);
@@ -57,7 +57,7 @@ class HostMemoryPoolTest {
   }
 
   @Test
-  void nothingIsKeptOnceItIsClosed() {
+  void keepsNothingOnceClosed() {
     var idle = blocks.acquire(256);
     var used = blocks.acquire(256);
     blocks.release(idle);
@@ -69,7 +69,7 @@ class HostMemoryPoolTest {
   }
 
   @Test
-  void nobodyWaitsWhileAnotherAllocates() throws Exception {
+  void allocationsDoNotBlockEachOther() throws Exception {
     var allocating = new CountDownLatch(1);
     var mayGoOn = new CountDownLatch(1);
     var slow =

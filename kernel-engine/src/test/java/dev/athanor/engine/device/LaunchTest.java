@@ -18,25 +18,24 @@ class LaunchTest {
 
   @ParameterizedTest
   @CsvSource({
-    "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads, it asks for 32x2x1'",
-    "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads, it asks for 64x1x1'",
-    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads, the kernel is for 64 at most'",
+    "'.reqntid 32, 2', '64, 1', 1, 'a block of 64x1x1 threads; the kernel requires 32x2x1'",
+    "'.reqntid 64', '32, 1', 1, 'a block of 32x1x1 threads; the kernel requires 64x1x1'",
+    "'.maxntid 32, 2', '65, 1', 1, 'a block of 65x1x1 threads; the limit of the kernel is 64'",
     "'.reqnctapercluster 2', '1, 1', 3,"
-        + " 'a grid of 3x1x1 blocks, which is no multiple of its clusters of 2x1x1'"
+        + " 'a grid of 3x1x1 blocks, which is not a multiple of the clusters of 2x1x1'"
   })
-  void refusesWhatTheKernelDoesNotAllow(
-      String directive, String block, int blocks, String problem) {
+  void rejectsShapesBeyondLaunchBounds(String directive, String block, int blocks, String problem) {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> check(directive, block, blocks))
         .withMessage("cannot launch k: got " + problem);
   }
 
-  /** A GPU of which this project has none. */
+  /** A GPU that this project does not know. */
   private static final Capability DEVICE =
       new Capability(
           "test:0", "test device", Target.of("sm_89"), "0", 1, 1024, 49_152, 101_376, 1L << 30);
 
-  /** A kernel without directives, and what its machine code needs. */
+  /** A kernel without directives, and its resource usage. */
   private record Loaded(int registers, int staticShared) implements LoadedKernel {
 
     @Override
@@ -66,7 +65,7 @@ class LaunchTest {
 
   @ParameterizedTest
   @CsvSource({"64, 1024", "255, 256", "168, 384", "128, 512", "72, 896", "0, 1024"})
-  void takesAsManyRegistersAsABlockHas(int registers, int threads) {
+  void acceptsAllRegistersOfABlock(int registers, int threads) {
     assertThatCode(() -> launch(registers, Dim3.of(1), Dim3.of(threads), 0))
         .doesNotThrowAnyException();
   }
@@ -79,36 +78,45 @@ class LaunchTest {
     "169, 384, 67584",
     "72, 897, 66816"
   })
-  void refusesMoreRegisters(int registers, int threads, int all) {
+  void rejectsTooManyRegisters(int registers, int threads, int all) {
     refuses(
         registers,
         Dim3.of(1),
         Dim3.of(threads),
         0,
-        "a block of %dx1x1 threads of %d registers, %d with those of whole warps, test device has 65536 for one"
+        "a block of %dx1x1 threads with %d registers each, %d in whole warps; the limit of test device is 65536"
             .formatted(threads, registers, all));
   }
 
   @Test
-  void refusesWhatNoBlockAndNoGridMayBe() {
+  void rejectsShapesBeyondDeviceLimits() {
     var one = Dim3.of(1);
-    refuses(8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads, test device has 1024 for one");
     refuses(
-        8, one, new Dim3(8, 8, 17), 0, "a block of 8x8x17 threads, test device has 1024 for one");
+        8, one, Dim3.of(1025), 0, "a block of 1025x1x1 threads; the limit of test device is 1024");
     refuses(
-        8, one, new Dim3(1, 1, 65), 0, "a block that is 65 deep, 64 is the most on test device");
+        8,
+        one,
+        new Dim3(8, 8, 17),
+        0,
+        "a block of 8x8x17 threads; the limit of test device is 1024");
+    refuses(
+        8,
+        one,
+        new Dim3(1, 1, 65),
+        0,
+        "a block of 1x1x65 threads; the limit of test device for z is 64");
     refuses(
         8,
         Dim3.of(1, 65_536),
         one,
         0,
-        "a grid of 1x65536x1 blocks, 65535 is the most for y and z on test device");
+        "a grid of 1x65536x1 blocks; the limit of test device for y and z is 65535");
     refuses(
         8,
         new Dim3(1, 1, 65_536),
         one,
         0,
-        "a grid of 1x1x65536 blocks, 65535 is the most for y and z on test device");
+        "a grid of 1x1x65536 blocks; the limit of test device for y and z is 65535");
     assertThatCode(() -> launch(8, new Dim3(Integer.MAX_VALUE, 65_535, 65_535), one, 0))
         .doesNotThrowAnyException();
     assertThatIllegalArgumentException()
@@ -116,9 +124,9 @@ class LaunchTest {
         .withMessage("every extent must be at least 1, got 0x1x1");
   }
 
-  /** Their product is 2^64, which in 64 bits is 0. */
+  /** The product of the extents is 2^64, which overflows to 0. */
   @Test
-  void productsDoNotWrapAround() {
+  void extentsDoNotOverflow() {
     var huge = new Dim3(1 << 30, 1 << 30, 16);
     assertThat(huge.count()).isEqualTo(Long.MAX_VALUE);
     assertThat(new Dim3(Integer.MAX_VALUE, 65_535, 65_535).count())
@@ -128,33 +136,33 @@ class LaunchTest {
         Dim3.of(1),
         huge,
         0,
-        "a block of 1073741824x1073741824x16 threads, test device has 1024 for one");
+        "a block of 1073741824x1073741824x16 threads; the limit of test device is 1024");
     refuses(
         255,
         Dim3.of(1),
         Dim3.of(1024),
         Integer.MAX_VALUE,
-        "2147483647 bytes of shared memory, test device has 101376 for a block");
+        "2147483647 bytes of shared memory; the limit of test device is 101376 per block");
   }
 
   @Test
-  void sharedMemoryIsThatOfTheKernelAndOfTheLaunch() {
+  void addsStaticAndDynamicSharedMemory() {
     assertThatCode(() -> launch(8, Dim3.of(1), Dim3.of(1), 101_376)).doesNotThrowAnyException();
     refuses(
         8,
         Dim3.of(1),
         Dim3.of(1),
         101_377,
-        "101377 bytes of shared memory, test device has 101376 for a block");
+        "101377 bytes of shared memory; the limit of test device is 101376 per block");
     var both = new Loaded(8, 4096);
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new Launch(both, Dim3.of(1), Dim3.of(1), 97_281, List.of()).check(DEVICE))
         .withMessage(
-            "cannot launch k: got 101377 bytes of shared memory, test device has 101376 for a block");
+            "cannot launch k: got 101377 bytes of shared memory; the limit of test device is 101376 per block");
   }
 
   @Test
-  void takesWhatItAllows() {
+  void acceptsValidShapes() {
     assertThatCode(() -> check(".reqntid 32, 2", "32, 2", 1)).doesNotThrowAnyException();
     assertThatCode(() -> check(".maxntid 32, 2", "64, 1", 1)).doesNotThrowAnyException();
     assertThatCode(() -> check(".reqnctapercluster 2", "1, 1", 4)).doesNotThrowAnyException();

@@ -21,7 +21,7 @@ class LruCacheTest {
   }
 
   @Test
-  void theLeastRecentlyUsedValueIsEvicted() {
+  void evictsTheLeastRecentlyUsedValue() {
     var cache = new LruCache<Integer, String>(3);
     for (int key = 0; key < 3; key++) {
       cache.get(key, this::make);
@@ -32,7 +32,7 @@ class LruCacheTest {
     assertThat(cache.values()).containsExactlyInAnyOrder("value 0", "value 2", "value 3");
     assertThat(cache.find(1)).isNull();
     assertThat(cache.find(2)).isEqualTo("value 2");
-    cache.get(4, this::make); // finding is using
+    cache.get(4, this::make); // find counts as a use
     assertThat(cache.values()).containsExactlyInAnyOrder("value 2", "value 3", "value 4");
     assertThat(cache.get(1, this::make)).isEqualTo("value 1");
     assertThat(made).hasValue(6);
@@ -41,7 +41,7 @@ class LruCacheTest {
   }
 
   @Test
-  void itNeverHoldsMoreThanItsLimit() {
+  void neverExceedsItsLimit() {
     var cache = new LruCache<Integer, String>(10);
     for (int i = 0; i < 1000; i++) {
       cache.get(i * 7 % 100, this::make);
@@ -50,7 +50,7 @@ class LruCacheTest {
   }
 
   @Test
-  void whatIsPinnedStaysBeyondTheLimit() {
+  void keepsPinnedValues() {
     var cache = new LruCache<Integer, String>(2, value -> value.endsWith("0"));
     for (int key : new int[] {0, 10, 20, 1, 2, 3}) {
       cache.get(key, this::make);
@@ -59,7 +59,7 @@ class LruCacheTest {
   }
 
   @Test
-  void whatFailsIsNotKept() {
+  void doesNotCacheFailures() {
     var cache = new LruCache<Integer, String>(2);
     assertThatIllegalStateException()
         .isThrownBy(() ->
@@ -75,7 +75,7 @@ class LruCacheTest {
   }
 
   @Test
-  void aValueIsMadeOnceForAllThatAsk() throws Exception {
+  void computesAValueOnce() throws Exception {
     int threads = 4;
     var cache = new LruCache<Integer, String>(100);
     var start = new CyclicBarrier(threads);
@@ -98,7 +98,7 @@ class LruCacheTest {
   }
 
   @Test
-  void itHoldsSomething() {
+  void rejectsALimitOfZero() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new LruCache<Integer, String>(0))
         .withMessage("a cache holds at least 1 value, got a limit of 0");

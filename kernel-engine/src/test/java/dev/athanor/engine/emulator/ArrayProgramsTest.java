@@ -27,7 +27,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("stencils")
-  void heatSpreads(Way way) {
+  void heatDiffusion(Way way) {
     int width = 37;
     int height = 21;
     var in = SampleRig.randomFloats(width * height, 60);
@@ -59,7 +59,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("stencils")
-  void meansOfNeighborsInSpace(Way way) {
+  void stencil3d(Way way) {
     int nx = 9;
     int ny = 7;
     int nz = 5;
@@ -86,7 +86,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("stencils")
-  void cellsLiveAndDie(Way way) {
+  void gameOfLife(Way way) {
     int words = 3;
     int width = 32 * words;
     int height = 20;
@@ -125,7 +125,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("histograms")
-  void bytesAreCounted(Way way) {
+  void byteHistogram(Way way) {
     var in = new byte[1003];
     new Random(63).nextBytes(in);
     var expected = new int[256];
@@ -141,7 +141,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("histograms")
-  void equalKeysAreCombinedBeforeTheAtomic(Way way) {
+  void warpAggregatedAtomics(Way way) {
     var keys = new Random(64).ints(333, 0, 7).toArray();
     var expected = new long[7];
     for (var key : keys) {
@@ -156,7 +156,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("histograms")
-  void valuesAboveALimitAreKept(Way way) {
+  void streamCompaction(Way way) {
     var in = SampleRig.randomFloats(301, 65);
     var expected = new float[in.length];
     int kept = 0;
@@ -196,7 +196,7 @@ class ArrayProgramsTest {
     }
   }
 
-  /** Few distinct keys, so that a sort that is not stable shows. */
+  /** Few distinct keys reveal an unstable sort. */
   @ParameterizedTest
   @MethodSource("sorts")
   void radixSortIsStable(Way way) {
@@ -218,7 +218,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("sorts")
-  void sortedListsAreMerged(Way way) {
+  void mergeSortedLists(Way way) {
     var a = new Random(68).longs(77, -50, 50).sorted().toArray();
     var b = new Random(69).longs(101, -50, 50).sorted().toArray();
     var expected = Arrays.copyOf(a, a.length + b.length);
@@ -238,7 +238,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("scans")
-  void exclusiveSumsOfABlock(Way way) {
+  void exclusiveBlockScan(Way way) {
     int n = 256;
     var in = new Random(70).ints(2L * n, -1000, 1000).toArray();
     var expected = new int[2 * n];
@@ -252,10 +252,10 @@ class ArrayProgramsTest {
     }
   }
 
-  /** Blocks wait for those before them, which may run at the same time. */
+  /** Blocks wait for earlier blocks, which may run concurrently. */
   @ParameterizedTest
   @MethodSource("scans")
-  void inclusiveSumsOverTheGridInOnePass(Way way) {
+  void singlePassGridScan(Way way) {
     int n = 700;
     var in = new Random(71).ints(n, -1000, 1000).toArray();
     var expected = in.clone();
@@ -278,7 +278,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("scans")
-  void theLastBlockAddsWhatAllBlocksFound(Way way) {
+  void lastBlockReduction(Way way) {
     int n = 1000;
     var in = new Random(72).ints(n, 0, 1 << 20).asDoubleStream().toArray();
     try (var rig = new SampleRig(way)) {
@@ -302,12 +302,12 @@ class ArrayProgramsTest {
   }
 
   /**
-   * Programs written before Volta have no barrier between lanes, only fences. Lanes that converge
-   * run such a program in step, however it is executed.
+   * Programs written before Volta have only fences, no barriers, between lanes. Converged lanes
+   * execute them in lockstep, interpreted or compiled.
    */
   @ParameterizedTest
   @MethodSource("lanesInStep")
-  void sumsOfLanesInStep(Way way) {
+  void warpSynchronousSum(Way way) {
     var in = new Random(73).ints(128, -1000, 1000).toArray();
     var expected = in.clone();
     for (int i = 0; i < in.length; i++) {
@@ -322,7 +322,7 @@ class ArrayProgramsTest {
 
   @ParameterizedTest
   @MethodSource("lanesInStep")
-  void theSanitizerReportsLanesThatRelyOnRunningInStep(Way way) {
+  void sanitizerReportsWarpSynchronousCode(Way way) {
     try (var rig = new SampleRig(way, Sanitize.FULL)) {
       var in = rig.buffer(new int[64]);
       var out = rig.buffer(new int[64]);

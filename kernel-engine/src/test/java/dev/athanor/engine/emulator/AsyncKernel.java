@@ -13,10 +13,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A kernel of a test of asynchronous work. It takes {@code out} and {@code in}, whose addresses are
- * {@code %rd0} and {@code %rd1}; {@code %rd2} and {@code %rd3} are those of the thread's own words,
- * {@code %r0} is the thread, {@code %r1} the block, {@code %r2} and {@code %r3} are the addresses
- * of {@code tile}, 4096 bytes, and of {@code bar}, 4 barriers; {@code %p0} is true in thread 0.
+ * A test kernel with asynchronous work and parameters {@code out} and {@code in}. {@code %rd0} and
+ * {@code %rd1} are their addresses; {@code %rd2} and {@code %rd3} are the addresses of the thread's
+ * words; {@code %r0} is the thread, {@code %r1} the block; {@code %r2} and {@code %r3} are the
+ * addresses of {@code tile}, 4096 bytes, and {@code bar}, 4 mbarriers; {@code %p0} is true in
+ * thread 0.
  */
 record AsyncKernel(String body, int blocks, int threads, int cluster) {
 
@@ -35,12 +36,12 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
       add.u64 %rd2, %rd0, %rd4; add.u64 %rd3, %rd1, %rd4; setp.eq.u32 %p0, %r0, 0;
       """;
 
-  /** One block. */
+  /** Returns a kernel of one block. */
   static AsyncKernel of(int threads, String body) {
     return new AsyncKernel(body, 1, threads, 1);
   }
 
-  /** Waits for a phase of the first barrier, by its parity. */
+  /** Waits for a phase of the first mbarrier, by parity. */
   static String await(int parity) {
     return await("$wait" + parity, "bar", parity);
   }
@@ -50,14 +51,14 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
         .formatted(label, barrier, parity, label);
   }
 
-  /** Makes the first barrier, which expects some arrivals, before anybody goes on. */
+  /** Initializes the first mbarrier with an arrival count and synchronizes the block. */
   static String make(int count) {
     return "@%p0 mbarrier.init.shared::cta.b64 [bar], "
         + count
         + ";\nfence.mbarrier_init.release.cluster;\nbar.sync 0;\n";
   }
 
-  /** The same for all blocks of a cluster. */
+  /** Initializes it and synchronizes the cluster. */
   static String makeInCluster(int count) {
     return "@%p0 mbarrier.init.shared::cta.b64 [bar], "
         + count
@@ -80,18 +81,19 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
   }
 
   /**
-   * The words of {@code out}, of which each thread has one and there are at least as many as in.
+   * Runs the kernel and returns {@code out}, which has a word per thread and at least as many words
+   * as {@code in}.
    */
   int[] run(Way way, int... in) {
     return run(way, EmulatorOptions.DEFAULT.sanitize(), in);
   }
 
-  /** What a kernel does that the sanitizer would not let pass. */
+  /** Runs a kernel that the sanitizer would reject. */
   int[] runUnwatched(Way way, int... in) {
     return run(way, Sanitize.OFF, in);
   }
 
-  /** The same, watched or not. */
+  /** Runs the kernel with or without the sanitizer. */
   int[] run(Way way, Sanitize sanitize, int... in) {
     var text = HEAD.replace("CLUSTER", String.valueOf(cluster)) + body + "ret;\n}\n";
     try (var rig = new SampleRig(way, text, sanitize)) {
@@ -101,7 +103,7 @@ record AsyncKernel(String body, int blocks, int threads, int cluster) {
     }
   }
 
-  /** The first report of what goes wrong. */
+  /** Returns the first report. */
   String fault() {
     return catchThrowableOfType(
             KernelFault.class, () -> run(way(AsyncTiming.LAZY), new int[Math.max(1, threads)]))

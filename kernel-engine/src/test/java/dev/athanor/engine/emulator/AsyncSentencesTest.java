@@ -9,7 +9,7 @@ import dev.athanor.engine.emulator.options.EmulatorOptions.Sanitize;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What the sanitizer says of work beside the threads: who did what, and what would be right. */
+/** Sanitizer messages about asynchronous work: both accesses and the remedy. */
 class AsyncSentencesTest {
 
   private static final String LOAD =
@@ -24,7 +24,7 @@ class AsyncSentencesTest {
       @%p0 cp.async.bulk.commit_group;
       """;
 
-  /** In each timing the same. */
+  /** Returns the reports, which are the same under each timing. */
   private static List<String> reports(int threads, String body) {
     var kernel = AsyncKernel.of(threads, body);
     List<String> first = List.of();
@@ -43,7 +43,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void aBulkCopyThatIsNotAwaited() {
+  void missingWaitForABulkCopy() {
     assertThat(
             reports(
                 1,
@@ -64,7 +64,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void aSourceThatIsWritten() {
+  void writtenSource() {
     assertThat(
             reports(
                 1,
@@ -78,7 +78,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void aFenceThatIsMissing() {
+  void missingProxyFence() {
     assertThat(
             reports(
                 32,
@@ -97,7 +97,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void aCopyForWhichNobodyHasWaited() {
+  void copyPendingAtExit() {
     assertThat(reports(1, AsyncKernel.make(1) + LOAD))
         .singleElement()
         .asString()
@@ -108,7 +108,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void bytesThatDoNotCome() {
+  void missingTransactionBytes() {
     assertThat(
             reports(
                 1, AsyncKernel.make(1) + LOAD.replace(", 128;", ", 96;") + AsyncKernel.await(0)))
@@ -119,7 +119,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void anMbarrierThatNeedNotBeThere() {
+  void uninitializedMbarrier() {
     var init = "@%p0 mbarrier.init.shared::cta.b64 [bar], 2;\n";
     assertThat(reports(2, init + "mbarrier.arrive.shared::cta.b64 _, [bar];\n"))
         .singleElement()
@@ -132,7 +132,7 @@ class AsyncSentencesTest {
   }
 
   @Test
-  void aPhaseThatNobodyHasSeen() {
+  void phaseOverrun() {
     var arrive = "mbarrier.arrive.shared::cta.b64 _, [bar];\n";
     assertThat(reports(1, AsyncKernel.make(1) + arrive + arrive))
         .singleElement()

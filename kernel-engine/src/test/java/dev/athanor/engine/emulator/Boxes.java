@@ -3,13 +3,13 @@ package dev.athanor.engine.emulator;
 import dev.athanor.engine.device.TensorMap.SwizzleMode;
 
 /**
- * A factor of a product in shared memory as tensor copies leave it there: boxes as wide as the
- * swizzle, one after the other, each row behind row.
+ * A factor in shared memory as stored by tensor copies: contiguous boxes as wide as the swizzle,
+ * row after row.
  *
  * @param start a multiple of 1024
- * @param byDepth whether a box's rows go along the depth; else across, as of the transposed matrix
- * @param size the bytes of an element
- * @param outer how many rows of A, or columns of B
+ * @param byDepth whether rows of a box are along K; otherwise the matrix is transposed
+ * @param size element size in bytes
+ * @param outer rows of A, or columns of B
  */
 public record Boxes(
     long start, SwizzleMode swizzle, boolean byDepth, int size, int outer, int depth) {
@@ -22,7 +22,7 @@ public record Boxes(
     return (long) outer * depth * size;
   }
 
-  /** The address of an element. */
+  /** Returns the address of an element. */
   public long address(int row, int column) {
     int along = (byDepth ? column : row) * size;
     int across = byDepth ? row : column;
@@ -31,7 +31,7 @@ public record Boxes(
     return swizzle.place(start + along / width * box + (long) across * width + along % width);
   }
 
-  /** What {@code wgmma} is told, for the part of the depth from a column on. */
+  /** Returns the {@code wgmma} descriptor of the part of K that starts at a column. */
   public long descriptor(int column) {
     int width = swizzle.width();
     long box = (long) rows() * width;

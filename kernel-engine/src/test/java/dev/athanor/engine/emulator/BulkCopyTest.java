@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Copies of rows that go on beside the threads. */
+/** Asynchronous bulk copies. */
 class BulkCopyTest {
 
   private static final int[] IN = IntStream.range(0, 64).map(i -> 7 * i + 3).toArray();
@@ -24,7 +24,7 @@ class BulkCopyTest {
           + " [bar];\n";
   private static final String COMMIT = "cp.async.bulk.commit_group;\n";
 
-  /** The own word of the tile. */
+  /** Computes the address of the thread's word of the tile. */
   private static final String WORD = "shl.b32 %r5, %r0, 2; add.u32 %r5, %r5, %r2;\n";
 
   static List<Way> ways() {
@@ -44,7 +44,7 @@ class BulkCopyTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void inAndOut(Way way) {
+  void copiesInAndOut(Way way) {
     var body =
         LOADED
             + WORD
@@ -59,9 +59,9 @@ class BulkCopyTest {
     assertThat(AsyncKernel.of(64, body).run(way, IN)).containsExactly(twice(IN));
   }
 
-  /** A thread that does not wait sees what is not there yet. */
+  /** Without a wait, a thread reads the poison pattern. */
   @Test
-  void readingBeforeItHasCome() {
+  void readBeforeCompletion() {
     var body =
         LOADED.replace(AsyncKernel.await(0), "$wait0:\n")
             + WORD
@@ -72,9 +72,9 @@ class BulkCopyTest {
     assertThat(kernel.runUnwatched(AsyncKernel.way(AsyncTiming.REORDERED), IN)).isNotEqualTo(IN);
   }
 
-  /** Overwriting a source that has not been read shows; waiting for reads is enough. */
+  /** Overwriting a source before it has been read is visible; waiting for reads suffices. */
   @Test
-  void overwritingTheSource() {
+  void overwrittenSource() {
     var body =
         """
         ld.global.u32 %r6, [%rd3]; st.shared.u32 [%r5], %r6; fence.proxy.async; bar.sync 0;
@@ -94,9 +94,9 @@ class BulkCopyTest {
     assertThat(wrong.runUnwatched(AsyncKernel.way(AsyncTiming.LAZY), IN)).containsOnly(0);
   }
 
-  /** The newest group may be unfinished. */
+  /** The newest group may be pending. */
   @Test
-  void waitingForTheOlderGroups() {
+  void waitsForOlderGroups() {
     var body =
         WORD
             + """
@@ -114,10 +114,10 @@ class BulkCopyTest {
     assertThat(Arrays.copyOfRange(found, 32, 64)).isNotEqualTo(Arrays.copyOfRange(IN, 32, 64));
   }
 
-  /** Blocks 0, 2 and 3 of a cluster get the row, each at its own barrier. */
+  /** Blocks 0, 2 and 3 of a cluster receive the row, each with its own mbarrier. */
   @ParameterizedTest
   @MethodSource("ways")
-  void toSeveralBlocks(Way way) {
+  void multicast(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + """
@@ -140,10 +140,10 @@ class BulkCopyTest {
     }
   }
 
-  /** From the shared memory of one block to that of the other, whose barrier learns of it. */
+  /** Copies from the shared memory of one block to another, whose mbarrier is signaled. */
   @ParameterizedTest
   @MethodSource("ways")
-  void toTheOtherBlock(Way way) {
+  void copiesToAPeerBlock(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + WORD
@@ -166,7 +166,7 @@ class BulkCopyTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void singleValuesToTheOtherBlock(Way way) {
+  void storesAsynchronouslyToAPeerBlock(Way way) {
     var body =
         AsyncKernel.makeInCluster(1)
             + WORD
@@ -209,7 +209,7 @@ class BulkCopyTest {
     "dec.u32, 2"
   })
   void reductions(String operation, int expected) {
-    // 10 is there, and 2 comes; inc goes on to 0 from the bound, dec to the bound from above it
+    // memory holds 10 and the operand is 2: inc wraps to 0, dec wraps to the bound
     var body =
         WORD
             + """
@@ -226,7 +226,7 @@ class BulkCopyTest {
   /** Blocks add to one row of floats; sums of small integers are exact in any order. */
   @ParameterizedTest
   @MethodSource("ways")
-  void sumsOfAllBlocks(Way way) {
+  void reducesFromAllBlocks(Way way) {
     var body =
         WORD
             + """
@@ -264,7 +264,7 @@ class BulkCopyTest {
   }
 
   @Test
-  void blocksThatAreNotThere() {
+  void absentBlocks() {
     assertThat(
             AsyncKernel.of(
                     32,
@@ -278,7 +278,7 @@ class BulkCopyTest {
   }
 
   @Test
-  void barriersOfAnotherBlockThanTheTarget() {
+  void mbarrierInAnotherBlockThanTheTarget() {
     var body =
         AsyncKernel.makeInCluster(1)
             + """
@@ -290,13 +290,10 @@ class BulkCopyTest {
         .endsWith("the mbarrier is not in the block to whose memory it copies");
   }
 
-  /**
-   * Many pending copies of which an mbarrier learns, and as many in a group, in a thread whose
-   * stack is too small for a call of each.
-   */
+  /** An mbarrier and a group each track many pending copies, in a thread with a small stack. */
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
-  void manyCopiesAtOnce(AsyncTiming timing) {
+  void manyConcurrentCopies(AsyncTiming timing) {
     var body =
         AsyncKernel.make(1)
             + """

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Blocks that are resident together. */
+/** Co-resident blocks of a cluster. */
 class ClusterTest {
 
   private static final String HEAD =
@@ -45,10 +45,10 @@ class ClusterTest {
     }
   }
 
-  /** Each block reads what its right neighbour of the four wrote. */
+  /** Each of four blocks reads what its right neighbor wrote. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void blocksReadEachOthersSharedMemory(Schedule schedule) {
+  void blocksReadPeerSharedMemory(Schedule schedule) {
     var body =
         """
         st.shared.u32 [cell], %r4;
@@ -66,7 +66,7 @@ class ClusterTest {
   }
 
   @Test
-  void genericAddressesReachPeersToo() {
+  void genericAddressesReachPeers() {
     var body =
         """
         barrier.cluster.arrive; barrier.cluster.wait;
@@ -84,7 +84,7 @@ class ClusterTest {
   }
 
   @Test
-  void registersOfTheCluster() {
+  void clusterRegisters() {
     var body =
         """
         mov.u32 %r5, %clusterid.x; mov.u32 %r6, %nclusterid.x; mov.u32 %r7, %cluster_ctaid.y;
@@ -103,7 +103,7 @@ class ClusterTest {
   }
 
   @Test
-  void aBlockThatNeverArrivesIsNamed() {
+  void reportsBlocksThatNeverArrive() {
     var reports =
         faults(
             """
@@ -124,19 +124,19 @@ class ClusterTest {
   }
 
   @Test
-  void waitingWithoutHavingArrived() {
+  void reportsWaitWithoutArrival() {
     assertThat(faults("barrier.cluster.wait;\n").getFirst())
         .endsWith("waits at the barrier of the cluster, at which it has not arrived");
   }
 
   @Test
-  void arrivingTwice() {
+  void reportsDoubleArrival() {
     assertThat(faults("barrier.cluster.arrive; barrier.cluster.arrive;\n").getFirst())
         .endsWith("arrives at the barrier of the cluster again before it has waited");
   }
 
   @Test
-  void aBlockThatTheClusterDoesNotHave() {
+  void reportsAbsentBlocks() {
     assertThat(
             faults(
                     """
@@ -150,14 +150,14 @@ class ClusterTest {
   }
 
   @Test
-  void clustersThatDoNotFit() {
+  void rejectsInvalidClusters() {
     var refused =
         catchThrowableOfType(
             IllegalArgumentException.class,
             () -> run(EmulatorOptions.DEFAULT, "", new Dim3(3, 2, 1)));
     assertThat(refused)
         .hasMessage(
-            "cannot launch k: got a grid of 3x2x1 blocks, which is no multiple of its clusters"
+            "cannot launch k: got a grid of 3x2x1 blocks, which is not a multiple of the clusters"
                 + " of 2x2x1");
   }
 }

@@ -26,7 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Compiled code gives what the interpreter gives, bit by bit, and is really run. {@code
+ * Checks that compiled code is used and gives the interpreter's results, bit by bit. {@code
  * -Drandom.kernels=10000} compares more random kernels, {@code -Drandom.seed=…} others.
  */
 class CompiledCodeTest {
@@ -42,17 +42,17 @@ class CompiledCodeTest {
   private static final EmulatorOptions COMPILED = INTERPRETED.withExecution(Execution.COMPILED);
 
   @Test
-  void randomKernelsGiveTheSameBits() {
+  void randomKernelsAgree() {
     try (var interpreter = new EmulatedDevice(INTERPRETED);
         var compiler = new EmulatedDevice(COMPILED)) {
       for (long seed = SEED; seed < SEED + KERNELS; seed++) {
         var module = RandomKernels.module(seed);
         if (module.toString().contains("%clock") || module.toString().contains("%globaltimer")) {
-          continue; // the time goes on with each look at it, and the looks' order is free
+          continue; // clocks advance with each read, and the order of reads is unspecified
         }
         var in = new int[RandomKernels.THREADS * RandomKernels.BYTES / 4];
         var random = new Random(seed);
-        // words of all sizes, and floats among them
+        // words of all magnitudes, including floats
         Arrays.setAll(
             in,
             i ->
@@ -73,7 +73,7 @@ class CompiledCodeTest {
   }
 
   private static int[] run(EmulatedDevice device, Module module, int[] in) {
-    // not a whole number of warps
+    // not a multiple of the warp size
     int threads = RandomKernels.THREADS - 5;
     try (var from = device.allocate(4L * in.length);
         var to = device.allocate(4L * in.length);
@@ -99,7 +99,7 @@ class CompiledCodeTest {
 
   @ParameterizedTest
   @ValueSource(strings = {"COMPILED", "TIERED"})
-  void mostOfAMatrixProductIsCompiled(Execution execution) {
+  void compilesMostOfAMatrixProduct(Execution execution) {
     int side = 256;
     var module = Parser.parse(Samples.text("k03_matmul_tiled.sm_80.ptx"), "matmul.ptx");
     long interpreted = instructions(INTERPRETED, module, side);
@@ -111,7 +111,7 @@ class CompiledCodeTest {
     }
   }
 
-  /** How many instructions of a matrix product are interpreted. */
+  /** Returns the number of interpreted instructions of a matrix product. */
   private static long instructions(EmulatorOptions options, Module module, int side) {
     try (var device = new EmulatedDevice(options);
         var stream = device.openStream();
@@ -138,7 +138,7 @@ class CompiledCodeTest {
     }
   }
 
-  /** Threads find their faults in a loop, each in another round. */
+  /** Threads fault in a loop, each in another iteration. */
   private static final String FAULTS_IN_ROUNDS =
       """
       mov.u32 %r10, 0;
@@ -159,16 +159,16 @@ class CompiledCodeTest {
   }
 
   @Test
-  void theFirstFaultIsThatOfThreadsSideBySide() {
+  void reportsTheInterpretersFirstFault() {
     var body = FAULTS_IN_ROUNDS.replace("STORE", "");
     var expected = fault(INTERPRETED, body);
     assertThat(expected).hasMessageContaining("touches bytes");
     assertThat(fault(COMPILED, body)).hasMessage(expected.getMessage());
   }
 
-  /** No block is run again when memory has changed: a thread's counter would count twice. */
+  /** A block does not restart once memory has changed: a thread's counter would count twice. */
   @Test
-  void whereMemoryHasChangedAFaultIsOneThatHappened() {
+  void reportsARealFaultAfterStores() {
     var body =
         FAULTS_IN_ROUNDS.replace(
             "STORE",
@@ -180,15 +180,15 @@ class CompiledCodeTest {
           catchThrowableOfType(
               KernelFault.class, () -> rig.run(body, Dim3.of(1), Dim3.of(48), out, in, 0));
       assertThat(fault).hasMessageContaining("ld.global.u32 %r14, [%rd11]");
-      // thread 40 - i faults in round i
+      // thread 40 - i faults in iteration i
       assertThat(rig.read(out)[0]).isBetween(1, 41);
       assertThat(rig.read(out)[31]).isBetween(1, 10);
     }
   }
 
-  /** Loads of vectors into the register of their address, the last element out of bounds. */
+  /** Loads vectors into the register of their address, with the last element out of bounds. */
   @Test
-  void anAccessThatFailsHasNotBegun() {
+  void failedAccessesHaveNoEffect() {
     var body =
         """
         mov.u32 %r10, tile; add.u32 %r10, %r10, 4096;
@@ -200,11 +200,13 @@ class CompiledCodeTest {
     assertThat(fault(COMPILED, body)).hasMessage(expected.getMessage());
   }
 
-  /** A thread waits with plain loads for another of its warp, which writes later in the code. */
+  /**
+   * A thread polls with plain loads for another thread of its warp, which stores later in the code.
+   */
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
   @Timeout(value = 1, unit = TimeUnit.MINUTES)
-  void loopsLetOtherThreadsGoOn(Execution execution) {
+  void loopsYieldToOtherThreads(Execution execution) {
     var body =
         """
         setp.eq.u32 %p0, %r0, 33;
@@ -228,14 +230,14 @@ class CompiledCodeTest {
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
   @Timeout(value = 1, unit = TimeUnit.MINUTES)
-  void loopsForEverAreReported(Execution execution) {
+  void reportsEndlessLoops(Execution execution) {
     var options = INTERPRETED.withExecution(execution).withPatience(1 << 20);
     var expected = fault(options, "mov.u32 %r10, 0; $ever: add.u32 %r10, %r10, 1; bra $ever;");
     assertThat(expected)
         .hasMessageContaining("loops forever with lanes 0xffffffff; in 1048576 backward jumps");
   }
 
-  /** Special registers of 64 bits and of one bit are kept in other ways than those of 32. */
+  /** 64-bit and 1-bit special registers are stored differently from 32-bit ones. */
   @ParameterizedTest
   @ValueSource(strings = {"INTERPRETED", "COMPILED"})
   void specialRegistersOfAllWidths(Execution execution) {

@@ -10,7 +10,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Samples whose threads go different ways. */
+/** Sample kernels with divergent control flow. */
 class ControlSamplesTest {
 
   static List<Way> ways() {
@@ -19,7 +19,7 @@ class ControlSamplesTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void loopsOfDifferentLengths(Way way) {
+  void divergentLoops(Way way) {
     int n = 150;
     var in = new Random(50).ints(n, 1, 100_000).toArray();
     var expected = new int[n];
@@ -35,10 +35,13 @@ class ControlSamplesTest {
     }
   }
 
-  /** A point may take long where its neighbour escapes at once; the product is fused into ci. */
+  /**
+   * A point may take many iterations while its neighbor escapes at once; the product is fused with
+   * ci.
+   */
   @ParameterizedTest
   @MethodSource("ways")
-  void iterationsUntilEscape(Way way) {
+  void mandelbrot(Way way) {
     int width = 45;
     int height = 27;
     int limit = 90;
@@ -66,7 +69,7 @@ class ControlSamplesTest {
     return steps;
   }
 
-  /** A switch in a loop, with calls through a table of functions. */
+  /** A switch in a loop, with calls through a function table. */
   @ParameterizedTest
   @MethodSource("ways")
   void switchesAndCalls(Way way) {
@@ -104,10 +107,10 @@ class ControlSamplesTest {
     return x;
   }
 
-  /** The threads of a warp take one lock in turn, which they cannot unless each goes on. */
+  /** Threads of a warp take one lock in turn, which requires independent progress. */
   @ParameterizedTest
   @MethodSource("ways")
-  void oneLockForAWarp(Way way) {
+  void warpSpinLock(Way way) {
     try (var rig = new SampleRig(way)) {
       var count = rig.buffer(0);
       rig.run("spin_lock_warp", Dim3.of(2), Dim3.of(48), 0, rig.buffer(0), count);

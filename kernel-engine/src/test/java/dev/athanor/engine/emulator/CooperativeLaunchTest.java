@@ -24,10 +24,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Launches whose blocks wait for one another, with grid.sync() of cooperative groups. */
+/** Cooperative launches, with grid.sync() of cooperative groups. */
 class CooperativeLaunchTest {
 
-  /** How a kernel is compiled and executed. */
+  /** The compilation and execution of a kernel. */
   record Way(
       String target, Execution execution, Sanitize sanitize, int workers, Schedule schedule) {}
 
@@ -64,7 +64,7 @@ class CooperativeLaunchTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void blocksSeeWhatAllHaveWrittenBeforeTheBarrier(Way way) {
+  void gridBarriersOrderWrites(Way way) {
     try (var device = new EmulatedDevice(options(way));
         var stream = device.openStream();
         var in = device.allocate(4 * 2000);
@@ -94,7 +94,7 @@ class CooperativeLaunchTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void manyBarriersKeepTheStepsOfAStencilApart(Way way) {
+  void gridBarriersSeparateStencilSteps(Way way) {
     int n = 500;
     var before = IntStream.range(0, n).map(i -> i % 13 - 6).toArray();
     try (var device = new EmulatedDevice(options(way));
@@ -128,7 +128,7 @@ class CooperativeLaunchTest {
   }
 
   @Test
-  void withoutTheOptionCooperativeGroupsTrap() {
+  void ordinaryLaunchesTrap() {
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF));
         var stream = device.openStream();
         var a = device.allocate(4 * 64)) {
@@ -148,7 +148,7 @@ class CooperativeLaunchTest {
   }
 
   @Test
-  void aGridThatIsNotResidentAtOnceIsRefusedWithBothNumbers() {
+  void rejectsGridsThatAreNotResident() {
     try (var device = new EmulatedDevice();
         var stream = device.openStream();
         var a = device.allocate(4)) {
@@ -165,8 +165,8 @@ class CooperativeLaunchTest {
       assertThatThrownBy(() -> stream.launch(most.asCooperative()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessage(
-              "cannot launch stencil: got a cooperative grid of 4225 blocks of 64x1x1 threads,"
-                  + " Athanor PTX emulator holds 4224 of them at once");
+              "cannot launch stencil: got a cooperative grid of 4225 blocks of 64x1x1 threads;"
+                  + " only 4224 fit on Athanor PTX emulator at once");
     }
   }
 
@@ -192,7 +192,7 @@ class CooperativeLaunchTest {
       """;
 
   @Test
-  void aBarrierThatABlockLeavesOutIsReportedAsEndless() {
+  void reportsSkippedGridBarriers() {
     for (int workers : new int[] {1, 3}) {
       var options =
           EmulatorOptions.DEFAULT
@@ -227,7 +227,7 @@ class CooperativeLaunchTest {
   }
 
   @Test
-  void blocksThatWaitForEverAtTheirOwnBarriersAreADeadlock() {
+  void reportsDeadlocksAtBlockBarriers() {
     var text =
         """
         .version 7.8

@@ -38,7 +38,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void everySpellingOfTheTableIsUnderstood() {
+  void executesEverySpelling() {
     try (var device = new EmulatedDevice()) {
       var walk = TableWalk.module(new Version(7, 8), Target.SM_90);
       assertThat(device.load(walk, "walk").origin()).isEqualTo(Origin.COMPILED);
@@ -46,7 +46,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void itsMemoryEndsWhereTheOptionsSay() {
+  void memoryIsLimitedByOptions() {
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(1000))) {
       var first = device.allocate(600);
       assertThatThrownBy(() -> device.allocate(401))
@@ -59,7 +59,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void optionsThatMakeNoSenseAreRefused() {
+  void rejectsInvalidOptions() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> EmulatorOptions.Sanitize.of("FULL"))
         .withMessage("athanor.sanitize is \"FULL\"; it takes off, memory or full");
@@ -74,7 +74,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
         .withMessage("memoryBytes must be at least 1, got 0");
   }
 
-  /** A kernel that stores a number, of which there are as many as numbers. */
+  /** Returns a module that stores a number; each number gives another module. */
   private static Module storing(int number) {
     return Parser.parse(
         """
@@ -103,7 +103,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void programsThatWereNotUsedForLongAreMadeAgain() {
+  void evictsUnusedPrograms() {
     try (var device = new EmulatedDevice()) {
       var first = device.load(storing(0), "store");
       for (int number = 1; number <= EmulatedDevice.MODULES; number++) {
@@ -118,7 +118,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void variablesOutliveEveryNumberOfModules() {
+  void neverEvictsModuleVariables() {
     var counting =
         Parser.parse(
             """
@@ -167,7 +167,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void aLaunchOfOneBlockIsRunWhereItIsMade() {
+  void runsSingleBlocksInTheCallingThread() {
     var threads = ConcurrentHashMap.<Thread>newKeySet();
     Observer.Factory observer =
         _ -> {
@@ -183,7 +183,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
 
   @ParameterizedTest
   @ValueSource(ints = {1, 2})
-  void aFaultOfItsOwnIsToldFromOneOfTheKernel(int blocks) {
+  void distinguishesInternalErrorsFromFaults(int blocks) {
     assertThatIllegalStateException()
         .isThrownBy(() ->
             launchNothing(
@@ -195,7 +195,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
         .withCauseInstanceOf(UnsupportedOperationException.class);
   }
 
-  /** Blocks that write a word as soon as a flag is set. */
+  /** Blocks store a word once a flag is set. */
   private static final String SPIN =
       """
       .version 7.8
@@ -212,7 +212,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
       """;
 
   @Test
-  void noBlockRunsOnWhenTheEmulatorFailsInAnother() {
+  void internalErrorsStopAllBlocks() {
     var running = new CountDownLatch(2);
     Observer.Factory observer =
         launch ->
@@ -264,7 +264,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
 
   @ParameterizedTest
   @ValueSource(ints = {524_289, 1 << 30})
-  void moreLocalMemoryThanAThreadMayHaveIsRefused(int bytes) {
+  void rejectsTooMuchLocalMemory(int bytes) {
     var text = NOTHING.replace("{ ret;", "{ .local .b8 big[" + bytes + "]; ret;");
     try (var device = new EmulatedDevice()) {
       assertThatThrownBy(() -> device.load(Parser.parse(text, "local.ptx"), "nothing"))
@@ -278,7 +278,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void codeForANewerTargetIsRefused() {
+  void rejectsCodeForNewerTargets() {
     var walk = TableWalk.module(new Version(7, 8), Target.SM_90);
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withTarget(Target.SM_80))) {
       assertThat(device.capability().target()).isEqualTo(Target.SM_80);
@@ -289,7 +289,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void buffersOfAnotherDeviceAreRefused() {
+  void rejectsBuffersOfOtherDevices() {
     try (var device = new EmulatedDevice();
         var other = new EmulatedDevice();
         var stream = device.openStream()) {
@@ -301,7 +301,7 @@ class EmulatedDeviceTest extends DeviceCompatibilityKit {
   }
 
   @Test
-  void aClosedDeviceIsRefused() {
+  void rejectsUseAfterClose() {
     var device = new EmulatedDevice();
     var stream = device.openStream();
     var buffer = device.allocate(4);

@@ -41,7 +41,7 @@ class EmulatedGraphTest extends GraphCompatibilityKit {
   }
 
   @Test
-  void theSanitizerWatchesEveryLaunch() {
+  void sanitizesEveryLaunch() {
     try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withSanitize(Sanitize.FULL));
         var stream = device.openStream();
         var first = device.allocate(4);

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** What kernels are stopped for, and in which words, however they are executed. */
+/** Faults of kernels and their messages, in each execution mode. */
 @ParameterizedClass
 @EnumSource(Execution.class)
 class FaultsTest {
@@ -59,13 +59,13 @@ class FaultsTest {
             () -> rig.run(body, Dim3.of(blocks), Dim3.of(threads), first, second, 1));
     assertThat(fault).as("a fault").isNotNull();
     assertThat(fault).hasMessage("kernel test failed: " + String.join("; ", fault.reports()));
-    // the device is as good as before
+    // the device remains usable
     assertThat(rig.run("st.global.u32 [%rd2], %r0;\n", 1, 2)).containsExactly(0, 1);
     return fault.reports();
   }
 
   @Test
-  void anAddressBeyondABuffer() {
+  void addressBeyondABuffer() {
     assertThat(faults(3, 32, "st.global.u32 [%rd2], %r0;\n"))
         .hasSize(8)
         .startsWith(
@@ -75,7 +75,7 @@ class FaultsTest {
   }
 
   @Test
-  void anAddressBeforeABuffer() {
+  void addressBeforeABuffer() {
     assertThat(faults(1, 1, "ld.global.v4.f32 {%f0,%f1,%f2,%f3}, [%rd2+-32];\n"))
         .containsExactly(
             ("thread (0,0,0) of block (0,0,0) of kernel test, \"ld.global.v4.f32 {%%f0, %%f1, %%f2,"
@@ -85,7 +85,7 @@ class FaultsTest {
   }
 
   @Test
-  void anAccessThatEndsBeyondABuffer() {
+  void accessAcrossTheEndOfABuffer() {
     assertThat(faults(1, 1, "ld.global.u64 %rd5, [%rd1+4092];\n"))
         .singleElement()
         .asString()
@@ -98,7 +98,7 @@ class FaultsTest {
   }
 
   @Test
-  void aMisalignedAddress() {
+  void misalignedAddress() {
     assertThat(faults(1, 32, "add.u64 %rd5, %rd3, 2;\nld.global.f32 %f0, [%rd5];\n"))
         .hasSize(8)
         .startsWith(
@@ -107,7 +107,7 @@ class FaultsTest {
                 .formatted(LINE + 1, in.address() + 2));
   }
 
-  /** Whatever stands for it while it is executed. */
+  /** The message shows the instruction as written, not its normalized form. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
@@ -118,7 +118,7 @@ class FaultsTest {
         "st.global.u32 [%rd5], %rd6",
         "vote.sync.any.pred %p2, !%p1, 2"
       })
-  void anInstructionAsItIsWritten(String instruction) {
+  void reportsInstructionsAsWritten(String instruction) {
     var body =
         "add.u64 %rd5, %rd3, 2; setp.ne.u32 %p1, %r0, %r0; mov.b64 %rd6, 0;\n"
             + instruction
@@ -130,7 +130,7 @@ class FaultsTest {
   }
 
   @Test
-  void aNullPointer() {
+  void nullPointer() {
     assertThat(
             faults(
                 new Argument.Scalar(Type.U64, 0),
@@ -146,7 +146,7 @@ class FaultsTest {
   }
 
   @Test
-  void aClosedBuffer() {
+  void closedBuffer() {
     var closed = rig.ints(1, 2, 3, 4);
     var address = closed.address();
     closed.close();
@@ -165,7 +165,7 @@ class FaultsTest {
   }
 
   @Test
-  void anAddressBeyondSharedMemory() {
+  void addressBeyondSharedMemory() {
     assertThat(faults(1, 1, "mov.u32 %r4, tile;\nld.shared.u32 %r5, [%r4+4096];\n"))
         .containsExactly(
             ("thread (0,0,0) of block (0,0,0) of kernel test, \"ld.shared.u32 %%r5, [%%r4+4096]\" at"
@@ -178,7 +178,7 @@ class FaultsTest {
   }
 
   @Test
-  void anAddressThatOnlySomeLanesUse() {
+  void faultInSomeLanes() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 30;
@@ -192,7 +192,7 @@ class FaultsTest {
   }
 
   @Test
-  void aMisalignedRowOfAMatrix() {
+  void misalignedMatrixRow() {
     var body =
         """
         shl.b32 %r5, %r0, 4;
@@ -209,7 +209,7 @@ class FaultsTest {
   }
 
   @Test
-  void anAsyncCopyBeyondItsSource() {
+  void asyncCopyBeyondItsSource() {
     assertThat(faults(1, 1, "cp.async.ca.shared.global [tile], [%rd1+4092], 8, 4;\n"))
         .singleElement()
         .asString()
@@ -226,7 +226,7 @@ class FaultsTest {
   }
 
   @Test
-  void aWarpInstructionThatOnlyHalfAWarpReaches() {
+  void divergentWarpInstruction() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 16;
@@ -248,7 +248,7 @@ class FaultsTest {
   }
 
   @Test
-  void aWarpInstructionInAWarpThatIsNotFull() {
+  void warpInstructionInAPartialWarp() {
     var body =
         """
         shl.b32 %r5, %r0, 2;
@@ -264,7 +264,7 @@ class FaultsTest {
   }
 
   @Test
-  void aWarpInstructionThatSomeLanesSkip() {
+  void predicatedWarpInstruction() {
     var body =
         """
         setp.lt.u32 %p0, %r0, 16;
@@ -278,7 +278,7 @@ class FaultsTest {
   }
 
   @Test
-  void aBarrierThatOneWarpMisses() {
+  void barrierMissedByAWarp() {
     var body =
         """
         setp.lt.u32 %p0, %r0, 32;
@@ -296,7 +296,7 @@ class FaultsTest {
   }
 
   @Test
-  void aBarrierThatIsNone() {
+  void invalidBarrierNumber() {
     assertThat(faults(1, 32, "mov.u32 %r5, 16; bar.sync %r5;\n"))
         .singleElement()
         .asString()
@@ -308,7 +308,7 @@ class FaultsTest {
   }
 
   @Test
-  void aBarrierAboutWhichWarpsDisagree() {
+  void inconsistentBarrierCounts() {
     var body =
         """
         setp.lt.u32 %p0, %r0, 32;
@@ -322,7 +322,7 @@ class FaultsTest {
   }
 
   @Test
-  void aUniformBranchThatIsNot() {
+  void uniformBranchDiverges() {
     assertThat(
             faults(1, 32, "setp.lt.u32 %p0, %r0, 3;\n@%p0 bra.uni END;\nmov.u32 %r5, 0;\nEND:\n"))
         .singleElement()
@@ -331,7 +331,7 @@ class FaultsTest {
   }
 
   @Test
-  void aShuffleOutsideItsMembers() {
+  void shuffleFromANonMember() {
     assertThat(faults(1, 32, "shfl.sync.idx.b32 %r5, %r0, 0, 31, 65535;\n"))
         .singleElement()
         .asString()
@@ -340,7 +340,7 @@ class FaultsTest {
   }
 
   @Test
-  void theFaultOfTheFirstBlockIsReported() {
+  void reportsTheFirstBlocksFault() {
     try (var many = new Rig(options.withWorkers(8));
         var none = many.ints(0)) {
       for (int i = 0; i < 20; i++) {

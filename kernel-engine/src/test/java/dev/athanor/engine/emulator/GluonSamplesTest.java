@@ -11,9 +11,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Kernels that Triton compiled from Gluon are right under every schedule and timing, and the
- * sanitizer reports nothing. The last two arguments of each are Triton's scratch memory, which none
- * uses.
+ * Gluon kernels compiled by Triton are correct under every schedule and timing, without sanitizer
+ * reports. The last two arguments of each are Triton's scratch memory, which none uses.
  */
 class GluonSamplesTest {
 
@@ -53,7 +52,7 @@ class GluonSamplesTest {
     return SampleRig.ways("gluon/pipeline.sm_80", "gluon/pipeline.sm_90");
   }
 
-  /** Three stages of asynchronous copies, the last of them partly or wholly masked. */
+  /** Three stages of asynchronous copies, the last partly or fully masked. */
   @ParameterizedTest
   @MethodSource
   void pipeline(Way way) {

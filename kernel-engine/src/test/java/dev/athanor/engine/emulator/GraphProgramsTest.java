@@ -22,7 +22,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** CUDA programs over graphs, with locks, and over words and bytes. */
 class GraphProgramsTest {
 
-  /** A directed graph in compressed rows, some vertices of which have no edge. */
+  /** A directed graph in compressed sparse rows; some vertices have no edges. */
   private static final class Graph {
     private final int[] rows;
     private final int[] columns;
@@ -53,7 +53,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void aSparseMatrixTimesAVector(Way way) {
+  void sparseMatrixVectorProduct(Way way) {
     var graph = Graph.random(45, 100);
     var values = SampleRig.randomFloats(graph.columns.length, 101);
     var x = SampleRig.randomFloats(graph.vertices(), 102);
@@ -83,7 +83,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void levelsOfASearch(Way way) {
+  void breadthFirstSearch(Way way) {
     var graph = Graph.random(120, 103);
     int start = 3;
     var expected = new int[graph.vertices()];
@@ -132,7 +132,7 @@ class GraphProgramsTest {
     }
   }
 
-  /** Threads follow and change the same trees at once. */
+  /** Threads read and modify the same trees concurrently. */
   @ParameterizedTest
   @MethodSource("graphs")
   void connectedComponents(Way way) {
@@ -188,7 +188,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("graphs")
-  void theLongestCommonSubsequence(Way way) {
+  void longestCommonSubsequence(Way way) {
     var a = letters(61, 106);
     var b = letters(47, 107);
     var lengths = new int[a.length + 1][b.length + 1];
@@ -216,10 +216,10 @@ class GraphProgramsTest {
     }
   }
 
-  /** Lanes of one warp wait for locks that other lanes of it hold. */
+  /** Lanes of a warp wait for locks that other lanes of it hold. */
   @ParameterizedTest
   @MethodSource("graphs")
-  void accountsUnderLocks(Way way) {
+  void bankAccountsWithLocks(Way way) {
     int accounts = 5;
     int n = 40;
     var moves = new Random(108).ints(3L * n, 0, accounts).toArray();
@@ -301,9 +301,9 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("bytes")
-  void powersModuloA64BitPrime(Way way) {
+  void modularExponentiation(Way way) {
     int n = 20;
-    long modulus = -59; // 2^64 - 59, the greatest prime below 2^64
+    long modulus = -59; // 2^64 - 59, the largest prime below 2^64
     var base = new Random(112).longs(n).toArray();
     var exponent = new Random(113).longs(n, 0, 1 << 20).toArray();
     var expected = new long[n];
@@ -335,7 +335,7 @@ class GraphProgramsTest {
 
   @ParameterizedTest
   @MethodSource("bytes")
-  void stepsUntilAPointEscapes(Way way) {
+  void mandelbrot(Way way) {
     int width = 40;
     int height = 24;
     float scale = 0.07f;

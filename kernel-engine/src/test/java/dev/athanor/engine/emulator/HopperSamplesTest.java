@@ -17,8 +17,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Samples whose work goes on beside their threads: copies of tiles, barriers that count bytes,
- * products of warpgroups. Factors are small integers, so that every sum is exact in any order.
+ * Sample kernels with asynchronous work: tile copies, mbarriers and warpgroup products. Factors are
+ * small integers, so that sums are exact in any order.
  */
 class HopperSamplesTest {
 
@@ -26,10 +26,10 @@ class HopperSamplesTest {
     return SampleRig.ways("k10_hopper.sm_90a");
   }
 
-  /** Tiles reach beyond the tensors on two sides; beyond the second nothing is written. */
+  /** Tiles extend beyond the tensors on two sides; nothing is written beyond the output. */
   @ParameterizedTest
   @MethodSource("hopper")
-  void tilesTwiceAsGreat(Way way) {
+  void doubledTiles(Way way) {
     int rows = 50;
     int columns = 72;
     int rowsOut = 40;
@@ -55,7 +55,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void productOfAWarpgroup(Way way) {
+  void warpgroupProduct(Way way) {
     int m = 128;
     int n = 64;
     int k = 192;
@@ -78,7 +78,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void sumOfACluster(Way way) {
+  void clusterSum(Way way) {
     var in = SampleRunsTest.random(8 * 32, 24);
     var expected = new float[2];
     for (int cluster = 0; cluster < 2; cluster++) {
@@ -102,7 +102,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("hopper")
-  void rowsInBulk(Way way) {
+  void bulkRowCopies(Way way) {
     var in = SampleRunsTest.random(3 * 1024, 25);
     var expected = new float[in.length];
     for (int i = 0; i < in.length; i++) {
@@ -121,7 +121,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void producerAndConsumerAtNamedBarriers(Way way) {
+  void producerConsumerWithNamedBarriers(Way way) {
     var in = new Random(26).ints(7 * 32).toArray();
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new int[in.length]);
@@ -132,7 +132,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void predicatesCombinedAtABarrier(Way way) {
+  void barrierReduction(Way way) {
     var in = new Random(27).ints(160, 0, 2).toArray();
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new int[3]);
@@ -143,7 +143,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void reversalBehindAnMbarrier(Way way) {
+  void reversalAfterAnMbarrier(Way way) {
     var in = new Random(28).ints(256).toArray();
     var expected = new int[in.length];
     Arrays.setAll(expected, i -> in[in.length - 1 - i]);
@@ -156,7 +156,7 @@ class HopperSamplesTest {
 
   @ParameterizedTest
   @MethodSource("barriers")
-  void positivesInOrder(Way way) {
+  void orderedCompaction(Way way) {
     var in = new Random(29).ints(192, -50, 50).toArray();
     var expected = Arrays.stream(in).filter(i -> i > 0).toArray();
     try (var rig = new SampleRig(way)) {
@@ -173,12 +173,12 @@ class HopperSamplesTest {
   }
 
   /**
-   * A producer and two consumer warpgroups in each of two blocks, a ring of four stages that goes
-   * round more than once, half of B from each block for both, two tiles one after the other.
+   * A producer and two consumer warpgroups in each of two blocks, with a ring of four stages that
+   * wraps around, half of B multicast by each block, and two consecutive tiles.
    */
   @ParameterizedTest
   @MethodSource("gemm")
-  void warpSpecialisedProduct(Way way) {
+  void warpSpecializedProduct(Way way) {
     int m = 256;
     int n = 512;
     int k = 5 * 64;
@@ -205,10 +205,10 @@ class HopperSamplesTest {
     return SampleRig.ways("hopper/gemm_mma_sync_128x128x64_s3");
   }
 
-  /** Three stages of cp.async, swizzled by hand, and mma.sync. */
+  /** Three stages of cp.async, with a manual swizzle, and mma.sync. */
   @ParameterizedTest
   @MethodSource("warpGemm")
-  void productByWarps(Way way) {
+  void productWithWarpTiles(Way way) {
     int m = 128;
     int n = 256;
     int k = 4 * 64;
@@ -235,16 +235,16 @@ class HopperSamplesTest {
     return SampleRig.ways("k07_mma_cpasync.sm_80", "k07_mma_cpasync.sm_90a");
   }
 
-  /** Stages behind the last are filled with zeros, and never used. */
+  /** Stages beyond the last are zero-filled and never used. */
   @ParameterizedTest
   @MethodSource("smallWarpGemm")
-  void productBySmallTiles(Way way) {
+  void productWithSmallTiles(Way way) {
     int m = 64;
     int n = 128;
     int k = 5 * 32;
     var a = integers(m * k, 37);
     var b = integers(n * k, 38);
-    // it ends without having waited for its last copies, as the sanitizer says
+    // exits without waiting for its last copies, as the sanitizer reports
     try (var rig = new SampleRig(way, Sanitize.OFF)) {
       var c = rig.buffer(new float[m * n]);
       rig.run(
@@ -294,7 +294,7 @@ class HopperSamplesTest {
         double scale = 1 / Math.sqrt(squares / n + eps);
         for (int i = 0; i < n; i++) {
           double expected = number(x[row * n + i]) * scale * number(weights[i]);
-          // half a unit of bf16, and a little for the sum in f32
+          // half an ulp of bf16, and the error of the f32 sum
           assertThat((double) number(y[row * n + i]))
               .as("row %d, element %d", row, i)
               .isCloseTo(expected, within(Math.abs(expected) * 0x1.02p-8));
@@ -307,7 +307,7 @@ class HopperSamplesTest {
     return SampleRig.ways("hopper/gemv_q4k_sm80");
   }
 
-  /** Weights of 4 bits in super-blocks of 256, activations of 8 bits; rows beyond the last idle. */
+  /** 4-bit weights in super-blocks of 256, 8-bit activations; rows beyond the last are idle. */
   @ParameterizedTest
   @MethodSource("gemv")
   void productWithQuantizedWeights(Way way) {
@@ -363,7 +363,7 @@ class HopperSamplesTest {
     }
   }
 
-  /** A weight of a super-block in the Q4_K format: scale * 4 bits - minimum, both of 6 bits. */
+  /** Decodes a Q4_K weight: scale * 4 bits - minimum, both of 6 bits. */
   private static double weight(byte[] from, int block, int i) {
     int group = i / 32;
     int quant = (from[block + 16 + 32 * (group / 2) + i % 32] >> (4 * (group % 2))) & 15;
@@ -401,7 +401,7 @@ class HopperSamplesTest {
     return values;
   }
 
-  /** A (m by k) times the transposed of B (n by k). */
+  /** Returns A (m by k) times the transpose of B (n by k). */
   static float[] product(float[] a, float[] b, int m, int n, int k) {
     var c = new float[m * n];
     for (int i = 0; i < m; i++) {
@@ -424,7 +424,7 @@ class HopperSamplesTest {
     return all;
   }
 
-  /** Rounded to nearest even. */
+  /** Rounds to nearest even. */
   static short[] bfloats(float[] numbers) {
     var all = new short[numbers.length];
     for (int i = 0; i < all.length; i++) {

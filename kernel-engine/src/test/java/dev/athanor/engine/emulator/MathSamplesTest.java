@@ -10,7 +10,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What nvcc makes of its library of functions, within the errors that it promises. */
+/** CUDA math functions compiled by nvcc, within their documented errors. */
 class MathSamplesTest {
 
   static List<Way> precise() {
@@ -36,7 +36,7 @@ class MathSamplesTest {
   void functionsOfFloats(Way way) {
     var x = floats(100, 60);
     for (int i = 0; i < x.length; i += 2) {
-      x[i] /= 16; // where functions of errors and tangents are not yet 1
+      x[i] /= 16; // where erf and tanh have not saturated
     }
     var y = mathf(way, x);
     for (int i = 0; i < x.length; i++) {
@@ -56,7 +56,7 @@ class MathSamplesTest {
     }
   }
 
-  /** Built for speed, functions are right to some bits only. */
+  /** With fast math, functions have only some correct bits. */
   @ParameterizedTest
   @MethodSource("fast")
   void fastFunctionsOfFloats(Way way) {
@@ -92,7 +92,7 @@ class MathSamplesTest {
     }
   }
 
-  /** What is one instruction or two in every build, with the errors of PTX ISA 9.7.3. */
+  /** Checks intrinsics of one or two instructions, with the errors of PTX ISA 9.7.3. */
   private static void expectIntrinsics(double v, float[] y, int at) {
     double error = Math.abs(v) < 2 * Math.PI ? 0x1p-20 : 0x1p-14;
     assertThat((double) y[at + 9]).as("sin %s", v).isCloseTo(Math.sin(v), within(error));
@@ -102,7 +102,7 @@ class MathSamplesTest {
     assertThat(y[at + 13]).as("rintf %s", v).isEqualTo((float) Math.rint(v));
   }
 
-  /** A logarithm of base 2 times a constant. */
+  /** Checks a base-2 logarithm times a constant. */
   private static void expectLog(double v, float found) {
     double log = Math.log(Math.abs(v));
     assertThat((double) found)
@@ -110,7 +110,7 @@ class MathSamplesTest {
         .isCloseTo(log, within(0x1p-21 * Math.max(1, Math.abs(log))));
   }
 
-  /** A power of 2, whose exponent has the error of a logarithm and of a product. */
+  /** Checks a power of 2, whose exponent has the errors of a logarithm and a product. */
   private static void expectPower(double v, float found) {
     double exponent = 1.7f * Math.log(Math.abs(v)) / Math.log(2);
     double power = Math.pow(2, exponent);
@@ -119,7 +119,7 @@ class MathSamplesTest {
         .isCloseTo(power, within(power * 0x1p-21 * (1 + Math.abs(exponent))));
   }
 
-  /** The error function by its series of positive terms (DLMF 7.6.2). */
+  /** Returns the error function by its series of positive terms (DLMF 7.6.2). */
   private static double erf(double x) {
     if (Math.abs(x) > 6) {
       return Math.signum(x);

@@ -14,17 +14,18 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code stmatrix} and {@code movmatrix}, and how exact products are when a kernel runs. */
+/** {@code stmatrix} and {@code movmatrix}, and the arithmetic of products. */
 class MatrixMovesTest {
 
-  /** Row 8m + r of the result is row r of matrix m, its columns those of the fragments. */
+  /** Row 8m + r of the result is row r of matrix m, with the columns of the fragments. */
   @ParameterizedTest
   @ValueSource(strings = {"", ".trans"})
-  void stmatrixPutsRowsWhereLanesSay(String transposed) {
+  void stmatrixStoresRowsAtLaneAddresses(String transposed) {
     try (var rig = new Rig();
         var out = rig.ints(new int[128]);
         var in = rig.ints(0)) {
-      // lane l gives row l, and holds in register m the elements 1000 m + 2 l and 1000 m + 2 l + 1
+      // lane l provides the address of row l; its register m holds elements 1000 m + 2 l and 1000 m
+      // + 2 l + 1
       rig.run(
           """
           mov.u32 %%r5, tile; shl.b32 %%r6, %%r0, 4; add.u32 %%r5, %%r5, %%r6;
@@ -84,9 +85,9 @@ class MatrixMovesTest {
     }
   }
 
-  /** -1 and 1 and 2^-25: the last is below what Ampere's sums keep. */
+  /** Adds -1, 1 and 2^-25; the last is below the precision of Ampere's sums. */
   @Test
-  void theOptionsSayHowExactSumsAre() {
+  void optionsSelectTheArithmetic() {
     assertThat(sum(Target.SM_80, Arithmetic.EXACT)).isZero();
     assertThat(sum(Target.SM_90, Arithmetic.EXACT)).isEqualTo(0x1p-25f);
     assertThat(sum(Target.SM_80, Arithmetic.FAST)).isEqualTo(0x1p-25f);

@@ -14,10 +14,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What nvcc makes of matrix instructions, bit by bit. */
+/** Matrix kernels compiled by nvcc, bit by bit. */
 class MatrixSamplesTest {
 
-  /** Files, and the machines that can run them. */
+  /** Returns files and targets that can run them. */
   static Stream<Arguments> halves() {
     return SampleRig.ways("k06_wmma.sm_80", "k06_wmma.sm_90a").stream()
         .flatMap(way ->
@@ -26,7 +26,7 @@ class MatrixSamplesTest {
                 .map(target -> Arguments.of(way, target)));
   }
 
-  /** A product in f16, its sums as each architecture makes them. */
+  /** An f16 product with the sums of each architecture. */
   @ParameterizedTest
   @MethodSource("halves")
   void productsOfHalves(Way way, String target) {
@@ -70,7 +70,7 @@ class MatrixSamplesTest {
     return SampleRig.ways("k09_quant.sm_80", "k09_quant.sm_90a");
   }
 
-  /** A product of bytes, whose fragments the kernel takes from memory as they are. */
+  /** A product of bytes whose fragments the kernel loads directly from memory. */
   @ParameterizedTest
   @MethodSource("bytes")
   void productOfBytes(Way way) {

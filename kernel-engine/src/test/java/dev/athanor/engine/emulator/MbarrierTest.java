@@ -12,7 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Barriers that count arrivals and bytes. */
+/** Arrivals and transaction bytes of mbarriers. */
 class MbarrierTest {
 
   static List<Way> ways() {
@@ -27,10 +27,10 @@ class MbarrierTest {
     return AsyncKernel.of(32, body).fault();
   }
 
-  /** In each round every thread reads what its neighbour wrote in the last. */
+  /** In each phase, every thread reads what its neighbor wrote in the previous one. */
   @ParameterizedTest
   @MethodSource("ways")
-  void phaseAfterPhase(Way way) {
+  void consecutivePhases(Way way) {
     var body =
         AsyncKernel.make(64)
             + """
@@ -52,10 +52,10 @@ class MbarrierTest {
         .containsExactly(IntStream.range(0, 64).map(i -> (i + 5) % 64).toArray());
   }
 
-  /** A phase waits for the bytes that were announced, be they announced before or after. */
+  /** A phase waits for expected bytes, announced before or after their arrival. */
   @ParameterizedTest
   @MethodSource("ways")
-  void bytesThatAreAnnounced(Way way) {
+  void expectedBytes(Way way) {
     var body =
         AsyncKernel.make(1)
             + """
@@ -73,12 +73,12 @@ class MbarrierTest {
   }
 
   /**
-   * Of a parity the lowest bit counts, as for ptxas; Triton writes -1 for 1. The manual knows 0 and
-   * 1 only, so the sanitizer reports it.
+   * Like ptxas, a parity uses only its lowest bit; Triton writes -1 for 1. The manual permits only
+   * 0 and 1, so the sanitizer reports it.
    */
   @ParameterizedTest
   @MethodSource("ways")
-  void lowestBitOfAParity(Way way) {
+  void parityUsesTheLowestBit(Way way) {
     var body =
         AsyncKernel.make(32)
             + "mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar], -1;\n"
@@ -94,10 +94,10 @@ class MbarrierTest {
     assertThat(fault(body)).contains("a parity is 0 or 1, not -1; its lowest bit counts");
   }
 
-  /** Whoever drops out is not expected in the next phase. */
+  /** A thread that dropped out is not expected in the next phase. */
   @ParameterizedTest
   @MethodSource("ways")
-  void droppingOut(Way way) {
+  void arriveDrop(Way way) {
     var body =
         AsyncKernel.make(3)
             + """
@@ -117,9 +117,9 @@ class MbarrierTest {
     assertThat(run(way, 32, body)).containsOnly(5);
   }
 
-  /** Arrivals that cannot complete a phase, and how many are missing. */
+  /** Arrivals that must not complete a phase, and the number of pending ones. */
   @Test
-  void arrivalsThatDoNotComplete() {
+  void arriveNoComplete() {
     var body =
         """
         mbarrier.init.b64 [%rd5], 40;
@@ -140,10 +140,12 @@ class MbarrierTest {
         .containsExactly(40_10_01_11);
   }
 
-  /** Threads of two blocks arrive at the barrier of the first, which the second cannot read. */
+  /**
+   * Threads of two blocks arrive at the first block's mbarrier, whose state the second cannot read.
+   */
   @ParameterizedTest
   @MethodSource("ways")
-  void arrivingInAnotherBlock(Way way) {
+  void remoteArrival(Way way) {
     var body =
         AsyncKernel.makeInCluster(65)
             + """
@@ -168,10 +170,10 @@ class MbarrierTest {
         .containsExactly(IntStream.range(132, 164).toArray());
   }
 
-  /** Copies of threads arrive when they are done: as one more arrival, or as one of the counted. */
+  /** Copies arrive on completion: as an additional arrival, or as an expected one. */
   @ParameterizedTest
   @MethodSource("ways")
-  void copiesArrive(Way way) {
+  void copyArrival(Way way) {
     for (var kind : List.of("", ".noinc")) {
       var body =
           AsyncKernel.make(64)
@@ -191,9 +193,9 @@ class MbarrierTest {
     }
   }
 
-  /** A wait that is limited in time ends without the phase, and the thread can go on. */
+  /** A timed wait returns before the phase completes, and the thread continues. */
   @Test
-  void waitingForAWhile() {
+  void suspendedWait() {
     var body =
         AsyncKernel.make(1)
             + """
@@ -230,7 +232,7 @@ class MbarrierTest {
   }
 
   @Test
-  void aStateOfLongAgo() {
+  void staleState() {
     assertThat(
             AsyncKernel.of(
                     1,
@@ -246,7 +248,7 @@ class MbarrierTest {
   }
 
   @Test
-  void waitingForEver() {
+  void endlessWait() {
     assertThat(
             fault(
                 AsyncKernel.make(33)

@@ -30,14 +30,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Kernels whose text was changed at random run to their end, or are refused, or fault; nothing else
- * happens to them. With -Dathanor.sweep=true there are 1,000 of them.
+ * Randomly mutated kernels run, fault, or are rejected; nothing else happens. With
+ * -Dathanor.sweep=true there are 1,000 mutants.
  */
 class MutatedKernelsTest {
 
   private static final int KERNELS = Boolean.getBoolean("athanor.sweep") ? 1000 : 25;
 
-  /** The launches of a kernel are stopped after this; the kernel is given up long after it. */
+  /** Timeout of a launch; the test itself waits much longer. */
   private static final Duration LAUNCH_TIMEOUT = Duration.ofSeconds(2);
 
   private static final int BUFFER_BYTES = 64 << 10;
@@ -51,7 +51,7 @@ class MutatedKernelsTest {
     "0", "1", "2", "31", "32", "33", "127", "128", "4096", "65536", "1073741824", "2147483647"
   };
 
-  /** How a mutant ended. */
+  /** The outcome of a mutant. */
   private enum End {
     REFUSED,
     FAULTED,
@@ -60,7 +60,7 @@ class MutatedKernelsTest {
 
   @Test
   @Timeout(value = 30, unit = TimeUnit.MINUTES)
-  void mutantsRunOrAreRefusedOrFault() {
+  void mutantsRunFaultOrAreRejected() {
     long seed = Long.getLong("athanor.seed", System.nanoTime());
     System.out.println("MutatedKernelsTest seed " + seed);
     var random = new Random(seed);
@@ -130,7 +130,7 @@ class MutatedKernelsTest {
         : new Argument.Scalar(parameter.type(), 64);
   }
 
-  /** The text with some registers, numbers, types and instructions changed. */
+  /** Returns the text with some registers, numbers, types and instructions changed. */
   private static String mutant(String sample, Random random) {
     var text = sample;
     for (int i = random.nextInt(4); i >= 0; i--) {
@@ -146,9 +146,7 @@ class MutatedKernelsTest {
     return text;
   }
 
-  /**
-   * The text with a match at the place of another; both begin alike, as registers of a class do.
-   */
+  /** Replaces a match by another with the same prefix, as registers of a class have. */
   private static String replaced(String text, Pattern pattern, Random random) {
     var place = place(text, pattern, random);
     for (int tries = 0; place != null && tries < 10; tries++) {

@@ -9,7 +9,7 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Samples in bf16 and f16 between which and memory f32 stands. */
+/** Sample kernels with bf16 and f16 data and f32 arithmetic. */
 class NormSamplesTest {
 
   private static final String FAST = "k04_softmax_norm.fast.sm_80";
@@ -55,7 +55,7 @@ class NormSamplesTest {
                       * scale
                       * HopperSamplesTest.number(weights[i])
                   + HopperSamplesTest.number(bias[i]);
-          // half a unit of bf16, and what f32 loses where the two terms cancel
+          // half an ulp of bf16, and the f32 error if the terms cancel
           double half = 0x1p15 * Math.ulp((float) expected);
           assertThat((double) HopperSamplesTest.number(y[row * n + i]))
               .as("row %d, element %d", row, i)
@@ -65,7 +65,7 @@ class NormSamplesTest {
     }
   }
 
-  /** Every step in f16 but the tangent, whose error decides between neighbours at most. */
+  /** All steps are in f16 except the tangent, whose error can only select a neighbor. */
   @ParameterizedTest
   @MethodSource("ways")
   void gelu(Way way) {
@@ -93,7 +93,7 @@ class NormSamplesTest {
     }
   }
 
-  /** To the nearest f16, through the f32 towards zero whose last bit says that more followed. */
+  /** Rounds to nearest f16, by way of an f32 rounded to odd. */
   private static double rounded(double number) {
     float near = (float) number;
     int bits = Float.floatToRawIntBits(near);

@@ -14,7 +14,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** CUDA programs that compute: transforms, bodies, eliminations, clusters, simulations, halves. */
+/** Numeric CUDA programs: transforms, n-body, LU, k-means, simulation, packed halves. */
 class NumericProgramsTest {
 
   static List<Way> numeric() {
@@ -51,7 +51,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("numeric")
-  void bodiesAttractEachOther(Way way) {
+  void nBody(Way way) {
     int n = 75;
     var bodies = SampleRig.randomFloats(4 * n, 81);
     float softening = 0.01f;
@@ -79,10 +79,10 @@ class NumericProgramsTest {
     }
   }
 
-  /** The factors multiply to the rows in their new order, and no multiplier exceeds one. */
+  /** The factors multiply to the permuted rows, and no multiplier exceeds one. */
   @ParameterizedTest
   @MethodSource("numeric")
-  void factorsOfAMatrix(Way way) {
+  void luDecomposition(Way way) {
     int n = 21;
     var matrix = new Random(82).doubles((long) n * n, -1, 1).toArray();
     try (var rig = new SampleRig(way)) {
@@ -116,7 +116,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("numeric")
-  void pointsJoinTheirNearestCenter(Way way) {
+  void kMeans(Way way) {
     int n = 190;
     int k = 5;
     var points = SampleRig.randomFloats(2 * n, 83);
@@ -163,10 +163,10 @@ class NumericProgramsTest {
         (double) points[2 * i] - centers[2 * c], (double) points[2 * i + 1] - centers[2 * c + 1]);
   }
 
-  /** The first words for key and counter 0 are those of Random123's known answers. */
+  /** The first words for key and counter 0 match Random123's known answers. */
   @ParameterizedTest
   @MethodSource("numeric")
-  void randomWords(Way way) {
+  void randomNumbers(Way way) {
     int n = 40;
     try (var rig = new SampleRig(way)) {
       var out = rig.buffer(new int[4 * n]);
@@ -183,7 +183,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("numeric")
-  void theValueOfAnOptionBySimulation(Way way) {
+  void monteCarloOptionPricing(Way way) {
     int paths = 500;
     double expected = 0;
     for (int i = 0; i < paths; i++) {
@@ -238,7 +238,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("halves")
-  void sumsOfPairsOfHalves(Way way) {
+  void packedHalfSums(Way way) {
     int n = 202;
     var x = halfs(n, 85);
     var y = halfs(n, 86);
@@ -257,7 +257,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("halves")
-  void theDotProductOfBfloats(Way way) {
+  void bfloat16DotProduct(Way way) {
     int n = 300;
     var x = SampleRig.randomFloats(n, 87);
     var y = SampleRig.randomFloats(n, 88);
@@ -285,10 +285,10 @@ class NumericProgramsTest {
     }
   }
 
-  /** Rows of 20 leave lanes without elements, whose moments are to count for nothing. */
+  /** Rows of 20 leave some lanes without elements; their moments must not count. */
   @ParameterizedTest
   @MethodSource("halves")
-  void momentsOfRows(Way way) {
+  void rowMoments(Way way) {
     for (int n : new int[] {20, 133}) {
       var in = halfs(3 * n, 89);
       try (var rig = new SampleRig(way)) {
@@ -312,7 +312,7 @@ class NumericProgramsTest {
 
   @ParameterizedTest
   @MethodSource("halves")
-  void rowsOfAnImageAreConvolved(Way way) {
+  void rowConvolution(Way way) {
     int width = 83;
     int height = 3;
     var in = new byte[width * height];

@@ -22,9 +22,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What is wrong with the ring of a pipeline shows, as a wrong number or as a fault: the
- * warp-specialised product of the samples with one line of its protocol changed. Six k-blocks go
- * round a ring of four stages, filled by the producers of two blocks.
+ * Errors in a pipeline's protocol are visible, as a wrong result or a fault. The test changes one
+ * line of the warp-specialized sample product, in which six k-blocks pass through a ring of four
+ * stages filled by the producers of two blocks.
  */
 class PipelineTest {
 
@@ -37,7 +37,7 @@ class PipelineTest {
   private static final short[] C =
       HopperSamplesTest.bfloats(HopperSamplesTest.product(A, B, M, N, K));
 
-  /** What comes of a run. */
+  /** The outcome of a run. */
   enum Outcome {
     RIGHT,
     WRONG_NUMBER,
@@ -45,9 +45,9 @@ class PipelineTest {
   }
 
   /**
-   * A change, and what shows it in some timing.
+   * A mutation and the outcome that reveals it under some timing.
    *
-   * @param from a pattern of what is replaced
+   * @param from a pattern of the replaced text
    */
   record Broken(String what, Pattern from, String to, Outcome outcome) {
     String text() {
@@ -149,20 +149,20 @@ class PipelineTest {
   }
 
   @Test
-  void theRightPipelineIsRightInAllTimings() {
+  void correctPipelinePassesInAllTimings() {
     assertThat(outcomes(SampleRig.text(SAMPLE), Sanitize.FULL).values())
         .containsOnly(Outcome.RIGHT);
   }
 
   @ParameterizedTest
   @MethodSource("changes")
-  void aBrokenPipelineShowsInSomeTiming(Broken broken) {
+  void brokenPipelineFailsInSomeTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.OFF).values()).contains(broken.outcome);
   }
 
   @ParameterizedTest
   @MethodSource("changes")
-  void theSanitizerSeesABrokenPipelineInEachTiming(Broken broken) {
+  void sanitizerReportsABrokenPipelineInEachTiming(Broken broken) {
     assertThat(outcomes(broken.text(), Sanitize.FULL).values()).containsOnly(Outcome.FAULT);
   }
 }

@@ -9,7 +9,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Samples with numbers of 8 and 4 bits. */
+/** Sample kernels with 8-bit and 4-bit numbers. */
 class QuantSamplesTest {
 
   static List<Way> ways() {
@@ -18,7 +18,7 @@ class QuantSamplesTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void dotProductsOfBytes(Way way) {
+  void byteDotProducts(Way way) {
     int rows = 3;
     int words = 80;
     var weights = new byte[4 * rows * words];
@@ -44,16 +44,16 @@ class QuantSamplesTest {
     }
   }
 
-  /** Converted by an instruction, or where there is none by integers and doubles. */
+  /** Converts by an instruction, or in software if the target has none. */
   @ParameterizedTest
   @MethodSource("ways")
-  void thereAndBackByEightBits(Way way) {
+  void int8RoundTrip(Way way) {
     var in = new float[600];
     var random = new Random(67);
     for (int i = 0; i < in.length; i++) {
       in[i] = (float) Math.scalb(random.nextGaussian(), random.nextInt(24) - 13);
     }
-    // ties, the ends of the subnormal and of the finite numbers
+    // ties, and the limits of subnormal and finite numbers
     var special =
         new float[] {
           0, -0f, 1.0625f, 1.1875f, 0x1p-10f, -0x3p-10f, 0x1p-9f, 0x1p-6f, 448, 464, 465, -1e9f
@@ -78,7 +78,7 @@ class QuantSamplesTest {
     }
   }
 
-  /** What e4m3 bits stand for: bias 7, no infinity, a NaN of all ones. */
+  /** Decodes e4m3: bias 7, no infinity, NaN is all ones. */
   static float e4m3(int bits) {
     int exponent = bits >> 3 & 15;
     int fraction = bits & 7;
@@ -91,7 +91,7 @@ class QuantSamplesTest {
     return (bits & 128) == 0 ? size : -size;
   }
 
-  /** The nearest of all numbers; of two as near the even one; the greatest beyond the last. */
+  /** Returns the nearest number, ties to even, saturated to the largest. */
   private static int nearest(float number) {
     if (Float.isNaN(number)) {
       return 127;
@@ -108,12 +108,12 @@ class QuantSamplesTest {
     return best | (Float.floatToRawIntBits(number) < 0 ? 128 : 0);
   }
 
-  /** Products in f16, rounded, and sums in f32 in the order of the program. */
+  /** Products rounded to f16, and f32 sums in program order. */
   @ParameterizedTest
   @MethodSource("ways")
-  void weightsOfFourBits(Way way) {
+  void int4Weights(Way way) {
     int rows = 3;
-    int words = 83; // not each lane has the same
+    int words = 83; // different in each lane
     var weights = new Random(68).ints((long) rows * words).toArray();
     var x = HopperSamplesTest.halves(SampleRunsTest.random(8 * words, 69));
     var scales = HopperSamplesTest.halves(SampleRunsTest.random(rows, 70));
@@ -152,7 +152,7 @@ class QuantSamplesTest {
     }
   }
 
-  /** Of four bits less 8 and an activation, in f16. */
+  /** Returns the f16 product of an activation and (4 bits - 8). */
   private static float product(int bits, short x) {
     return Float.float16ToFloat(Float.floatToFloat16((bits - 8) * Float.float16ToFloat(x)));
   }

@@ -19,11 +19,11 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /**
- * Warp-specialized kernels made at random give the same bits compiled and interpreted, under all
- * timings of asynchronous work. Two warpgroups go their own ways: products that add to sums or
- * replace them, with factors in registers or shared memory; instructions on those registers between
- * a wait and the next product; branches within warps; and an mbarrier at which both groups meet.
- * {@code -Drandom.products=1000} compares more kernels, {@code -Drandom.seed=…} others.
+ * Random warp-specialized kernels give identical bits compiled and interpreted, under all timings.
+ * Two warpgroups execute different code: products that accumulate or overwrite, with factors in
+ * registers or shared memory; instructions on those registers between a wait and the next product;
+ * branches within warps; and an mbarrier at which both groups meet. {@code -Drandom.products=1000}
+ * compares more kernels, {@code -Drandom.seed=…} others.
  */
 class RandomProductsTest {
 
@@ -33,10 +33,10 @@ class RandomProductsTest {
   private static final int THREADS = 256;
   private static final int ROUNDS = 3;
 
-  /** The bytes of a factor in shared memory, of which there is one for each parity of a round. */
+  /** Bytes of a factor in shared memory; there is one per parity of a round. */
   private static final int FACTOR = 4096;
 
-  /** The words that a thread writes: two tiles of sums, four numbers, and four halves of A. */
+  /** Words that a thread writes: two accumulator tiles, four numbers, and four halves of A. */
   private static final int WORDS = 16;
 
   private static final String HEAD =
@@ -102,7 +102,7 @@ class RandomProductsTest {
           compute(1 + random.nextInt(8), true);
           products(round % 2);
         }
-        if (group == 0) { // what the next round reads
+        if (group == 0) { // read by the next round
           line(
               "st.shared.v4.b32 [%%r2+%d], {%%a0, %%a1, %%a2, %%a3};"
                   .formatted((round + 1) % 2 * FACTOR));
@@ -127,7 +127,7 @@ class RandomProductsTest {
       return choices.get(random.nextInt(choices.size()));
     }
 
-    /** Some products, and the wait for all of them. */
+    /** Emits products and a wait for them. */
     private void products(int parity) {
       line("wgmma.fence.sync.aligned;");
       for (int groups = 1 + random.nextInt(2); groups > 0; groups--) {
@@ -152,7 +152,7 @@ class RandomProductsTest {
       line("wgmma.wait_group.sync.aligned 0;");
     }
 
-    /** Instructions on numbers, and on the registers of products where those are free. */
+    /** Emits instructions on numbers and, if permitted, on registers of products. */
     private void compute(int count, boolean free) {
       for (int i = 0; i < count; i++) {
         int kind = random.nextInt(8);
@@ -188,7 +188,7 @@ class RandomProductsTest {
   }
 
   @Test
-  void theyGiveTheSameBits() {
+  void interpreterAndCompiledCodeAgree() {
     for (long seed = SEED; seed < SEED + KERNELS; seed++) {
       var text = new Writer(seed).kernel();
       var module = Parser.parse(text, "products.ptx");

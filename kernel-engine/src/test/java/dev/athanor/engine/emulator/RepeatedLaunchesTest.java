@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Launches of one kernel know nothing of each other, though they share what it takes to run it. */
+/** Launches of one kernel are isolated, although they share its program and clusters. */
 class RepeatedLaunchesTest {
 
   /** Each thread adds {@code n} and the size of the grid to its word. */
@@ -27,7 +27,7 @@ class RepeatedLaunchesTest {
       add.u32 %r5, %r5, %r2; add.u32 %r5, %r5, %r6; st.global.u32 [%rd2], %r5;
       """;
 
-  /** Each thread reads shared memory that a launch before has written, and no other can have. */
+  /** Each thread reads shared memory that an earlier launch has written. */
   private static final String COUNT =
       """
       mov.u32 %r5, tile; mul.lo.u32 %r6, %r0, 4; add.u32 %r5, %r5, %r6;
@@ -42,7 +42,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void eachHasItsOwnBuffersParametersAndShape(Execution execution) {
+  void launchesHaveSeparateArgumentsAndShapes(Execution execution) {
     try (var rig = rig(execution)) {
       for (int i = 0; i < 20; i++) {
         int blocks = 1 + i / 3 % 3;
@@ -56,7 +56,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void aBufferThatWasClosedSinceIsFoundClosed(Execution execution) {
+  void detectsBuffersClosedBetweenLaunches(Execution execution) {
     try (var rig = rig(execution);
         var out = rig.ints(new int[32])) {
       var in = rig.ints(IntStream.range(0, 32).toArray());
@@ -69,14 +69,14 @@ class RepeatedLaunchesTest {
           .hasMessageContaining(
               "touches bytes 0..3 of a buffer of 128 bytes at 0x%x, which is closed"
                   .formatted(in.address()));
-      // and a launch after one that has failed
+      // including a launch after a failed one
       assertThat(rig.run(ADD, 1, 32, new int[32])).containsOnly(33);
     }
   }
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void sharedMemoryIsNotHandedOn(Execution execution) {
+  void sharedMemoryDoesNotPersist(Execution execution) {
     try (var rig = rig(execution)) {
       assertThat(rig.run(COUNT, 1, 32, 0)).containsOnly(7);
       assertThat(rig.run(COUNT, 1, 32)).doesNotContain(7);
@@ -85,7 +85,7 @@ class RepeatedLaunchesTest {
 
   @ParameterizedTest
   @EnumSource(Execution.class)
-  void manyAtATimeAreApart(Execution execution) throws Exception {
+  void concurrentLaunchesAreIsolated(Execution execution) throws Exception {
     try (var rig = rig(execution);
         var threads = Executors.newFixedThreadPool(4)) {
       var launches = new ArrayList<Callable<int[]>>();

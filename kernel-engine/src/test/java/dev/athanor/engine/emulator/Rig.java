@@ -12,13 +12,14 @@ import dev.athanor.engine.ptx.text.Parser;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/** An emulator and what a test of it needs. */
+/** An emulator with helpers for tests. */
 public final class Rig implements AutoCloseable {
 
   /**
-   * Kernels of tests take {@code out}, {@code in} and {@code n}. Before the body {@code %rd0} and
-   * {@code %rd1} are the two addresses, {@code %rd2} and {@code %rd3} those of the thread's own
-   * 32-bit word, {@code %r0} the thread, {@code %r1} its number in the grid and {@code %r2} n.
+   * Test kernels have parameters {@code out}, {@code in} and {@code n}. Before the body, {@code
+   * %rd0} and {@code %rd1} are the two addresses, {@code %rd2} and {@code %rd3} those of the
+   * thread's 32-bit word, {@code %r0} is the thread, {@code %r1} its index in the grid, and {@code
+   * %r2} is n.
    */
   private static final String PROLOGUE =
       """
@@ -36,13 +37,13 @@ public final class Rig implements AutoCloseable {
       mul.wide.u32 %rd4, %r1, 4; add.u64 %rd2, %rd0, %rd4; add.u64 %rd3, %rd1, %rd4;
       """;
 
-  /** The line of the file on which a body begins. */
+  /** The first line of the body in the file. */
   static final int FIRST_LINE = 1 + (int) PROLOGUE.lines().count();
 
   private final EmulatedDevice device;
   private final Stream stream;
 
-  /** The usual options; compiled code is run where no sanitizer watches. */
+  /** Returns the default options; compiled code runs without the sanitizer. */
   public static EmulatorOptions options(Execution execution) {
     var options = EmulatorOptions.DEFAULT.withExecution(execution);
     return execution == Execution.COMPILED ? options.withSanitize(Sanitize.OFF) : options;
@@ -57,7 +58,7 @@ public final class Rig implements AutoCloseable {
     stream = device.openStream();
   }
 
-  /** A rig for kernels that are wrong on purpose, whose results show it. */
+  /** Returns a rig without the sanitizer, for intentionally wrong kernels. */
   public static Rig unwatched() {
     return new Rig(EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF));
   }
@@ -74,7 +75,7 @@ public final class Rig implements AutoCloseable {
     return values;
   }
 
-  /** Runs a body and answers the words of {@code out}, of which each thread has one. */
+  /** Runs a body and returns {@code out}, which has a word per thread. */
   public int[] run(String body, int blocks, int threads, int... in) {
     try (var out = ints(new int[blocks * threads]);
         var input = ints(in.length == 0 ? new int[1] : in)) {

@@ -19,15 +19,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/** A sample kernel on an emulator, and the ways in which each is run. */
+/** A sample kernel on an emulator, and the configurations of its runs. */
 final class SampleRig implements AutoCloseable {
 
   /**
-   * A file, and how its kernels are scheduled and executed and their asynchronous work is timed. A
-   * right kernel gives the same in all.
+   * A file, with the schedule, execution mode and timing of its kernels. A correct kernel gives the
+   * same results in all of them.
    */
   record Way(String file, Schedule schedule, AsyncTiming timing, Execution execution) {
-    /** One that is interpreted. */
+    /** Creates an interpreted run. */
     Way(String file, Schedule schedule, AsyncTiming timing) {
       this(file, schedule, timing, Execution.INTERPRETED);
     }
@@ -52,12 +52,12 @@ final class SampleRig implements AutoCloseable {
     this(way, text(way.file), sanitize);
   }
 
-  /** On another machine than the newest. */
+  /** Creates a rig for a target other than the newest. */
   SampleRig(Way way, Target target) {
     this(way, text(way.file), Rig.options(way.execution).sanitize(), target);
   }
 
-  /** With another text than that of the file. */
+  /** Creates a rig with a modified text. */
   SampleRig(Way way, String text) {
     this(way, text, Rig.options(way.execution).sanitize());
   }
@@ -80,12 +80,15 @@ final class SampleRig implements AutoCloseable {
     stream = device.openStream();
   }
 
-  /** The text of a file, whose name lacks {@code .ptx}. */
+  /** Returns the text of a file, named without {@code .ptx}. */
   static String text(String file) {
     return Samples.text(file + ".ptx");
   }
 
-  /** Every way of each file: the usual schedule and one where nothing meets by chance. */
+  /**
+   * Returns all configurations of each file: the default schedule and one without accidental
+   * convergence.
+   */
   static List<Way> ways(String... files) {
     var all = new ArrayList<Way>();
     for (var file : files) {
@@ -101,7 +104,7 @@ final class SampleRig implements AutoCloseable {
     return all;
   }
 
-  /** The ways in which kernels differ that do nothing asynchronously. */
+  /** Returns the configurations of kernels without asynchronous work. */
   static List<Way> schedules(String... files) {
     var all = new ArrayList<Way>();
     for (var file : files) {
@@ -112,7 +115,7 @@ final class SampleRig implements AutoCloseable {
     return all;
   }
 
-  /** Numbers from 0 to 1. */
+  /** Returns random numbers from 0 to 1. */
   static float[] randomFloats(int n, long seed) {
     var random = new Random(seed);
     var values = new float[n];
@@ -189,8 +192,8 @@ final class SampleRig implements AutoCloseable {
   }
 
   /**
-   * Runs a kernel; arguments are buffers, numbers, segments and what is one, in the order of its
-   * parameters.
+   * Runs a kernel; arguments are buffers, numbers, segments and {@link Argument}s, in parameter
+   * order.
    */
   void run(String kernel, Dim3 grid, Dim3 block, int dynamicSharedBytes, Object... arguments) {
     var all = new ArrayList<Argument>();

@@ -15,8 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What nvcc compiled gives on the emulator what the same arithmetic gives in Java, bit by bit where
- * the order of the arithmetic is the program's, for every target, schedule and timing.
+ * Kernels compiled by nvcc give the same results as Java, bit by bit if the program fixes the
+ * order, for every target, schedule and timing.
  */
 class SampleRunsTest {
 
@@ -50,7 +50,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("reduce")
-  void sumInTheKernelsOrder(Way way) {
+  void sumInKernelOrder(Way way) {
     int n = 1000;
     int blocks = 2;
     int threads = 96;
@@ -76,7 +76,9 @@ class SampleRunsTest {
     }
   }
 
-  /** Lane 0 of a tree of {@code shfl.down}; a lane beyond the last gets its own value. */
+  /**
+   * Returns lane 0 of a tree of {@code shfl.down}; a lane beyond the last receives its own value.
+   */
   private static float shuffleDown(float[] lanes) {
     for (int offset = 16; offset > 0; offset /= 2) {
       var next = lanes.clone();
@@ -90,7 +92,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("reduce")
-  void treeInDynamicSharedMemory(Way way) {
+  void treeReductionInDynamicSharedMemory(Way way) {
     int n = 1000;
     var in = new Random(8).ints(n, -1000, 1000).toArray();
     try (var rig = new SampleRig(way)) {
@@ -136,12 +138,10 @@ class SampleRunsTest {
         "k04_softmax_norm.sm_80", "k04_softmax_norm.sm_90a", "k04_softmax_norm.fast.sm_80");
   }
 
-  /**
-   * The library's exponential and the fast one, block reductions by shuffles, approximate division.
-   */
+  /** The library's exponential and the fast one, shuffle reductions, and approximate division. */
   @ParameterizedTest
   @MethodSource("softmax")
-  void softmaxOfRows(Way way) {
+  void rowSoftmax(Way way) {
     int rows = 3;
     int n = 300;
     var x = random(rows * n, 5);
@@ -170,7 +170,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("histogram")
-  void histogramOfBytes(Way way) {
+  void byteHistogram(Way way) {
     int n = 500;
     var in = new Random(9).ints(n).toArray();
     var expected = new int[256];
@@ -188,7 +188,7 @@ class SampleRunsTest {
 
   @ParameterizedTest
   @MethodSource("histogram")
-  void greatestByCompareAndSwap(Way way) {
+  void maximumByCompareAndSwap(Way way) {
     int n = 300;
     var in = random(n, 10);
     float greatest = 0;
@@ -203,10 +203,10 @@ class SampleRunsTest {
     }
   }
 
-  /** Lanes that happen to be together count together, whoever they are. */
+  /** Converged lanes count together, whichever they are. */
   @ParameterizedTest
   @MethodSource("histogram")
-  void countByWhoeverIsTogether(Way way) {
+  void aggregatedCount(Way way) {
     int n = 300;
     var in = new Random(11).ints(n, 0, 7).toArray();
     var expected = new int[7];
@@ -220,7 +220,7 @@ class SampleRunsTest {
     }
   }
 
-  /** A ticket in a module's variable, which is as new after each launch. */
+  /** A ticket in a module variable, which each launch resets. */
   @ParameterizedTest
   @MethodSource("histogram")
   void lastBlockSums(Way way) {
@@ -231,7 +231,7 @@ class SampleRunsTest {
     for (float value : in) {
       sum += value;
     }
-    // no fence follows the ticket, so nothing orders the last block's reads, which are weak
+    // no fence follows the ticket, so the last block's weak reads are unordered
     try (var rig = new SampleRig(way, Sanitize.MEMORY)) {
       for (int launch = 0; launch < 2; launch++) {
         var parts = rig.buffer(new float[blocks]);
@@ -243,10 +243,10 @@ class SampleRunsTest {
     }
   }
 
-  /** The sample leaves out the fence by which its last block would acquire the sums of others. */
+  /** The sample omits the acquire fence of its last block. */
   @ParameterizedTest
   @MethodSource("histogram")
-  void lastBlockDoesNotAcquireTheSums(Way way) {
+  void lastBlockWithoutAcquire(Way way) {
     try (var rig = new SampleRig(way, Sanitize.FULL)) {
       var in = rig.buffer(new float[1000]);
       var parts = rig.buffer(new float[5]);

@@ -35,16 +35,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Kernels that are right and kernels that are wrong, which differ in a line or two. Each file under
- * {@code src/test/filetests/sanitizer} is both: lines that end in {@code // good} or {@code // bad}
- * are only in one of them. The good one runs without a report; the bad one is reported exactly as
- * {@code // expect: KIND} on the line of the instruction says, and {@code // against: KIND} on the
- * line of the one that it is in conflict with.
+ * Pairs of correct and incorrect kernels that differ in a line or two. Lines of a file under {@code
+ * src/test/filetests/sanitizer} that end in {@code // good} or {@code // bad} belong to only one of
+ * them. The good kernel runs without a report. The bad one is reported exactly as stated by {@code
+ * // expect: KIND} on the line of the instruction and {@code // against: KIND} on the line of the
+ * conflicting one.
  *
  * <p>{@code // launch: grid 2, block 64, shared 0, args count*64 zero*64 raw*16 closed*4 null 7}
- * says how it is run: buffers of words that count up, are zero, or were never written; the address
- * of a closed buffer, a null pointer, a number. {@code map*8} is a map of a tensor of as many rows
- * of 32 words that count up, in tiles of 8 rows.
+ * describes the launch: buffers of ascending, zero or uninitialized words, the address of a closed
+ * buffer, a null pointer, a number. {@code map*8} is a tensor map of that many rows of 32 ascending
+ * words, in tiles of 8 rows.
  */
 class SanitizerFilesTest {
 
@@ -53,10 +53,10 @@ class SanitizerFilesTest {
       Pattern.compile("// launch: grid (\\d+), block (\\d+), shared (\\d+), args (.+)");
   private static final Pattern MARK = Pattern.compile("\\b(expect|against): (\\w+)");
 
-  /** Of a tensor. */
+  /** Columns of a tensor. */
   private static final int COLUMNS = 32;
 
-  /** Fewer would not be the set that the sanitizer is judged by. */
+  /** Minimum number of pairs. */
   private static final int FEWEST = 150;
 
   private static List<Path> files() throws IOException {
@@ -114,7 +114,7 @@ class SanitizerFilesTest {
     }
     assertThat(expected).isNotEmpty();
     for (var timing : AsyncTiming.values()) {
-      // of two blocks the same comes first every time
+      // with two blocks, the first report must be reproducible
       var found =
           findings(
               file,

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** Reports name both instructions, who executed them, which bytes, and what would be right. */
+/** Reports name both instructions and threads, the bytes, and the remedy. */
 class SanitizerSentencesTest {
 
   private final Rig rig =
@@ -40,13 +40,13 @@ class SanitizerSentencesTest {
     return fault.reports();
   }
 
-  /** Lines of a body are counted from 0. */
+  /** Returns the position of a line of the body, counted from 0. */
   private static String at(int line) {
     return "test.ptx:%d:1".formatted(Rig.FIRST_LINE + line);
   }
 
   @Test
-  void aRaceInABlock() {
+  void raceInABlock() {
     var body =
         """
         shl.b32 %r5, %r0, 2; mov.u32 %r6, tile; add.u32 %r5, %r6, %r5;
@@ -68,7 +68,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void aRaceInAWarp() {
+  void raceInAWarp() {
     var body =
         """
         shl.b32 %r5, %r0, 2; mov.u32 %r6, tile; add.u32 %r6, %r6, %r5;
@@ -88,7 +88,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void aRaceInAGrid() {
+  void raceInAGrid() {
     assertThat(reports(2, 1, "st.global.u32 [%rd0+8], %r1;\n"))
         .containsExactly(
             ("thread (0,0,0) of block (1,0,0) of kernel test, \"st.global.u32 [%%rd0+8], %%r1\" at"
@@ -101,7 +101,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void aCopyThatIsNotAwaited() {
+  void missingWaitForACopy() {
     var body =
         """
         mov.u32 %r5, tile;
@@ -122,7 +122,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void aCopyThatIsLeft() {
+  void copyPendingAtExit() {
     var body = "mov.u32 %r5, tile;\ncp.async.ca.shared.global [%r5], [%rd1], 8;\n";
     assertThat(reports(1, 1, body))
         .containsExactly(
@@ -136,7 +136,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void bytesThatNobodyWrote() {
+  void uninitializedRead() {
     var body =
         """
         mov.u16 %rs0, 7;
@@ -152,7 +152,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void anAddressThatLeavesItsVariable() {
+  void accessBeyondAVariable() {
     var body =
         """
         .shared .align 16 .b8 next[64];
@@ -169,7 +169,7 @@ class SanitizerSentencesTest {
   }
 
   @Test
-  void lanesThatCollide() {
+  void collidingLanes() {
     assertThat(reports(1, 2, "st.shared.u32 [tile], %r0;\n"))
         .containsExactly(
             "thread (1,0,0) of block (0,0,0) of kernel test, \"st.shared.u32 [tile], %r0\" at "

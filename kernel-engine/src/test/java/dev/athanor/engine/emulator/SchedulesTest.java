@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Threads go on in any order, and each at last. */
+/** Threads progress independently, in any order. */
 class SchedulesTest {
 
   private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
@@ -23,10 +23,10 @@ class SchedulesTest {
     return new Rig(EmulatorOptions.DEFAULT.withSchedule(schedule).withSeed(SEED));
   }
 
-  /** A lock that lanes of one warp take in turn, which needs each to go on while others spin. */
+  /** Lanes of a warp take a lock in turn, which requires progress while others spin. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void aLockWithinAWarp(Schedule schedule) {
+  void lockWithinAWarp(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -49,10 +49,10 @@ class SchedulesTest {
     }
   }
 
-  /** One warp waits in a loop for what another stores. */
+  /** A warp polls for a store of another. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void waitingForAnotherWarp(Schedule schedule) {
+  void waitForAnotherWarp(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -74,10 +74,10 @@ class SchedulesTest {
     }
   }
 
-  /** Votes, shuffles and barriers bring together what branches parted. */
+  /** Votes, shuffles and barriers reconverge diverged lanes. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void divergenceThenCollectives(Schedule schedule) {
+  void collectivesAfterDivergence(Schedule schedule) {
     try (var rig = rig(schedule)) {
       var out =
           rig.run(
@@ -101,7 +101,7 @@ class SchedulesTest {
   }
 
   @Test
-  void oneSeedGivesOneOrder() {
+  void schedulesAreReproducible() {
     var body =
         "atom.global.add.u32 %r5, [%rd1], 1; add.u32 %r6, %r5, 0; st.global.u32 [%rd2], %r5;\n";
     var seen =
@@ -124,7 +124,7 @@ class SchedulesTest {
   }
 
   @Test
-  void threadsThatGoRoundForEverAreNamed() {
+  void reportsLivelocks() {
     List<String> reports;
     try (var rig = new Rig(EmulatorOptions.DEFAULT.withPatience(1 << 15))) {
       reports =
@@ -148,7 +148,7 @@ class SchedulesTest {
     assertThat(reports.getLast()).contains("with lanes 0x000000ff");
   }
 
-  /** Threads of a warp that come to one barrier at several instructions, all in several rounds. */
+  /** Threads of a warp arrive at one barrier by several instructions, in several phases. */
   private static final String SEVERAL_PLACES =
       """
       and.b32 %r10, %r0, 3; mov.u32 %r11, 0; mov.u32 %r20, tile;
@@ -181,7 +181,7 @@ class SchedulesTest {
 
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void aBarrierAtSeveralPlaces(Schedule schedule) {
+  void barrierAtSeveralInstructions(Schedule schedule) {
     var body = SEVERAL_PLACES.replace("barrier.sync 3, 64;", "barrier.sync 3;");
     try (var rig = rig(schedule)) {
       assertThat(rig.run(body, 1, 64))
@@ -189,10 +189,10 @@ class SchedulesTest {
     }
   }
 
-  /** The warp comes when the last of its threads does, of which some go on at once. */
+  /** The warp arrives with its last thread; some of its threads continue at once. */
   @ParameterizedTest
   @EnumSource(Schedule.class)
-  void threadsOfAWarpThatArriveAndWait(Schedule schedule) {
+  void arriveAndWaitInOneWarp(Schedule schedule) {
     var body =
         """
         setp.lt.u32 %p0, %r0, 16; mov.u32 %r5, 5;
@@ -221,7 +221,7 @@ class SchedulesTest {
   }
 
   @Test
-  void aBarrierAtSeveralPlacesThatIsNone() {
+  void mismatchedBarriersAtSeveralInstructions() {
     assertThat(fault(SEVERAL_PLACES))
         .contains("barrier.sync 3")
         .containsAnyOf(

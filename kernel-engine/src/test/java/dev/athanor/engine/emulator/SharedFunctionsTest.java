@@ -15,13 +15,13 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Functions whose clones would be too many: their bodies are there once, and calls jump to them.
+ * Functions with too many call sites to inline: their bodies exist once, and calls jump to them.
  */
 class SharedFunctionsTest {
 
   private static final String HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
-  /** A kernel that adds to each element what a function makes of it. */
+  /** A kernel that adds a function of each element to it. */
   private static final String KERNEL =
       """
       .visible .entry k(.param .u64 in, .param .u64 out)
@@ -50,7 +50,7 @@ class SharedFunctionsTest {
       """;
 
   @Test
-  void doublingCallsStayLinearAndRight() {
+  void nestedDoubleCallsExpandLinearly() {
     int deepest = 11;
     var module = parse(doubling(deepest) + KERNEL.formatted("f1", "f3"));
     assertThat(new Inliner(module).kernel("k").body().size()).isLessThan(16 * 1024);
@@ -64,13 +64,13 @@ class SharedFunctionsTest {
   }
 
   @Test
-  void doublingCallsTwentyFiveDeepAreExpandedToFewStatements() {
+  void deepDoubleCallsExpandToFewStatements() {
     var module = parse(doubling(25) + KERNEL.formatted("f1", "f3"));
     assertThat(new Inliner(module).kernel("k").body().size()).isLessThan(64 * 1024);
   }
 
   @Test
-  void aChainOfTwoThousandCallsRuns() {
+  void runsAChainOfTwoThousandCalls() {
     int length = 2000;
     var text = new StringBuilder();
     for (int i = length; i > 0; i--) {
@@ -90,7 +90,10 @@ class SharedFunctionsTest {
     assertThat(run(parse(text + KERNEL.formatted("f1", "f2")), in)).isEqualTo(expected);
   }
 
-  /** Functions {@code f1} to {@code fn}: each adds its number, and twice what the next one adds. */
+  /**
+   * Returns functions {@code f1} to {@code fn}: each adds its number and twice the result of the
+   * next.
+   */
   private static String doubling(int deepest) {
     var text = new StringBuilder();
     for (int i = deepest; i > 0; i--) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Local, constant, parameter and generic memory, and the variables of modules. */
+/** Local, constant, parameter and generic memory, and module variables. */
 @ParameterizedClass
 @EnumSource(
     value = Execution.class,
@@ -38,7 +38,7 @@ class SpacesTest {
     rig.close();
   }
 
-  /** Runs a module whose kernel {@code k} takes {@code out}, with one word a thread. */
+  /** Runs a module whose kernel {@code k} has a parameter {@code out}, with one word per thread. */
   private int[] run(String module, int threads) {
     var out = rig.ints(new int[threads]);
     var code = Parser.parse(".version 7.8 .target sm_90 .address_size 64\n" + module, "spaces.ptx");
@@ -67,7 +67,7 @@ class SpacesTest {
   }
 
   @Test
-  void eachThreadHasLocalMemoryOfItsOwn() {
+  void threadsHaveSeparateLocalMemory() {
     var body =
         """
         .local .align 8 .b8 frame[16];
@@ -81,7 +81,7 @@ class SpacesTest {
   }
 
   @Test
-  void localMemoryEndsWithTheFrame() {
+  void localMemoryIsBounded() {
     var fault =
         catchThrowableOfType(
             KernelFault.class,
@@ -102,7 +102,7 @@ class SpacesTest {
   }
 
   @Test
-  void variablesBeginWithTheirValuesAndKeepWhatLaunchesWrite() {
+  void variablesAreInitializedAndPersist() {
     var module =
         kernel(
             """
@@ -123,7 +123,7 @@ class SpacesTest {
   }
 
   @Test
-  void storesToConstantsAndBeyondVariablesAreFaults() {
+  void storesToConstantsAndBeyondVariablesFault() {
     var fault =
         catchThrowableOfType(
             KernelFault.class,
@@ -140,7 +140,7 @@ class SpacesTest {
   }
 
   @Test
-  void aVariableOfAnotherModuleIsRefused() {
+  void rejectsExternalVariables() {
     var refused =
         catchThrowableOfType(
             DeviceException.LoadFailed.class,
@@ -150,7 +150,7 @@ class SpacesTest {
   }
 
   @Test
-  void genericAddressesOfAllSpaces() {
+  void genericAddressesReachAllSpaces() {
     var body =
         """
         .shared .align 4 .u32 cell[64];
@@ -168,7 +168,7 @@ class SpacesTest {
   }
 
   @Test
-  void parametersThatAreArraysAndTheirAddresses() {
+  void arrayParametersAndTheirAddresses() {
     var module =
         Parser.parse(
             """
@@ -218,7 +218,7 @@ class SpacesTest {
   }
 
   @Test
-  void clocksGoOnAndAreAlikeInEachRun() {
+  void clocksAdvanceReproducibly() {
     var body =
         """
         mov.u32 %r2, %clock; mov.u64 %rd2, %clock64; mov.u32 %r3, %clock;

@@ -25,13 +25,13 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Copies of tiles of tensors that go on beside the threads. */
+/** Asynchronous copies of tensor tiles. */
 class TensorCopyTest {
 
   /**
-   * The kernel takes a map, {@code out} and {@code in}; {@code %rd0} is the address of the map,
-   * {@code %rd1} and {@code %rd2} are the others. One block of 32 threads; what is to be seen of
-   * the tile, 4096 bytes, it writes to {@code out}.
+   * The kernel's parameters are a map, {@code out} and {@code in}; {@code %rd0} is the address of
+   * the map, {@code %rd1} and {@code %rd2} are the others. One block of 32 threads writes the 4096
+   * bytes of the tile to {@code out}.
    */
   private static final String HEAD =
       """
@@ -63,7 +63,7 @@ class TensorCopyTest {
       $wait: mbarrier.try_wait.parity.shared::cta.b64 %%p1, [bar], 0; @!%%p1 bra $wait;
       """;
 
-  /** Moves the tile's words to {@code out}, or those of {@code in} to the tile. */
+  /** Copies the tile to {@code out}, or {@code in} to the tile. */
   private static String move(String label, boolean out) {
     return """
     mov.u32 %%r7, 0; mov.u32 %%r8, %%r6; add.u64 %%rd5, %s, %%rd4;
@@ -125,7 +125,7 @@ class TensorCopyTest {
     return IntStream.range(0, count).map(i -> 31 * i + 7).toArray();
   }
 
-  /** A tensor of words without gaps in up to five dimensions, and a tile of it. */
+  /** Returns the map of a dense tensor of words in up to five dimensions. */
   private static TensorMap map(List<Long> sizes, List<Integer> box) {
     var strides =
         LongStream.range(1, sizes.size())
@@ -134,7 +134,7 @@ class TensorCopyTest {
     return TensorMap.of(Element.U32, sizes, strides, box);
   }
 
-  /** What a tile has, element after element. */
+  /** Returns the elements of a tile. */
   private static int[] tile(TensorMap map, int[] tensor, int filling, int... start) {
     int rank = start.length;
     var tile = new int[map.tileBytes() / 4];
@@ -167,7 +167,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void inOneToFiveDimensions() {
+  void oneToFiveDimensions() {
     expectLoad(map(List.of(100L), List.of(64)), 0, 20);
     expectLoad(map(List.of(12L, 9L), List.of(8, 4)), 0, 4, 3);
     expectLoad(map(List.of(8L, 5L, 6L), List.of(4, 3, 5)), 0, 2, 1, 1);
@@ -175,9 +175,9 @@ class TensorCopyTest {
     expectLoad(map(List.of(4L, 3L, 2L, 3L, 4L), List.of(4, 2, 2, 2, 3)), 0, 0, 0, 0, 1, 1);
   }
 
-  /** Beyond each end of each dimension. */
+  /** Tiles beyond each end of each dimension. */
   @Test
-  void beyondTheTensor() {
+  void tilesBeyondTheTensor() {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     for (int x : new int[] {-20, -3, 8, 40}) {
       for (int y : new int[] {-9, -2, 7, 9}) {
@@ -188,7 +188,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void filledWithNan() {
+  void nanFill() {
     var map = TensorMap.matrix(Element.F32, 9, 12, 4, 8).withFill(Fill.NAN);
     expectLoad(map, 0x7FFF_FFFF, 8, 7);
     var halves = TensorMap.of(Element.F16, List.of(8L), List.of(), List.of(16)).withFill(Fill.NAN);
@@ -201,7 +201,7 @@ class TensorCopyTest {
 
   /** Every second element of one dimension and every third of another. */
   @Test
-  void elementsApart() {
+  void elementStrides() {
     expectLoad(
         map(List.of(8L, 9L, 7L), List.of(4, 6, 7)).withElementStrides(List.of(1, 2, 3)),
         0,
@@ -210,10 +210,10 @@ class TensorCopyTest {
         1);
   }
 
-  /** Chunks of 16 bytes change places with bits of their rows' addresses. */
+  /** Swizzles permute 16-byte chunks by bits of the row address. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
-  void swizzled(SwizzleMode swizzle) {
+  void swizzles(SwizzleMode swizzle) {
     int columns = swizzle.width() / 4;
     var map = map(List.of((long) columns, 24L), List.of(columns, 16)).withSwizzle(swizzle);
     var tensor = numbers(24 * columns);
@@ -230,7 +230,7 @@ class TensorCopyTest {
       var found = run(way, load + move("$out", true), map, tensor);
       assertThat(Arrays.copyOf(found.out, expected.length)).as(way.toString()).isEqualTo(expected);
     }
-    // a store puts the chunks back
+    // a store undoes the swizzle
     var store =
         move("$in", false)
             + """
@@ -245,10 +245,10 @@ class TensorCopyTest {
         .isEqualTo(Arrays.copyOfRange(tensor, 5 * columns, 21 * columns));
   }
 
-  /** What of a tile lies beyond the tensor is not written. */
+  /** Elements of a tile outside the tensor are not written. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void storesAreCutOff(Way way) {
+  void storesAreClipped(Way way) {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     var tensor = numbers(12 * 9);
     var in = IntStream.range(0, 32).map(i -> -i).toArray();
@@ -293,10 +293,10 @@ class TensorCopyTest {
     assertThat(Arrays.copyOf(found, 8)).containsOnly(7);
   }
 
-  /** A map that the kernel itself makes, of cleared memory, and takes to global memory. */
+  /** The kernel itself builds a map from zeroed memory and copies it to global memory. */
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void mapsMadeByTheKernel(Way way) {
+  void mapsModifiedByTheKernel(Way way) {
     var make =
         """
         mov.u32 %r10, fresh; add.u32 %r11, %r10, %r5; st.shared.u32 [%r11], 0; bar.warp.sync -1;
@@ -332,7 +332,7 @@ class TensorCopyTest {
   }
 
   @Test
-  void whatIsWrong() {
+  void reportsInvalidCopies() {
     var map = map(List.of(12L, 9L), List.of(8, 4));
     var load = LOAD.formatted(128, 2, "{0, 0}");
     assertThat(fault(LOAD.formatted(128, 3, "{0, 0, 0}"), map))
@@ -353,19 +353,19 @@ class TensorCopyTest {
                 "cp.reduce.async.bulk.tensor.2d.global.shared::cta.min.tile.bulk_group"
                     + " [%rd0, {0, 0}], [tile];\n",
                 TensorMap.matrix(Element.F32, 8, 8, 4, 8)))
-        .endsWith("there is no reduction .min of .f32");
+        .endsWith(".f32 does not support the reduction .min");
   }
 
-  /** What is not supported is refused by its name. */
+  /** Unsupported copies are rejected by name. */
   @ParameterizedTest
   @CsvSource(
       delimiter = '|',
       value = {
-        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes | is not supported: copies of tensors take tiles, not .im2col",
-        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes | is not supported: copies of tensors take tiles, not .tile::gather4",
-        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 | is not supported: no product of a sparse matrix is"
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes | is not supported; tensor copies support tiles, not .im2col",
+        "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes | is not supported; tensor copies support tiles, not .tile::gather4",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 | is not supported; sparse products are out of scope"
       })
-  void notSupported(String instruction, String why) {
+  void rejectsUnsupportedCopies(String instruction, String why) {
     var refused =
         catchThrowableOfType(
             PtxSyntaxException.class,

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** A tile that several blocks of a cluster get by one copy. */
+/** Multicast of a tile to several blocks of a cluster. */
 class TensorMulticastTest {
 
   private static final int COLUMNS = 32;
@@ -25,9 +25,9 @@ class TensorMulticastTest {
   private static final int WORDS = COLUMNS * BOX_ROWS;
 
   /**
-   * The block of one rank copies a tile of 1024 bytes, at row 8 times the number of the cluster, to
-   * those of a mask, each of which waits at its own barrier. What then is in the tile of each block
-   * goes to {@code out}; a block that gets nothing has -1 there.
+   * Returns a kernel in which the block of one rank copies a tile of 1024 bytes, from row 8 times
+   * the cluster's index, to the blocks of a mask, each of which waits at its own mbarrier. Then
+   * each block writes its tile to {@code out}; blocks without a tile write -1.
    */
   private static String kernel(int cluster, int issuer, int mask) {
     return """
@@ -85,7 +85,7 @@ class TensorMulticastTest {
     }
   }
 
-  /** What two clusters have, of which the second reads beyond the tensor's last row. */
+  /** Checks the tiles of two clusters; the second reads beyond the tensor's last row. */
   private static void expect(Way way, int cluster, int issuer, int mask) {
     var tensor = IntStream.rangeClosed(1, COLUMNS * (2 * BOX_ROWS - 3)).toArray();
     var found = run(way, kernel(cluster, issuer, mask), 2 * cluster, tensor);
@@ -109,7 +109,7 @@ class TensorMulticastTest {
 
   @ParameterizedTest
   @MethodSource("dev.athanor.engine.emulator.AsyncKernel#ways")
-  void toBlocksOfAMask(Way way) {
+  void blocksOfAMask(Way way) {
     expect(way, 2, 0, 0b11);
     expect(way, 2, 1, 0b01);
     expect(way, 4, 0, 0b1101);
@@ -118,7 +118,7 @@ class TensorMulticastTest {
   }
 
   @Test
-  void beyondTheCluster() {
+  void maskBeyondTheCluster() {
     var fault =
         catchThrowableOfType(
             KernelFault.class,
@@ -128,9 +128,12 @@ class TensorMulticastTest {
         .endsWith("goes to block 2 of the cluster, which has 2");
   }
 
-  /** Each block counts for itself: one that expects nothing waits, though the tile has come. */
+  /**
+   * Each block counts separately: without expected bytes, a block waits although the tile has
+   * arrived.
+   */
   @Test
-  void blocksThatDoNotExpectTheTile() {
+  void missingExpectedBytes() {
     var forgets =
         kernel(2, 0, 0b11).replace("and.pred %p2, %p0, %p1;", "setp.eq.and.u32 %p2, %r1, 1, %p0;");
     var fault =

@@ -16,9 +16,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Inner loops of two consumer warpgroups beside a producer that has nothing to do. The samples take
- * their factors as they find them in shared memory; so each is given a few lines that copy them
- * there from behind its results. Both warpgroups multiply the same.
+ * Inner loops of two consumer warpgroups beside an idle producer. The samples expect their factors
+ * in shared memory, so the test adds lines that copy them there from behind the results. Both
+ * warpgroups multiply the same factors.
  */
 class WarpgroupLoopsTest {
 
@@ -26,7 +26,7 @@ class WarpgroupLoopsTest {
   private static final int PRODUCERS = 128;
   private static final int RESULTS = 2048 * THREADS;
 
-  /** Lines by which all threads copy what lies behind the results to shared memory. */
+  /** Returns lines by which all threads copy the data behind the results to shared memory. */
   private static String copy(int bytes) {
     return """
     {
@@ -42,7 +42,7 @@ class WarpgroupLoopsTest {
         .formatted(RESULTS, bytes);
   }
 
-  /** The words that a kernel writes, which takes the number of rounds and one thing more. */
+  /** Runs a kernel with a number of rounds and one more argument, and returns its words. */
   private static int[] run(
       Way way, String kernel, MemorySegment shared, int rounds, Object argument) {
     int bytes = (int) shared.byteSize();
@@ -60,12 +60,12 @@ class WarpgroupLoopsTest {
     }
   }
 
-  /** The word of an element of a sum, or of what else is spread so, of a thread's words. */
+  /** Returns the word of a fragment's element. */
   private static int word(int[] found, int wordsPerThread, int thread, int element) {
     return found[thread * wordsPerThread + element];
   }
 
-  /** Where the elements of a tile of 64 rows are: what each warp has is 16 rows of it. */
+  /** Returns the position of an element in a tile of 64 rows, of which each warp has 16. */
   private static Fragment.Coordinate place(Fragment fragment, int thread, int element) {
     var at = fragment.mapping().at(thread % 32, element);
     return new Fragment.Coordinate(at.row() + 16 * (thread % 128 / 32), at.column());
@@ -75,7 +75,7 @@ class WarpgroupLoopsTest {
     return new Boxes(start, SwizzleMode.BYTES_128, byDepth, size, outer, depth);
   }
 
-  /** Shared memory of bytes that are small integers in some format. */
+  /** Returns shared memory of small integers in some format. */
   private static MemorySegment shared(int bytes, long seed, byte... values) {
     var random = new Random(seed);
     var all = new byte[bytes];
@@ -85,7 +85,7 @@ class WarpgroupLoopsTest {
     return MemorySegment.ofArray(all);
   }
 
-  /** Shared memory of bf16 integers from -4 to 4. */
+  /** Returns shared memory of bf16 integers from -4 to 4. */
   private static MemorySegment bfloats(int bytes, long seed) {
     return MemorySegment.ofArray(
         HopperSamplesTest.bfloats(HopperSamplesTest.integers(bytes / 2, seed)));
@@ -103,7 +103,7 @@ class WarpgroupLoopsTest {
     return SampleRig.ways("hopper/s8_n128");
   }
 
-  /** The first product of the first round takes no notice of what the registers had. */
+  /** The first product of the first round ignores the old registers. */
   @ParameterizedTest
   @MethodSource
   void signedBytes(Way way) {
@@ -131,17 +131,17 @@ class WarpgroupLoopsTest {
     }
   }
 
-  static List<Way> promoted() {
+  static List<Way> promotedAccumulators() {
     return SampleRig.ways("hopper/fp8_promote_n128");
   }
 
-  /** Sums of each round, exact as they are of small integers, are scaled and added in f32. */
+  /** The exact sums of each round are scaled and added in f32. */
   @ParameterizedTest
   @MethodSource
-  void promoted(Way way) {
+  void promotedAccumulators(Way way) {
     // 0, 1, -1, 2, -2, 3, -4 in e4m3
     var shared = shared(32 << 10, 91, new byte[] {0, 0x38, -0x48, 0x40, -0x40, 0x44, -0x38});
-    // the scales lie where the bytes of A do
+    // the scales share the location of A's bytes
     float[] scales = {2, 32};
     for (int round = 0; round < scales.length; round++) {
       shared.set(ValueLayout.JAVA_FLOAT_UNALIGNED, 64L * round, scales[round]);
@@ -173,7 +173,7 @@ class WarpgroupLoopsTest {
     return SampleRig.ways("hopper/w4a16_rs_n64");
   }
 
-  /** A is made in registers, of four bits each, while the product before still goes on. */
+  /** Unpacks A from four bits in registers while the previous product is pending. */
   @ParameterizedTest
   @MethodSource
   void unpackedWeights(Way way) {
@@ -220,8 +220,8 @@ class WarpgroupLoopsTest {
   }
 
   /**
-   * The product of the round before with V goes on beside that of Q with K. Two rounds of the same
-   * keys: the first leaves its exponentials, the second multiplies them and doubles their sums.
+   * The previous round's product with V overlaps that of Q with K. Two rounds use the same keys:
+   * the first produces exponentials, the second multiplies them and doubles their sums.
    */
   @ParameterizedTest
   @MethodSource

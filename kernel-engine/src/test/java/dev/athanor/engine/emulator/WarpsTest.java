@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Instructions that a warp executes as one. */
+/** Warp-level instructions. */
 @ParameterizedClass
 @EnumSource(
     value = Execution.class,
@@ -41,7 +41,7 @@ class WarpsTest {
   }
 
   @Test
-  void shufflesOfEveryKind() {
+  void allShuffleModes() {
     assertThat(rig.run(shuffle("down", 4, 31), 1, 64))
         .isEqualTo(each(64, i -> i % 32 + 4 < 32 ? 1000 + i + 4 : i));
     assertThat(rig.run(shuffle("up", 3, 0), 1, 64))
@@ -54,7 +54,7 @@ class WarpsTest {
         .isEqualTo(each(32, i -> i % 8 + 2 < 8 ? 1000 + i + 2 : i));
   }
 
-  /** Adds 1000 to what came from a lane in range. */
+  /** Adds 1000 to a value from a lane in range. */
   private static String shuffle(String mode, int distance, int clamp) {
     return """
     shfl.sync.%s.b32 %%r5|%%p0, %%r0, %d, %d, -1;
@@ -65,7 +65,7 @@ class WarpsTest {
   }
 
   @Test
-  void aWarpSumsByShuffles() {
+  void warpSumByShuffles() {
     var body =
         """
         ld.global.u32 %r5, [%rd3];
@@ -85,7 +85,7 @@ class WarpsTest {
   }
 
   @Test
-  void halvesOfAWarpShuffleApart() {
+  void halfWarpsShuffleSeparately() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 16;
@@ -102,8 +102,8 @@ class WarpsTest {
   }
 
   @Test
-  void lanesThatPartedMeetAtAShuffle() {
-    // the odd lanes take a longer way; all exchange with their neighbour at the end
+  void divergedLanesMeetAtAShuffle() {
+    // odd lanes take a longer path; all lanes exchange with their neighbor at the end
     var body =
         """
         mov.u32 %r5, %r0;
@@ -124,7 +124,7 @@ class WarpsTest {
   }
 
   @Test
-  void threadsThatHaveExitedAreNotWaitedFor() {
+  void exitedThreadsAreNotAwaited() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 20;
@@ -142,7 +142,7 @@ class WarpsTest {
   }
 
   @Test
-  void warpsMaySkipAnInstructionAsWhole() {
+  void wholeWarpsCanSkipAnInstruction() {
     var body =
         """
         mov.u32 %r5, 0;
@@ -158,7 +158,9 @@ class WarpsTest {
     return Float.floatToFloat16(value);
   }
 
-  /** The registers of a fragment of halves: word {@code r} of lane {@code l} is at 32r + l. */
+  /**
+   * Returns the registers of a fragment of halves: word {@code r} of lane {@code l} is at 32r + l.
+   */
   private static int[] words(Fragment fragment, short[] matrix) {
     var words = new int[16 * fragment.elements()];
     for (int lane = 0; lane < 32; lane++) {
@@ -171,7 +173,7 @@ class WarpsTest {
     return words;
   }
 
-  /** Integers, so that the order of a sum does not matter. */
+  /** Returns integers, whose sum is exact in any order. */
   private static short[] matrix(int elements, long seed) {
     var random = new Random(seed);
     var matrix = new short[elements];
@@ -245,8 +247,8 @@ class WarpsTest {
   }
 
   @Test
-  void matricesAreLoadedFromSharedMemoryAsTensorCoresWantThem() {
-    // a is 16x16 at the start, b 16x8 after it, both row by row: b's fragment is of its transpose
+  void ldmatrixLoadsFragments() {
+    // a is 16x16 at the start, b 16x8 after it, both row-major: b's fragment is of its transpose
     var a = matrix(256, 3);
     var b = matrix(128, 4);
     var in = new int[192];
@@ -276,7 +278,7 @@ class WarpsTest {
   }
 
   @Test
-  void oneMatrixIsLoadedAsItsFragmentSays() {
+  void ldmatrixLoadsOneMatrix() {
     var in = each(32, i -> (2 * i) | ((2 * i + 1) << 16)); // element (r, c) is 8r + c
     var body =
         """

@@ -21,16 +21,16 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Products of warpgroups, bit by bit. */
+/** Warpgroup products, bit by bit. */
 class WgmmaProductsTest {
 
   /**
-   * One product.
+   * A product.
    *
-   * @param types as the instruction names them
-   * @param left where A is; null = in registers
-   * @param step which part of the depth is multiplied
-   * @param scales of A and B, 1 or -1
+   * @param types types as in the instruction
+   * @param left start of A; null = in registers
+   * @param step the part of K to multiply
+   * @param scales scales of A and B, 1 or -1
    */
   record Case(
       String types,
@@ -62,12 +62,12 @@ class WgmmaProductsTest {
       return !words().getFirst().equals("s32");
     }
 
-    /** The bits of an element as it is addressed. */
+    /** Returns the bits of an addressed element. */
     int bits() {
       return Math.max(8, type(1).bits());
     }
 
-    /** The depth in such elements. */
+    /** Returns the depth in elements. */
     int k() {
       return 256 / bits();
     }
@@ -105,7 +105,7 @@ class WgmmaProductsTest {
         new Case("s32.b1.b1.and.popc", 8, null, b128));
   }
 
-  /** The bits of a factor: any, but no infinity and no NaN. */
+  /** Returns random bits of a finite factor. */
   private static int element(Random random, Type type) {
     while (true) {
       int bits = random.nextInt();
@@ -240,8 +240,8 @@ class WgmmaProductsTest {
         new SlowTensorCore(
             fp8 ? 13 : 25,
             half ? Format.F16 : fp8 ? Format.E8M13 : Format.F32,
-            formatA.smallestExponent(),
-            formatB.smallestExponent());
+            formatA.minExponent(),
+            formatB.minExponent());
     double before =
         !c.adds ? 0 : half ? Float.float16ToFloat((short) old) : Float.intBitsToFloat(old);
     float sum = (float) core.add(x, y, before);

@@ -24,10 +24,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** When products of warpgroups are done, and what is wrong with some. */
+/** Completion of warpgroup products, and their misuse. */
 class WgmmaTest {
 
-  /** The bytes of shared memory. */
+  /** Bytes of shared memory. */
   static final int SHARED = 64 << 10;
 
   private static final Target HOPPER = Target.of("sm_90a");
@@ -55,7 +55,7 @@ class WgmmaTest {
       setp.eq.u32 %p1, %r0, %r0; setp.ne.u32 %p2, %r0, %r0;
       """;
 
-  /** Copies shared memory and takes the registers of A and of the sums. */
+  /** Copies shared memory and loads the registers of A and of the accumulators. */
   static String head(String type, int registers) {
     var text =
         new StringBuilder(
@@ -69,7 +69,7 @@ class WgmmaTest {
     return text.toString();
   }
 
-  /** Writes the sums. */
+  /** Stores the accumulators. */
   static String tail(String type, int registers) {
     var text = new StringBuilder();
     for (int i = 0; i < registers; i++) {
@@ -79,11 +79,11 @@ class WgmmaTest {
   }
 
   /**
-   * Runs a kernel whose head and tail are those of here.
+   * Runs a kernel between head and tail.
    *
-   * @param registers those of A of each thread
-   * @param sums what each thread adds to
-   * @return the words of the sums, those of a thread together
+   * @param registers registers of A per thread
+   * @param sums initial accumulators of each thread
+   * @return the accumulators, contiguous per thread
    */
   static int[] run(
       EmulatorOptions options,
@@ -118,7 +118,7 @@ class WgmmaTest {
     }
   }
 
-  /** A product of ones, 16 in each sum. */
+  /** A product of ones, with 16 in each sum. */
   private static int[] ones(EmulatorOptions options, int threads, String body) {
     var shared = MemorySegment.ofArray(new long[SHARED / 8]);
     for (int i = 0; i < SHARED; i += 2) {
@@ -149,7 +149,7 @@ class WgmmaTest {
 
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
-  void productsAreDoneInOrder(AsyncTiming timing) {
+  void productsCompleteInOrder(AsyncTiming timing) {
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
     for (var schedule : Schedule.values()) {
       var found =
@@ -172,10 +172,10 @@ class WgmmaTest {
                         .withExecution(execution)));
   }
 
-  /** A product adds to what the instructions before it made of its sums. */
+  /** A product accumulates onto earlier modifications of its accumulators. */
   @ParameterizedTest
   @MethodSource("executions")
-  void sumsThatAreChangedBetweenProducts(EmulatorOptions options) {
+  void accumulatorsChangedBetweenProducts(EmulatorOptions options) {
     var negated = "neg.f32 %d0, %d0; neg.f32 %d1, %d1; neg.f32 %d2, %d2; neg.f32 %d3, %d3;\n";
     for (var adds : List.of("1", "%p1")) {
       var second = FENCE + PRODUCT.replace("%rd8, 1, 1, 1", "%rd8, " + adds + ", 1, 1");
@@ -193,7 +193,7 @@ class WgmmaTest {
   @EnumSource(
       value = Execution.class,
       names = {"INTERPRETED", "COMPILED"})
-  void sumsThatNobodyHasWaitedForShow(Execution execution) {
+  void missingWaitForAProduct(Execution execution) {
     var lazy =
         EmulatorOptions.DEFAULT
             .withSanitize(Sanitize.OFF)
@@ -207,10 +207,10 @@ class WgmmaTest {
             PRODUCT + COMMIT + PRODUCT + COMMIT + await(1))) {
       assertThat(areAll(ones(lazy, 128, body), 16)).as(body).isFalse();
     }
-    // a register that is written before the wait is overwritten
+    // a register written before the wait is overwritten
     var late = PRODUCT + COMMIT + "mov.f32 %d0, 0f3F800000;\n" + await(0);
     assertThat(areAll(ones(lazy, 128, late), 16)).isTrue();
-    // A in registers is read late, too
+    // A in registers is also read late
     var left =
         PRODUCT.replace("%rd8, %rd8", "{%a0,%a1,%a2,%a3}, %rd8").replace(" 0, 0;", " 0;")
             + COMMIT
@@ -235,7 +235,7 @@ class WgmmaTest {
   }
 
   @Test
-  void warpsThatDoNotTakePart() {
+  void missingWarps() {
     assertThat(
             fault(
                 128,
@@ -249,7 +249,7 @@ class WgmmaTest {
   }
 
   @Test
-  void warpsThatMultiplyDifferently() {
+  void warpsWithDifferentOperands() {
     assertThat(
             fault(
                 128,
@@ -273,7 +273,7 @@ class WgmmaTest {
   }
 
   @Test
-  void lanesThatDiffer() {
+  void lanesWithDifferentOperands() {
     assertThat(fault(128, "cvt.u64.u32 %rd8, %r0;\n" + PRODUCT))
         .endsWith("the descriptor of A is 0x1, but 0x0 in lane 0; all threads must give the same");
     assertThat(

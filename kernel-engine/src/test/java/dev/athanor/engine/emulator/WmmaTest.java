@@ -20,10 +20,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Matrices go from memory through {@code wmma} and back, whatever their shape and layout. */
+/** Round trips of matrices through {@code wmma}, for all shapes and layouts. */
 class WmmaTest {
 
-  /** One product of whole numbers, which every format holds exactly, with rows that are padded. */
+  /** A product of integers, exact in every format, with padded rows. */
   @ParameterizedTest
   @CsvSource({
     // shape, types of D, A, B, C, words of their registers, layouts of A, B, C, D, padding
@@ -48,7 +48,7 @@ class WmmaTest {
     "m8n8k32,   s32, u4, s32,    2 1 1 2,  row, col, col, row, 0",
     "m8n8k128,  s32, b1, s32,    2 1 1 2,  row, col, row, row, 128"
   })
-  void productsOfWholeNumbersAreExact(
+  void integerProductsAreExact(
       String shape,
       String typeD,
       String type,
@@ -129,9 +129,9 @@ class WmmaTest {
     }
   }
 
-  /** Through shared memory, without a stride. */
+  /** Uses shared memory without a stride. */
   @Test
-  void tilesOfSharedMemoryNeedNoStride() {
+  void strideIsOptional() {
     var a = new Matrix(16, 16, "s8", "row", 0).fill(new Random(1));
     var d = new Matrix(16, 16, "s32", "col", 0);
     run(
@@ -168,7 +168,7 @@ class WmmaTest {
   }
 
   @Test
-  void wrongAddressesAndStridesAreFaults() {
+  void invalidAddressesAndStridesFault() {
     assertThatThrownBy(() -> load("mov.u32 %r1, 15;", "%rd0"))
         .hasMessageContaining("the stride is 15, but a row of the matrix has 16 elements");
     assertThatThrownBy(() -> load("mov.u32 %r1, %tid.x; add.u32 %r1, %r1, 16;", "%rd0"))
@@ -206,7 +206,7 @@ class WmmaTest {
     return Character.digit(text.charAt(2 * word), 10);
   }
 
-  /** Declares registers and answers them in braces. */
+  /** Declares registers and returns them in braces. */
   private static String list(StringBuilder text, String name, String type, int count) {
     var kind = type.equals("f64") ? "f64" : type.equals("f32") ? "f32" : "b32";
     text.append(".reg .%s %%%s<%d>;\n".formatted(kind, name, count));
@@ -251,7 +251,7 @@ class WmmaTest {
     }
   }
 
-  /** A matrix of whole numbers in memory. */
+  /** A matrix of integers in memory. */
   private static final class Matrix {
     private final int rows;
     private final int columns;

@@ -28,15 +28,15 @@ class FragmentTest {
 
   @ParameterizedTest
   @FieldSource("ALL")
-  void indicesAreEveryPlaceOnce(Fragment fragment) {
+  void indicesAreAPermutation(Fragment fragment) {
     var indices = fragment.indices();
     assertThat(Arrays.stream(indices).distinct().count()).isEqualTo(indices.length);
     assertThat(indices).hasSize(fragment.rows() * fragment.columns());
   }
 
-  /** Places read off the figures of the manual (PTX ISA 9.7.14.5.8, m16n8k16). */
+  /** Positions in the manual's figures (PTX ISA 9.7.14.5.8, m16n8k16). */
   @Test
-  void elementsAreWhereTheManualSays() {
+  void elementsMatchTheManualsFigures() {
     assertThat(Fragments.A_16X16.mapping().at(0, 0)).isEqualTo(new Coordinate(0, 0));
     assertThat(Fragments.A_16X16.mapping().at(0, 2)).isEqualTo(new Coordinate(8, 0));
     assertThat(Fragments.A_16X16.mapping().at(0, 4)).isEqualTo(new Coordinate(0, 8));
@@ -49,11 +49,11 @@ class FragmentTest {
   }
 
   /**
-   * The formulas of the manual's sections 9.7.14.5.2 to 9.7.14.5.13 for row and column, by g =
-   * laneid / 4, t = laneid % 4 and the element i, each as it is printed there.
+   * The manual's formulas for row and column (sections 9.7.14.5.2 to 9.7.14.5.13), with g = laneid
+   * / 4, t = laneid % 4 and element i, as printed there.
    */
   @Test
-  void elementsAreWhereTheManualsFormulasSay() {
+  void elementsMatchTheManualsFormulas() {
     is(Fragments.a(8, 4, 64), (g, t, _) -> new Coordinate(g, t));
     is(Fragments.b(4, 64), (g, t, _) -> new Coordinate(t, g));
     is(Fragments.c(8), (g, t, i) -> new Coordinate(g, t * 2 + (i & 1)));
@@ -126,17 +126,17 @@ class FragmentTest {
     }
   }
 
-  /** A run of the matrix is in each lane, so that {@code wmma.load} can read it at once. */
+  /** Each lane holds a run of the matrix, so that {@code wmma.load} can read it at once. */
   @Test
-  void fragmentsOfWmmaAreRuns() {
+  void wmmaFragmentsAreContiguous() {
     assertThat(Fragments.byRows(8, 32).mapping().at(5, 3)).isEqualTo(new Coordinate(1, 11));
     assertThat(Fragments.byColumns(32, 8).mapping().at(5, 3)).isEqualTo(new Coordinate(11, 1));
     assertThat(Fragments.byRows(16, 16).mapping().at(31, 7)).isEqualTo(new Coordinate(15, 15));
   }
 
-  /** ldmatrix.x4 hands out A as its four 8x8 corners, in the order of the fragment's registers. */
+  /** ldmatrix.x4 delivers A as its four 8x8 quadrants, in the order of the fragment's registers. */
   @Test
-  void cornersOfAAreMatrices() {
+  void quadrantsOfAAreLdmatrixMatrices() {
     for (int lane = 0; lane < Fragment.LANES; lane++) {
       for (int register = 0; register < 4; register++) {
         for (int half = 0; half < 2; half++) {
@@ -151,7 +151,7 @@ class FragmentTest {
   }
 
   @Test
-  void refusesWhatIsNoBijection() {
+  void rejectsNonBijections() {
     assertThatThrownBy(() -> new Fragment("bad", 8, 8, 2, (_, i) -> new Coordinate(0, i)))
         .hasMessage("bad: Coordinate[row=0, column=0] is held twice, again by element 0 of lane 1");
     assertThatThrownBy(() -> new Fragment("bad", 8, 8, 2, (_, _) -> new Coordinate(8, 0)))
@@ -161,7 +161,7 @@ class FragmentTest {
   }
 
   @Test
-  void printsWhoHoldsWhat() {
+  void printsTheLayout() {
     assertThat(Fragments.MATRIX_8X8.toString())
         .startsWith("8x8\n 0.0  0.1  1.0  1.1")
         .contains("\n 4.0");

@@ -13,7 +13,7 @@ class SwizzleTest {
 
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
-  void eightRowsAtOneChunkLieInDifferentBanks(int rowBytes) {
+  void eightRowsOfAChunkAvoidConflicts(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     for (int chunk = 0; chunk < rowBytes / Swizzle.CHUNK; chunk++) {
       for (int first = 0; first < 64; first += 8) {
@@ -28,7 +28,7 @@ class SwizzleTest {
 
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 64, 128, 256, 384, 512})
-  void everyRowKeepsItsChunksAndBeginsAgainAfterThePeriod(int rowBytes) {
+  void rowsArePermutedPeriodically(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     int chunks = rowBytes / Swizzle.CHUNK;
     for (int row = 0; row < 32; row++) {
@@ -46,7 +46,7 @@ class SwizzleTest {
   /** 128 bytes of runs, each in another row. */
   @ParameterizedTest
   @CsvSource({"64, 32", "128, 32", "128, 64", "256, 32", "256, 64", "512, 32"})
-  void rowsAtOneRunLieInDifferentBanks(int rowBytes, int runBytes) {
+  void rowsOfARunAvoidConflicts(int rowBytes, int runBytes) {
     var swizzle = Swizzle.of(rowBytes, runBytes);
     int run = runBytes / Swizzle.CHUNK;
     int rows = 8 / run;
@@ -69,14 +69,14 @@ class SwizzleTest {
   }
 
   @Test
-  void refusesRunsThatDoNotFitTheRow() {
+  void rejectsInvalidRuns() {
     assertThatThrownBy(() -> Swizzle.of(64, 128))
         .hasMessage(
             "runs of 128 bytes cannot be swizzled; use a power of two from 16 to the row length 64");
   }
 
   @Test
-  void refusesRowsThatDoNotFillTheBanks() {
+  void rejectsInvalidRowLengths() {
     assertThatThrownBy(() -> Swizzle.of(80))
         .hasMessage(
             "rows of 80 bytes cannot be swizzled; use 16, 32, 64 or a multiple of 128 bytes");

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Reads sensors through a library that a C compiler makes here, where there is one. */
+/** Reads sensors from a fake library, if a C compiler is available to build it. */
 class GpuTest {
 
   private static final String BUS_ID = "0000:3B:00.0";
@@ -67,13 +67,13 @@ class GpuTest {
   }
 
   @Test
-  void withoutTheLibraryOrTheGpuThereIsNone() {
+  void isEmptyWithoutLibraryOrGpu() {
     assertThat(Gpu.at(folder.resolve("nothing.so").toString(), BUS_ID)).isEmpty();
     assertThat(Gpu.at(library(), "0000:3C:00.0")).isEmpty();
   }
 
   @Test
-  void aLibraryWithoutItsFunctionsIsNone() {
+  void isEmptyWithoutFunctions() {
     assertThat(Gpu.at("libc.so.6", BUS_ID)).isEmpty();
   }
 }

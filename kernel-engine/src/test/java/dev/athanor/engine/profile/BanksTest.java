@@ -39,7 +39,7 @@ class BanksTest {
   }
 
   @Test
-  void aStrideOfWordsConflictsAsItsDivisorOf32Says() {
+  void wordStridesConflictByCommonDivisor() {
     for (int stride = 1; stride <= 130; stride++) {
       int step = 4 * stride;
       int ways = gcd(stride, 32);
@@ -50,29 +50,29 @@ class BanksTest {
   }
 
   @Test
-  void aColumnOfAPaddedMatrixDoesNotConflict() {
+  void paddedColumnsDoNotConflict() {
     assertThat(load(4, lane -> 4L * 32 * lane).ways()).isEqualTo(32);
     assertThat(load(4, lane -> 4L * 33 * lane)).isEqualTo(new Wavefronts(1, 1, 1, 1));
   }
 
   @Test
-  void lanesThatReadOneWordShareIt() {
+  void broadcastsDoNotConflict() {
     assertThat(load(4, _ -> 64)).isEqualTo(new Wavefronts(1, 1, 1, 1));
     assertThat(load(4, lane -> 4L * (lane / 4))).isEqualTo(new Wavefronts(1, 1, 1, 1));
-    // two words of one bank, by sixteen lanes each
+    // two words of one bank, for sixteen lanes each
     assertThat(load(4, lane -> 128L * (lane % 2)).ways()).isEqualTo(2);
-    // bytes and halves of one word too
+    // also bytes and halves of one word
     assertThat(load(1, lane -> lane)).isEqualTo(new Wavefronts(1, 1, 1, 1));
     assertThat(load(2, lane -> 2L * lane)).isEqualTo(new Wavefronts(1, 1, 1, 1));
   }
 
   /**
-   * A stride in vectors: within a phase the vectors count as banks, so that 16 of float2 and 8 of
-   * float4 take the place of 32.
+   * A stride in vectors: within a phase, the vectors count as banks, 16 for float2 and 8 for
+   * float4.
    */
   @ParameterizedTest
   @CsvSource({"8, 16", "16, 8"})
-  void aStrideOfVectorsConflictsWithinItsPhases(int bytes, int vectors) {
+  void vectorStridesConflictWithinPhases(int bytes, int vectors) {
     for (int stride = 1; stride <= 40; stride++) {
       int step = bytes * stride;
       int ways = gcd(stride, vectors);
@@ -85,15 +85,15 @@ class BanksTest {
   }
 
   @Test
-  void vectorsThatAllLanesShareTakeAPhaseEachThoughOneReadWouldDo() {
+  void broadcastVectorsTakeOneWavefrontPerPhase() {
     assertThat(load(16, _ -> 0)).isEqualTo(new Wavefronts(4, 4, 1, 1));
     assertThat(load(8, _ -> 0)).isEqualTo(new Wavefronts(2, 2, 1, 1));
   }
 
-  /** Rows of 8x8 matrices of 16-bit elements, lane {@code 8m + r} naming row r of matrix m. */
+  /** Rows of 8x8 matrices of 16-bit elements; lane {@code 8m + r} addresses row r of matrix m. */
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 48, 64, 80, 128, 144, 256, 272, 512, 1024})
-  void rowsOfMatricesConflictAsTheirPitchSays(int pitch) {
+  void matrixRowsConflictByPitch(int pitch) {
     // eight rows are eight vectors of 16 bytes, pitch / 16 apart
     int ways = gcd(pitch / 16, 8);
     var plain = load(16, lane -> (long) lane % 8 * pitch + 16L * (lane / 8 % (pitch / 16)));
@@ -102,7 +102,7 @@ class BanksTest {
 
   @ParameterizedTest
   @ValueSource(ints = {16, 32, 64, 128, 256, 512, 1024})
-  void aSwizzleTakesTheConflictsOfEveryColumnAway(int rowBytes) {
+  void swizzlesAvoidColumnConflicts(int rowBytes) {
     var swizzle = Swizzle.of(rowBytes);
     for (int column = 0; column < rowBytes / 16; column++) {
       int chunk = column;
@@ -113,7 +113,7 @@ class BanksTest {
   }
 
   @Test
-  void paddingByAChunkTakesTheConflictsOfMatricesAway() {
+  void paddingAvoidsMatrixConflicts() {
     assertThat(load(16, lane -> lane % 8 * 128L + 16L * (lane / 8)).ways()).isEqualTo(8);
     assertThat(load(16, lane -> lane % 8 * 144L + 16L * (lane / 8)).ways()).isEqualTo(1);
   }
@@ -129,13 +129,13 @@ class BanksTest {
   }
 
   @Test
-  void atomicsOfOneAddressWaitForOneAnother() {
+  void atomicsAtOneAddressSerialize() {
     assertThat(banks.of(offsets(_ -> 0), 4, ALL, true).actual()).isEqualTo(32);
     assertThat(banks.of(offsets(lane -> 4L * lane), 4, ALL, true).actual()).isEqualTo(1);
     assertThat(banks.of(offsets(lane -> 4L * (lane / 4)), 4, ALL, true).actual()).isEqualTo(4);
   }
 
-  /** The definition, word by word: a phase lasts as long as its busiest bank has words to give. */
+  /** The definition, word by word: a phase takes as many cycles as its busiest bank has words. */
   private static Wavefronts reference(long[] offsets, int bytes, int mask, boolean atomic) {
     int lanes = bytes <= 4 ? 32 : 128 / bytes;
     int actual = 0;
@@ -166,7 +166,7 @@ class BanksTest {
   }
 
   @Test
-  void randomRequestsCostWhatTheDefinitionSays() {
+  void randomRequestsMatchTheDefinition() {
     long seed = System.nanoTime();
     var random = new SplittableRandom(seed);
     for (int round = 0; round < 20_000; round++) {

@@ -73,7 +73,7 @@ class CostTest {
   }
 
   @Test
-  void matricesCountTwoForEachProduct() {
+  void matrixProductsCountMultiplyAdds() {
     var operands = " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f4,%f5,%f6,%f7}";
     isMatrix(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32" + operands,
@@ -86,7 +86,7 @@ class CostTest {
   }
 
   @Test
-  void everySpellingHasOne() {
+  void everySpellingHasAUnit() {
     for (var instruction : TableWalk.spellings()) {
       var cost = Cost.of(instruction);
       assertThat(cost.results()).as(instruction.toString()).isPositive();

@@ -18,14 +18,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What small kernels do, counted by hand. */
+/** Counts of small kernels, verified by hand. */
 class ProfilerTest {
 
-  /** What is read does not matter here, nor does whether it was written. */
+  /** Uninitialized reads do not matter here. */
   private static final EmulatorOptions OPTIONS =
       EmulatorOptions.DEFAULT.withMemoryBytes(1 << 24).withSanitize(Sanitize.OFF);
 
-  /** Before a body {@code %r0} is the thread, {@code %rd2} the address of its word. */
+  /** Before a body, {@code %r0} is the thread and {@code %rd2} the address of its word. */
   private static final String PROLOGUE =
       """
       .version 7.8
@@ -69,7 +69,7 @@ class ProfilerTest {
 
   @ParameterizedTest
   @CsvSource({"1, 1", "2, 2", "3, 1", "8, 8", "32, 32", "33, 1", "48, 16"})
-  void aStrideInSharedMemory(int stride, int ways) {
+  void sharedMemoryStrides(int stride, int ways) {
     var profile =
         run(
             """
@@ -90,7 +90,7 @@ class ProfilerTest {
   }
 
   @Test
-  void neighboursInGlobalMemoryTouchEverySectorOnce() {
+  void contiguousAccessesUseEachSectorOnce() {
     var profile = run("ld.global.u32 %r4, [%rd2]; st.global.u32 [%rd2], %r4;", 5, 96);
     assertThat(row(profile, "ld.global.u32").global())
         .isEqualTo(new Profile.Global(15, 15 * 128, 15 * 128, 60, 60, 15));
@@ -99,19 +99,19 @@ class ProfilerTest {
   }
 
   @Test
-  void aStrideInGlobalMemoryWastesMostOfItsSectors() {
+  void stridedAccessesWasteSectors() {
     var profile =
         run(
             "mul.wide.u32 %rd3, %r3, 64; add.u64 %rd3, %rd0, %rd3; ld.global.u32 %r4, [%rd3];",
             1, 32);
     var global = row(profile, "ld.global.u32").global();
     assertThat(global).isEqualTo(new Profile.Global(1, 128, 128, 32, 4, 16));
-    assertThat(global.wasted()).isEqualTo(32 * 28);
+    assertThat(global.wastedBytes()).isEqualTo(32 * 28);
     assertThat(global.sectorsPerRequest()).isEqualTo(32);
   }
 
   @Test
-  void lanesThatGoDifferentWaysAreSeen() {
+  void countsDivergence() {
     var profile =
         run(
             """
@@ -124,7 +124,7 @@ class ProfilerTest {
             bar.sync 0;
             """,
             2, 96);
-    // warp 0 goes, warp 1 parts with 8 lanes going, warp 2 stays
+    // warp 0 branches, warp 1 diverges with 8 lanes taken, warp 2 falls through
     assertThat(profile.branches()).isEqualTo(6);
     assertThat(profile.divergentBranches()).isEqualTo(2);
     assertThat(profile.barriers()).isEqualTo(6);
@@ -136,9 +136,12 @@ class ProfilerTest {
         .isEqualTo(profile.executed());
   }
 
-  /** NaNs made canonical, predicates negated and registers narrowed are nobody's instructions. */
+  /**
+   * Generated instructions (canonical NaNs, negated predicates, narrowed registers) are not
+   * counted.
+   */
   @Test
-  void onlyWhatIsWrittenCounts() {
+  void omitsGeneratedInstructions() {
     var body =
         """
         ld.global.f32 %f1, [%rd2];
@@ -153,7 +156,7 @@ class ProfilerTest {
         """;
     var profile = run(body, 1, 32);
     var prologue = run("", 1, 32);
-    int before = prologue.rows().size() - 2; // less its return and that of whoever has none
+    int before = prologue.rows().size() - 2; // without its return and rows without executions
     assertThat(profile.rows().stream().skip(before).map(row -> row.instruction().toString()))
         .startsWith(body.lines().toArray(String[]::new));
     assertThat(profile.executed()).isEqualTo(prologue.executed() + body.lines().count() - 1);
@@ -161,7 +164,7 @@ class ProfilerTest {
   }
 
   @Test
-  void operationsOfActiveLanesCount() {
+  void countsOperationsOfActiveLanes() {
     var profile =
         run(
             """
@@ -194,7 +197,7 @@ class ProfilerTest {
     assertThat(copy.shared()).isEqualTo(new Profile.Shared(1, 512, 4, 4, 4, 1));
     assertThat(row(profile, "ldmatrix.sync.aligned.m8n8.x4.shared.b16").shared())
         .isEqualTo(new Profile.Shared(1, 512, 4, 4, 4, 1));
-    // rows of 128 bytes all begin in bank 0
+    // all rows of 128 bytes start in bank 0
     assertThat(row(profile, "ldmatrix.sync.aligned.m8n8.x2.shared.b16").shared())
         .isEqualTo(new Profile.Shared(1, 256, 16, 2, 16, 8));
     assertThat(profile.traffic())
@@ -205,7 +208,7 @@ class ProfilerTest {
   }
 
   @Test
-  void atomicsOfOneWordAreServedOneByOne() {
+  void atomicsOnOneWordSerialize() {
     var profile = run("atom.shared.add.u32 %r4, [tile], 1; red.global.add.u32 [%rd0], 1;", 1, 32);
     assertThat(row(profile, "atom.shared.add.u32").shared())
         .isEqualTo(new Profile.Shared(1, 128, 32, 1, 32, 32));
@@ -224,7 +227,7 @@ class ProfilerTest {
       """;
 
   @Test
-  void countsDoNotDependOnHowManyWork() {
+  void countsAreIndependentOfWorkers() {
     var alone = run(LOOP, 100, 96, OPTIONS.withWorkers(1), 1);
     assertThat(run(LOOP, 100, 96, OPTIONS.withWorkers(4), 1)).isEqualTo(alone);
     assertThat(alone.getFirst().divergentBranches()).isPositive();
@@ -233,14 +236,14 @@ class ProfilerTest {
   }
 
   @Test
-  void everyLaunchHasItsOwnProfile() {
+  void launchesHaveSeparateProfiles() {
     var profiles = run(LOOP, 10, 32, OPTIONS.withWorkers(3), 2);
     assertThat(profiles).hasSize(2);
     assertThat(profiles.get(0)).isEqualTo(profiles.get(1));
   }
 
   @Test
-  void theFirstBlocksCanBeRunAlone() {
+  void profilesOnlyTheFirstBlocks() {
     var some = run(LOOP, 100, 96, OPTIONS.withBlocks(7), 1).getFirst();
     assertThat(some.blocksRun()).isEqualTo(7);
     assertThat(some.grid()).isEqualTo(Dim3.of(100));
@@ -248,7 +251,7 @@ class ProfilerTest {
   }
 
   @Test
-  void linesOfTheSourceGatherTheirInstructions() {
+  void groupsInstructionsBySourceLine() {
     var profile = run("add.u32 %r4, %r0, 1; add.u32 %r4, %r4, 1;\nadd.u32 %r4, %r4, 1;", 1, 32);
     int first = 1 + (int) PROLOGUE.lines().count();
     assertThat(profile.lines().get("k.ptx:" + first)).hasSize(2);

@@ -15,7 +15,7 @@ import java.util.List;
 import org.assertj.core.data.Offset;
 import org.junit.jupiter.api.Test;
 
-/** Bounds worked out by hand. */
+/** Bounds computed by hand. */
 class RooflineTest {
 
   private static final Profile.Shared NO_SHARED = new Profile.Shared(0, 0, 0, 0, 0, 0);
@@ -73,7 +73,7 @@ class RooflineTest {
   }
 
   @Test
-  void theResourceThatTakesLongestLimits() {
+  void slowestResourceIsTheLimiter() {
     // A100: 108 multiprocessors at 1.41 GHz, 64 lanes of f32, 2.039 TB/s
     var profile =
         profile(1000, 1000, 1_000_000, row("fma.rn.f32 %f0, %f1, %f2, %f3;", 0, 10_000_000));
@@ -115,13 +115,13 @@ class RooflineTest {
     assertThat(few.waves()).isEqualTo(1);
     // 64 registers: 8 blocks of 4 warps a multiprocessor
     assertThat(few.occupancy().blocks()).isEqualTo(8);
-    assertThat(few.filled()).isEqualTo(2.0 / (132 * 8));
+    assertThat(few.waveEfficiency()).isEqualTo(2.0 / (132 * 8));
     var tail = Roofline.of(profile(132 * 8 + 1, 1, 0, row(MMA, 0, 1000)), Gpu.H200, 64);
     assertThat(tail.waves()).isEqualTo(2);
   }
 
   @Test
-  void blocksThatWereNotRunCountLikeThoseThatWereDramAside() {
+  void extrapolatesToAllBlocksExceptDram() {
     var row = row("fma.rn.f32 %f0, %f1, %f2, %f3;", 0, 1000);
     var whole = Roofline.of(profile(1000, 1000, 5, row), Gpu.L4, 32);
     var part = Roofline.of(profile(1000, 10, 5, row), Gpu.L4, 32);
@@ -131,7 +131,7 @@ class RooflineTest {
   }
 
   @Test
-  void costliestLinesComeFirstWithWhatTheyKeepBusy() {
+  void costliestLinesComeFirst() {
     var profile =
         profile(
             132,
@@ -153,7 +153,7 @@ class RooflineTest {
   }
 
   @Test
-  void wideFloatsMultiplyOnCoresWhereTensorCoresLackThem() {
+  void f64ProductsFallBackToFp64Cores() {
     var row = row("fma.rn.f64 %fd0, %fd1, %fd2, %fd3;", 0, 1000);
     var roofline = Roofline.of(profile(128, 128, 0, row), Gpu.RTX_4090, 32);
     double f64 = 32_000 / (2 * 128 * 2.52e9);
@@ -162,7 +162,7 @@ class RooflineTest {
   }
 
   @Test
-  void aBlockThatFitsNowhereIsSaid() {
+  void reportsBlocksThatDoNotFit() {
     var profile =
         new Profile(
             "k",

@@ -2,7 +2,7 @@ package dev.athanor.engine.profile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.athanor.engine.profile.Sectors.Touched;
+import dev.athanor.engine.profile.Sectors.RequestSectors;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
@@ -13,51 +13,51 @@ class SectorsTest {
 
   private final Sectors sectors = new Sectors();
 
-  private Touched load(int bytes, int mask, IntToLongFunction address) {
+  private RequestSectors load(int bytes, int mask, IntToLongFunction address) {
     var addresses = new long[32];
     Arrays.setAll(addresses, address);
     return sectors.of(addresses, bytes, mask);
   }
 
   @Test
-  void neighboursShareSectors() {
-    assertThat(load(4, -1, lane -> 4L * lane)).isEqualTo(new Touched(4, 1, 4, 128));
-    assertThat(load(16, -1, lane -> 16L * lane)).isEqualTo(new Touched(16, 4, 16, 512));
-    assertThat(load(2, -1, lane -> 2L * (31 - lane))).isEqualTo(new Touched(2, 1, 2, 64));
+  void adjacentLanesShareSectors() {
+    assertThat(load(4, -1, lane -> 4L * lane)).isEqualTo(new RequestSectors(4, 1, 4, 128));
+    assertThat(load(16, -1, lane -> 16L * lane)).isEqualTo(new RequestSectors(16, 4, 16, 512));
+    assertThat(load(2, -1, lane -> 2L * (31 - lane))).isEqualTo(new RequestSectors(2, 1, 2, 64));
   }
 
   @Test
-  void aStartBetweenSectorsCostsOneMore() {
+  void misalignedRequestsTakeOneMoreSector() {
     var request = load(4, -1, lane -> 4 + 4L * lane);
-    assertThat(request).isEqualTo(new Touched(5, 2, 4, 128));
-    assertThat(request.wasted()).isEqualTo(32);
+    assertThat(request).isEqualTo(new RequestSectors(5, 2, 4, 128));
+    assertThat(request.wastedBytes()).isEqualTo(32);
   }
 
   @Test
-  void aStrideTouchesASectorALane() {
+  void stridesTakeASectorPerLane() {
     for (int stride = 1; stride <= 64; stride++) {
       int step = 4 * stride;
       var request = load(4, -1, lane -> (long) lane * step);
       assertThat(request.sectors())
           .as("stride %d", stride)
           .isEqualTo(stride >= 8 ? 32 : Math.ceilDiv(31 * step + 4, 32));
-      assertThat(request.wasted()).isEqualTo(32 * request.sectors() - 128);
+      assertThat(request.wastedBytes()).isEqualTo(32 * request.sectors() - 128);
     }
   }
 
   @Test
-  void aWordThatAllReadIsOneSector() {
-    assertThat(load(4, -1, _ -> 1000 * 4)).isEqualTo(new Touched(1, 1, 1, 4));
+  void broadcastsTakeOneSector() {
+    assertThat(load(4, -1, _ -> 1000 * 4)).isEqualTo(new RequestSectors(1, 1, 1, 4));
   }
 
   @Test
-  void onlyActiveLanesAndTheirBytesCount() {
-    assertThat(load(4, 0x8000_0001, lane -> 4L * lane)).isEqualTo(new Touched(2, 1, 1, 8));
-    assertThat(load(4, 0, lane -> 4L * lane)).isEqualTo(new Touched(0, 0, 0, 0));
+  void countsOnlyActiveLanes() {
+    assertThat(load(4, 0x8000_0001, lane -> 4L * lane)).isEqualTo(new RequestSectors(2, 1, 1, 8));
+    assertThat(load(4, 0, lane -> 4L * lane)).isEqualTo(new RequestSectors(0, 0, 0, 0));
   }
 
   @Test
-  void randomRequestsTouchWhatTheirBytesTouch() {
+  void randomRequestsMatchTheirBytes() {
     long seed = System.nanoTime();
     var random = new SplittableRandom(seed);
     for (int round = 0; round < 20_000; round++) {
@@ -78,7 +78,7 @@ class SectorsTest {
       assertThat(sectors.of(addresses, size, mask))
           .as("seed %d, round %d", seed, round)
           .isEqualTo(
-              new Touched(
+              new RequestSectors(
                   (int) bytes.stream().mapToLong(b -> b / 32).distinct().count(),
                   (int) bytes.stream().mapToLong(b -> b / 128).distinct().count(),
                   Math.ceilDiv(bytes.size(), 32),

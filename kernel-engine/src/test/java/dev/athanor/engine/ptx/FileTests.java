@@ -32,22 +32,22 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Runs the files under {@code src/test/filetests}. Each says one fact, in a comment at its top;
- * what is expected stands on the lines it concerns:
+ * Runs the files under {@code src/test/filetests}. A comment at the top of each states one fact;
+ * expectations are on the lines they concern:
  *
  * <ul>
- *   <li>{@code roundtrip/}: printed, the module is the text of the file itself, comments aside;
- *   <li>{@code parser/}: the parser refuses the file, and {@code // error: …} on the line says how;
+ *   <li>{@code roundtrip/}: printing the module gives the text of the file, except comments;
+ *   <li>{@code parser/}: the parser rejects the file with the {@code // error: …} on that line;
  *   <li>{@code verifier/}: the verifier reports exactly the {@code // error: …}s, each on its line;
- *   <li>{@code warnings/}: the same for its warnings, without a fault;
+ *   <li>{@code warnings/}: the same for warnings, without an error;
  *   <li>{@code run/}: {@code // run: block 32, in = f32 1 2 3, out = f32 2 4 6} launches one block
- *       of the kernel on the emulator with two pointers, under each timing of asynchronous work,
- *       and compares bit by bit; {@code out = u32 7 x 32} repeats a value.
+ *       on the emulator with two pointers, under each timing, and compares bit by bit; {@code out =
+ *       u32 7 x 32} repeats a value.
  * </ul>
  *
- * <p>{@code sanitizer/} is for the test of the sanitizer.
+ * <p>{@code SanitizerFilesTest} runs {@code sanitizer/}.
  *
- * <p>With {@code -Dbless} the expectations are rewritten from what happened.
+ * <p>With {@code -Dbless}, the test rewrites the expectations.
  */
 class FileTests {
 
@@ -127,7 +127,7 @@ class FileTests {
   private static void expectErrors(Path file, String text, Map<Integer, String> errors)
       throws IOException {
     var lines = new ArrayList<>(text.lines().toList());
-    // what is wrong with the end is said on the last line
+    // errors at the end of the file are reported on the last line
     var onLines = new TreeMap<Integer, String>();
     errors.forEach((line, error) -> onLines.put(Math.min(line, lines.size()), error));
     for (int i = 0; i < lines.size(); i++) {
@@ -154,14 +154,14 @@ class FileTests {
     var module = Parser.parse(text, name(file));
     Verifier.verify(module);
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
-    if (!options.target().runs(module.target())) {
+    if (!options.target().canRun(module.target())) {
       options = options.withTarget(module.target());
     }
     var kernel = module.kernels().getFirst();
     var lines = new ArrayList<>(text.lines().toList());
     int runs = 0;
     if (execution == Execution.COMPILED) {
-      options = options.withSanitize(Sanitize.OFF); // compiled code is run where nobody watches
+      options = options.withSanitize(Sanitize.OFF); // compiled code runs without observers
     }
     try (var device = new EmulatedDevice(options.withExecution(execution));
         var stream = device.openStream()) {

@@ -18,36 +18,36 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Kernels made at random from the table, each of them well-typed, with an end, and without
- * undefined behaviour: every register is written before, loops count to a number below 4, and
- * accesses stay in memory of the thread's own. A number makes always the same kernel.
+ * Random kernels from the table. They are well-typed, terminate, and have no undefined behavior:
+ * registers are written before they are read, loops have fewer than 4 iterations, and accesses stay
+ * in the thread's own memory. A seed always gives the same kernel.
  *
- * <p>{@code kernel(.param .u64 in, .param .u64 out)} is for blocks of at most {@link #THREADS}
- * threads, one block; each thread reads {@link #BYTES} bytes from {@code in + BYTES * %tid.x} and
- * writes as many to {@code out}: at the end, all its registers.
+ * <p>{@code kernel(.param .u64 in, .param .u64 out)} runs in one block of at most {@link #THREADS}
+ * threads. Each thread reads {@link #BYTES} bytes from {@code in + BYTES * %tid.x} and finally
+ * writes all its registers, as many bytes, to {@code out}.
  */
 public final class RandomKernels {
 
-  /** The most threads of the block. */
+  /** Maximum number of threads. */
   public static final int THREADS = 64;
 
-  /** The bytes that each thread reads, and writes. */
+  /** Bytes that each thread reads and writes. */
   public static final int BYTES = 256;
 
-  /** The bytes of shared memory of each thread. */
+  /** Bytes of shared memory per thread. */
   private static final int OWN = 64;
 
   private static final int REGISTERS = 5;
   private static final int DEEPEST = 3;
 
-  /** How often loops go round; each is from 0 to 3 in each thread. */
+  /** Trip counts of loops, from 0 to 3 in each thread. */
   private static final List<Register> LIMITS =
       List.of(
           new Register(RegisterClass.B32, "%limit0"),
           new Register(RegisterClass.B32, "%limit1"),
           new Register(RegisterClass.B32, "%limit2"));
 
-  /** Rows whose spellings are younger than the assembler that is always here. */
+  /** Newest version that the bundled assembler supports. */
   private static final Version VERSION = new Version(8, 0);
 
   private static final Map<String, List<Instruction>> BY_MNEMONIC = byMnemonic();
@@ -73,22 +73,22 @@ public final class RandomKernels {
     }
   }
 
-  /** The module that a number makes; its kernel is called {@code random}. */
+  /** Returns the module of a seed; its kernel is named {@code random}. */
   public static Module module(long seed) {
     return new RandomKernels(seed).module();
   }
 
-  /** What may be drawn: rows that compute lane by lane, by their names. */
+  /** Returns the candidate instructions, by name: rows that compute lane by lane. */
   private static Map<String, List<Instruction>> byMnemonic() {
     var all = new java.util.TreeMap<String, List<Instruction>>();
     for (var spelling : TableWalk.spellings()) {
       var since = spelling.since();
-      // addresses are not the same on two devices, and a carry needs its other instruction
+      // addresses differ between devices, and a carry needs its counterpart
       boolean drawn =
           spelling.form().semantics() instanceof Semantics.Pure pure
               && pure.carry().equals(Semantics.Carry.NONE)
               && since.version().compareTo(VERSION) <= 0
-              && Target.SM_90.runs(since.target())
+              && Target.SM_90.canRun(since.target())
               && !spelling.opcode().startsWith("cvta")
               && !spelling.opcode().startsWith("isspacep")
               && !spelling.opcode().startsWith("createpolicy")
@@ -126,7 +126,7 @@ public final class RandomKernels {
     body.add(InstructionTable.instruction(opcode, List.of(operands), guard, Source.UNKNOWN));
   }
 
-  /** Every register gets a value of its thread, and the thread's shared memory one too. */
+  /** Initializes every register and the thread's shared memory. */
   private void begin() {
     var thread = new Register(RegisterClass.B32, "%thread");
     var offset = new Register(RegisterClass.B64, "%offset");
@@ -205,7 +205,7 @@ public final class RandomKernels {
     body.add(new Label(name, Source.UNKNOWN));
   }
 
-  /** Some statements: mostly instructions, else branches and loops as deep as allowed. */
+  /** Emits statements: mostly instructions, sometimes nested branches and loops. */
   private void block(int depth) {
     for (int statements = 1 + random.nextInt(12); statements > 0 && left > 0; statements--) {
       left--;
@@ -246,7 +246,7 @@ public final class RandomKernels {
     }
   }
 
-  /** Counts to a few, as the thread's input says, and may be left before. */
+  /** Emits a loop with a trip count from the thread's input and a possible early exit. */
   private void loop(int depth) {
     var counter = new Register(RegisterClass.B32, "%counter" + loops);
     var more = new Register(RegisterClass.PRED, "%more" + loops++);
@@ -264,7 +264,7 @@ public final class RandomKernels {
     label(end);
   }
 
-  /** A load or a store, of a vector perhaps, in what is the thread's own. */
+  /** Emits a load or store, possibly of a vector, in the thread's own memory. */
   private void access() {
     boolean load = random.nextBoolean();
     boolean shared = random.nextBoolean();
@@ -281,7 +281,7 @@ public final class RandomKernels {
     var elements = new ArrayList<Operand>();
     var free = new ArrayList<>(registers(registerClass));
     for (int i = 0; i < length; i++) {
-      elements.add(free.remove(random.nextInt(free.size()))); // no register twice
+      elements.add(free.remove(random.nextInt(free.size()))); // no duplicate registers
     }
     var value = length == 1 ? elements.getFirst() : Operand.Vector.of(elements);
     var opcode =
@@ -297,7 +297,7 @@ public final class RandomKernels {
     }
   }
 
-  /** An instruction of the table, each name as likely as any. */
+  /** Emits an instruction; each name is equally likely. */
   private void compute() {
     var spelling =
         any(Objects.requireNonNull(BY_MNEMONIC.get(any(List.copyOf(BY_MNEMONIC.keySet())))));
@@ -337,7 +337,9 @@ public final class RandomKernels {
     };
   }
 
-  /** One that fits, of its own class or of a bit class of its width, but none of those. */
+  /**
+   * Returns a suitable register, of its class or of a bit class of its width, that is not excluded.
+   */
   private Register register(OperandSlot slot, Modifiers modifiers, List<Register> but) {
     var type = slot.type(modifiers);
     var fitting = new ArrayList<Register>();

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What is made at random from the table prints, reads back, verifies and assembles. {@code
- * -Drandom.kernels=10000} makes more of them, {@code -Drandom.seed=…} others.
+ * Random kernels print, parse, verify and assemble. {@code -Drandom.kernels=10000} generates more
+ * of them, {@code -Drandom.seed=…} others.
  */
 class RandomKernelsTest {
 
@@ -47,16 +47,15 @@ class RandomKernelsTest {
   }
 
   @Test
-  void aNumberMakesAlwaysTheSameKernel() {
+  void seedsAreReproducible() {
     assertThat(RandomKernels.module(7)).isEqualTo(RandomKernels.module(7));
     assertThat(RandomKernels.module(7).toString()).isNotEqualTo(RandomKernels.module(8).toString());
   }
 
   /**
-   * The compiler of CUDA 12.0 dies of a null pointer on about one in ten of these kernels, and the
-   * process with it. So it runs in one of its own, which finds the kernels' texts in files, since
-   * making them is most of what it would do, and is started again behind such a kernel; a newer
-   * assembler, where there is one, has to take that.
+   * The compiler of CUDA 12.0 crashes on about one in ten of these kernels and takes the process
+   * down. It therefore runs in a separate process, which reads the texts from files and restarts
+   * after a crash; a newer assembler, if present, must accept the kernel.
    */
   @Test
   void assemble(@TempDir Path texts) throws IOException, InterruptedException {
@@ -106,7 +105,7 @@ class RandomKernelsTest {
     }
   }
 
-  /** Assembles the kernels in a directory of the numbers from one to before another. */
+  /** Assembles the kernels in a directory, from one number up to another (exclusive). */
   public static void main(String[] arguments) throws IOException {
     var assembler = JCudaAssembler.find().orElseThrow();
     var texts = Path.of(arguments[0]);

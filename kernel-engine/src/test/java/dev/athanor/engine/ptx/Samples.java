@@ -11,14 +11,14 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The files under {@code ptx-samples}: what nvcc made of our CUDA sources, and PTX of our own. */
+/** The files under {@code ptx-samples}: output of nvcc and handwritten PTX. */
 public final class Samples {
 
   private static final Path ROOT = Path.of("src/test/resources/ptx-samples");
 
   private Samples() {}
 
-  /** Their names, {@code k01_saxpy.sm_80.ptx}. */
+  /** Returns the file names, such as {@code k01_saxpy.sm_80.ptx}. */
   public static List<String> names() {
     try (var walk = Files.walk(ROOT)) {
       return walk.filter(f -> f.toString().endsWith(".ptx"))
@@ -30,7 +30,7 @@ public final class Samples {
     }
   }
 
-  /** The text of one. */
+  /** Returns the text of a file. */
   public static String text(String name) {
     try {
       return Files.readString(ROOT.resolve(name));
@@ -40,8 +40,8 @@ public final class Samples {
   }
 
   /**
-   * The table, and for what it lacks a row that takes just these operands. So the grammar can be
-   * tested before all instructions are there.
+   * Returns a row of the table, or a stub that accepts the operands. This tests the grammar
+   * independently of the table.
    */
   public static Statement.Instruction anyInstruction(
       String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {

@@ -14,7 +14,7 @@ import java.util.Map;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** The parser reads what nvcc prints. */
+/** The parser accepts the output of nvcc. */
 class SamplesTest {
 
   /** Samples with instructions that the table lacks, and the first of them. */
@@ -29,13 +29,13 @@ class SamplesTest {
               "hopper/wgmma_forms_sm_90a.ptx",
               "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16"));
 
-  /** Samples that only list spellings, and read registers that nothing writes. */
+  /** Samples that only list spellings and read registers that nothing writes. */
   private static final Map<String, String> UNWRITTEN =
       Map.of(
           "hopper/forms_sm_75.ptx", "reads %r8, which is not written on any path to here",
           "hopper/forms_sm_89.ptx", "reads %r4, which is not written on any path to here");
 
-  /** A sample that reads a predicate, for want of a tile to work on, where it has none. */
+  /** A sample that reads an unset predicate if it has no tile. */
   private static final Map<String, String> DOUBTFUL =
       Map.of(
           "hopper/gemm_ws_128x256x64_c2.ptx",

@@ -129,8 +129,8 @@ class VerificationTest {
         .isEqualTo(
             new Failure(
                 Kind.FAULT,
-                "cannot launch twice_refused_launch: got a block of 128x1x1 threads, the kernel is for 64"
-                    + " at most"));
+                "cannot launch twice_refused_launch: got a block of 128x1x1 threads; the limit of the kernel is"
+                    + " 64"));
   }
 
   @Test

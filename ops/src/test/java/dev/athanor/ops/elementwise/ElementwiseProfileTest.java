@@ -48,7 +48,7 @@ class ElementwiseProfileTest {
         assertThat(row.global().sectors())
             .as("%s at %s", row.instruction().opcode(), row.instruction().source())
             .isEqualTo(row.global().ideal());
-        assertThat(row.global().wasted()).isZero();
+        assertThat(row.global().wastedBytes()).isZero();
       }
     }
   }
@@ -148,7 +148,7 @@ class ElementwiseProfileTest {
                 "table", TensorType.of(DType.BF16, 2, 128), "index", TensorType.of(DType.I32, 64)),
             Map.of());
     for (var row : rows(profile, "ld.global.v4.b32")) {
-      assertThat(row.global().wasted()).isZero();
+      assertThat(row.global().wastedBytes()).isZero();
     }
     assertThat(global(profile).written()).isEqualTo(64L * 128 * 2);
   }
@@ -163,7 +163,7 @@ class ElementwiseProfileTest {
             OpProfile.run(plan, Map.of("x", type), Gpu.H200, Long.MAX_VALUE).launches().getFirst();
         long read = 0;
         for (var row : rows(first, "ld.global")) {
-          assertThat(row.global().wasted()).as(plan.kernel()).isZero();
+          assertThat(row.global().wastedBytes()).as(plan.kernel()).isZero();
           read += row.global().bytes();
         }
         assertThat(read).as(plan.kernel()).isEqualTo(type.bytes());

@@ -120,7 +120,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
               roofline.occupancy().share(),
               text(roofline.occupancy().limit()),
               roofline.waves(),
-              roofline.filled()),
+              roofline.waveEfficiency()),
           roofline.lines());
     }
   }
@@ -175,7 +175,7 @@ record ProfileReport(String kernel, String gpu, Plan.Cost cost, List<Launch> lau
           requests == 0 ? 0 : (double) sectors / requests,
           sectors,
           rows.stream().mapToLong(row -> row.global().ideal()).sum(),
-          rows.stream().mapToLong(row -> row.global().wasted()).sum());
+          rows.stream().mapToLong(row -> row.global().wastedBytes()).sum());
     }
   }
 

@@ -83,13 +83,13 @@ class CommandLineTest {
           ptx matmul --shape a=4,4 --dtype a=f12 | athanor ptx: --dtype a=f12: dtypes are f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u8, u32, bool, q4_0, q4_1, q5_0, q8_0, q4_k, q5_k, q6_k, nf4
           ptx matmul --dtype a=f16 | athanor ptx: --dtype a=f16: there is no --shape a=…
           ptx matmul --shape a=4,4 --shape b=4,4 --attr alpha=x | athanor ptx: attribute "alpha" must be a finite number, got "x"
-          ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" names no target; targets are written sm_80 or sm_90a
+          ptx matmul --shape a=4,4 --shape b=4,4 --assemble gpu | athanor ptx: --assemble gpu: "gpu" is not a target; write sm_80 or sm_90a
           profile frob | athanor profile: there is no op "frob"; athanor ops lists them
           profile matmul --shape a=4,4 --shape b=4,4 --gpu B200 | athanor profile: --gpu B200: GPUs are H200, H100, A100, RTX 4090, L4, RTX 5090
           profile matmul --shape a=4,4 --shape b=4,4 --blocks 0 | athanor profile: --blocks 0: at least 1 block is run
           profile matmul --shape a=4,4 --shape b=4,4 --kernel x | athanor profile: --kernel x: kernels for this are matmul_f32_32x32x16_nn_a16_b16_c16, matmul_f32_64x64x16_nn_a16_b16_c16, matmul_f32_128x128x8_nn_a16_b16_c16, matmul_f32_naive_nn
           verify --device tpu | athanor verify: --device tpu: unknown device "tpu"; use auto, emulator, emulator:N, cuda or cuda:N
-          verify --device emulator --target ada | athanor verify: --target ada: "ada" names no target; targets are written sm_80 or sm_90a
+          verify --device emulator --target ada | athanor verify: --target ada: "ada" is not a target; write sm_80 or sm_90a
           verify --target sm_89 | athanor verify: --target sm_89: "auto" is not an emulator, and only an emulator's target can be chosen; use "emulator"
           verify --op frob | athanor verify: --op: there is no op "frob"; athanor ops lists them
           verify --suite everything | athanor verify: --suite everything: it takes ops, isa, all

@@ -324,7 +324,7 @@ class EmulateCommandTest {
           none.ptx --block 1 | there is no readable file @/none.ptx
           saxpy.ptx --block 0 | --block 0: it takes one to three numbers, 16,16
           saxpy.ptx --block 1 --kernel daxpy | --kernel daxpy: the file has saxpy
-          saxpy.ptx --block 1 --target x | --target: "x" names no target; targets are written sm_80 or sm_90a
+          saxpy.ptx --block 1 --target x | --target: "x" is not a target; write sm_80 or sm_90a
           saxpy.ptx --block 1 --timeout 0 | --timeout 0: it takes a number of seconds above 0 and at most 1000000
           saxpy.ptx --block 1 --timeout x | --timeout x: it takes a number of seconds above 0 and at most 1000000
           saxpy.ptx --block 1 --timeout 1e9 | --timeout 1e9: it takes a number of seconds above 0 and at most 1000000
@@ -341,7 +341,7 @@ class EmulateCommandTest {
           saxpy.ptx --block 1 --arg tensormap:3:in:x.npy | --arg tensormap:3:in:@/x.npy: a tensor map has rows of a multiple of 16 bytes in its box, got 12
           saxpy.ptx --block 1 --arg zeros:x | --arg zeros:x: a size is integers with commas between, 64,64
           saxpy.ptx --block 1 --arg in:saxpy.ptx | --arg in:@/saxpy.ptx: the body is no npy file: it does not begin with \\x93NUMPY
-          saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments, the kernel takes 4
+          saxpy.ptx --block 1 | cannot launch saxpy: got 0 arguments; the kernel takes 4
           """)
   void badUseIsAnsweredWithOneSentence(String line, String sentence) {
     var run = emulate(line);

@@ -149,7 +149,7 @@ class VerifyCommandTest {
         .contains("--instruction and --goldens are for the suite isa");
     assertThat(run("--device", "emulator", "--suite", "isa", "--instruction", "ld").err())
         .contains(
-            "--instruction: no instruction \"ld\" from registers to registers; there are abs,");
+            "--instruction: \"ld\" is not a register-to-register instruction; use one of abs,");
     assertThat(run("--suite", "everything").err()).contains("everything");
   }
 

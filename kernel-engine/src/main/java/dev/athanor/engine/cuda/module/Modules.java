@@ -93,7 +93,7 @@ public final class Modules {
                         + module.kernels().stream()
                             .map(Kernel::name)
                             .collect(Collectors.joining(", "))));
-    if (!capability.target().runs(module.target())) {
+    if (!capability.target().canRun(module.target())) {
       throw new DeviceException.LoadFailed(
           name,
           "its target is %s, but %s is %s"

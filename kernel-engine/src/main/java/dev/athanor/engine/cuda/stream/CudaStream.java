@@ -218,7 +218,7 @@ public final class CudaStream implements Stream, OpenStreams.OpenStream {
 
   private static int enqueue(Launch launch, LaunchCall call) {
     // A kernel that declares its cluster is launched like any other.
-    boolean undeclared = launch.kernel().kernel().limits().cluster().isEmpty();
+    boolean undeclared = launch.kernel().kernel().launchBounds().clusterShape().isEmpty();
     if (launch.cluster().count() > 1 && undeclared) {
       return call.launchClusters(launch.cluster(), launch.cooperative());
     }

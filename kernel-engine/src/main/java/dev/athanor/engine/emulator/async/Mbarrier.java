@@ -104,7 +104,7 @@ public final class Mbarrier implements ObservedMbarrier {
 
   /** Expects one more arrival in this phase. */
   @Nullable String await() {
-    if (pending == MbarrierState.MOST_ARRIVALS) {
+    if (pending == MbarrierState.MAX_ARRIVALS) {
       return "one more arrival than can be counted at %s".formatted(this);
     }
     pending++;
@@ -126,9 +126,9 @@ public final class Mbarrier implements ObservedMbarrier {
 
   private @Nullable String add(long count) {
     long sum = bytes + count;
-    if (Math.abs(sum) > MbarrierState.MOST_BYTES) {
+    if (Math.abs(sum) > MbarrierState.MAX_TRANSACTION_BYTES) {
       return "%d bytes are still to come, and %d are the most, at %s"
-          .formatted(sum, MbarrierState.MOST_BYTES, this);
+          .formatted(sum, MbarrierState.MAX_TRANSACTION_BYTES, this);
     }
     bytes = (int) sum;
     settle();

@@ -110,12 +110,12 @@ final class MbarrierSteps {
     }
 
     private void init(int warp, int lane, long number) {
-      if (number < 1 || number > MbarrierState.MOST_ARRIVALS) {
+      if (number < 1 || number > MbarrierState.MAX_ARRIVALS) {
         finder.complain(
             Kind.MBARRIER_COUNT,
             lane,
             "an mbarrier expects 1 to %d arrivals, not %d"
-                .formatted(MbarrierState.MOST_ARRIVALS, number));
+                .formatted(MbarrierState.MAX_ARRIVALS, number));
       }
       var owner = finder.owner(lane);
       long offset = finder.offset(lane);

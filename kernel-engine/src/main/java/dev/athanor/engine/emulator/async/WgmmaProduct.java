@@ -92,8 +92,8 @@ interface WgmmaProduct {
         MatrixShape shape, Type d, Type a, Type b, int scaleA, int scaleB, Arithmetic arithmetic) {
       this.formatA = NumberFormat.of(a);
       this.formatB = NumberFormat.of(b);
-      this.numbersA = new NumberTile(shape.m(), shape.k(), formatA.smallestExponent());
-      this.numbersB = new NumberTile(shape.k(), shape.n(), formatB.smallestExponent());
+      this.numbersA = new NumberTile(shape.m(), shape.k(), formatA.minExponent());
+      this.numbersB = new NumberTile(shape.k(), shape.n(), formatB.minExponent());
       this.scaleA = scaleA;
       this.scaleB = scaleB;
       this.half = d == Type.F16;

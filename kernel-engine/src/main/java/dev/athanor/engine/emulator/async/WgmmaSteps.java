@@ -188,8 +188,8 @@ public final class WgmmaSteps {
       for (int thread = 0; thread < WarpGroup.THREADS; thread++) {
         for (int register = 0; register < tile.registers(); register++) {
           int word = (int) left.registers.get(register).bits(Warps.thread(group.first(), thread));
-          for (int i = 0; i < tile.perRegister(); i++) {
-            var place = tile.place(register, Warps.laneOf(thread), i);
+          for (int i = 0; i < tile.elementsPerRegister(); i++) {
+            var place = tile.coordinate(register, Warps.laneOf(thread), i);
             a[(ROWS * Warps.warpOf(thread) + place.row()) * shape.k() + place.column()] =
                 word >>> (bits * i);
           }

@@ -10,7 +10,7 @@ import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import java.lang.classfile.ClassBuilder;
 import java.lang.classfile.ClassFile;
 import java.lang.classfile.CodeBuilder;
@@ -86,7 +86,7 @@ final class CompiledMembers {
   List<MethodHandle> functions(Instruction instruction) {
     return functions.computeIfAbsent(
         List.of(instruction.form().syntax(), instruction.modifiers().toString()),
-        _ -> LaneMeaning.of(instruction.form(), instruction.modifiers()));
+        _ -> LaneSemantics.of(instruction.form(), instruction.modifiers()));
   }
 
   /**

@@ -15,7 +15,7 @@ import dev.athanor.engine.ptx.Operand.Register;
 import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Statement.Guard;
 import dev.athanor.engine.ptx.Statement.Instruction;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.Label;
 import java.lang.classfile.TypeKind;
@@ -362,7 +362,7 @@ final class SegmentWriter {
   /** Computes the lane functions of an instruction. */
   private void compute(Instruction instruction) {
     var sources = Binder.operands(instruction, false);
-    var types = LaneMeaning.types(instruction.form(), instruction.modifiers(), false);
+    var types = LaneSemantics.types(instruction.form(), instruction.modifiers(), false);
     var operands = new ArrayList<LaneCode.Source>();
     for (int i = 0; i < sources.size(); i++) {
       var source = sources.get(i);

@@ -2,7 +2,7 @@ package dev.athanor.engine.emulator.lanes;
 
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Modifiers;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodHandles.Lookup;
@@ -45,7 +45,7 @@ public final class LaneLoops {
     var key = new Key(form.syntax(), modifiers.toString(), resultOperands, sourceOperands);
     var constructor =
         CONSTRUCTORS.computeIfAbsent(
-            key, k -> define(LaneMeaning.of(form, modifiers), k.results, k.sources));
+            key, k -> define(LaneSemantics.of(form, modifiers), k.results, k.sources));
     try {
       return (LaneLoop) constructor.invokeExact(results, sources);
     } catch (RuntimeException | Error e) {

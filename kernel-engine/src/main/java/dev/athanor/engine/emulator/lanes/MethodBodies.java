@@ -1,6 +1,6 @@
 package dev.athanor.engine.emulator.lanes;
 
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.classfile.ClassFile;
@@ -54,7 +54,7 @@ public final class MethodBodies {
    *     calls only the JDK. If not, no code is emitted.
    */
   public static boolean copy(CodeBuilder code, MethodHandle function, IntConsumer push) {
-    var method = LaneMeaning.method(function).orElse(null);
+    var method = LaneSemantics.method(function).orElse(null);
     if (method == null) {
       return false;
     }

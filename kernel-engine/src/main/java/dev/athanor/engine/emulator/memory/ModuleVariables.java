@@ -67,7 +67,7 @@ public final class ModuleVariables {
   }
 
   private static Allocation buffer(Variable variable, GlobalMemory memory) {
-    if (variable.count() == Variable.OPEN) {
+    if (variable.count() == Variable.UNSIZED) {
       throw new IllegalArgumentException(
           "%s is defined in another module, and modules are not linked".formatted(variable));
     }
@@ -77,8 +77,8 @@ public final class ModuleVariables {
   private void initialize(Variable variable, MemorySegment segment) {
     segment.fill((byte) 0);
     int size = variable.type().bytes();
-    for (int i = 0; i < variable.initial().size(); i++) {
-      var value = variable.initial().get(i);
+    for (int i = 0; i < variable.initializers().size(); i++) {
+      var value = variable.initializers().get(i);
       long bits = value.number().bits();
       if (!value.symbol().isEmpty()) {
         long address =

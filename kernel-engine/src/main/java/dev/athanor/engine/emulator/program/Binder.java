@@ -37,7 +37,7 @@ import dev.athanor.engine.ptx.SpecialRegister;
 import dev.athanor.engine.ptx.Statement.Instruction;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.WarpFunction;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -249,7 +249,7 @@ public final class Binder {
       resultPlaces.add(new LaneOperand(lanes.storage(), false));
       results.add(lanes.array());
     }
-    var types = LaneMeaning.types(form, modifiers, false);
+    var types = LaneSemantics.types(form, modifiers, false);
     var sourcePlaces = new ArrayList<LaneOperand>();
     var sources = new ArrayList<Object>();
     var operands = operands(instruction, false);
@@ -393,7 +393,7 @@ public final class Binder {
         all.addAll(spread(instruction.operands().get(i)).toList());
       }
     }
-    all.addAll(instruction.form().implied(results));
+    all.addAll(instruction.form().impliedRegisters(results));
     return all;
   }
 

@@ -63,7 +63,7 @@ final class CanonicalNans {
         kernel.parameters(),
         kernel.shared(),
         kernel.locals(),
-        kernel.limits(),
+        kernel.launchBounds(),
         nans.body);
   }
 
@@ -89,7 +89,8 @@ final class CanonicalNans {
   private void canonical(Register register, @Nullable Guard guard, Instruction of) {
     var operands = List.<Operand>of(register, register, register);
     var made =
-        InstructionTable.instruction("max.NaN.f32", operands, guard, of.source()).insteadOf(of);
+        InstructionTable.instruction("max.NaN.f32", operands, guard, of.source())
+            .asReplacementOf(of);
     added.add(made);
     body.add(made);
   }
@@ -111,7 +112,7 @@ final class CanonicalNans {
       case Semantics.Warp warp ->
           switch (warp.kind()) {
             case MATRIX_PRODUCT -> true;
-            case TRANSPOSITION,
+            case TRANSPOSE,
                 SHUFFLE,
                 VOTE,
                 MATCH,

@@ -65,7 +65,7 @@ final class Normalizer {
             kernel.parameters(),
             kernel.shared(),
             kernel.locals(),
-            kernel.limits(),
+            kernel.launchBounds(),
             normalizer.body);
   }
 
@@ -80,7 +80,7 @@ final class Normalizer {
             ? given
             : new Instruction(
                     given.form(), given.modifiers(), operands, given.guard(), given.source())
-                .insteadOf(given));
+                .asReplacementOf(given));
     body.addAll(after);
   }
 
@@ -163,7 +163,7 @@ final class Normalizer {
 
   /** Marks an instruction as added for a given one. */
   private Instruction added(Instruction instruction, Instruction given) {
-    var marked = instruction.insteadOf(given);
+    var marked = instruction.asReplacementOf(given);
     added.add(marked);
     return marked;
   }

@@ -83,7 +83,7 @@ public final class Program {
           }
           instructions.add(instruction);
         }
-        case Statement.Prototype _, Statement.Targets _ -> {}
+        case Statement.Prototype _, Statement.TargetList _ -> {}
       }
     }
     // control returns at the end of the body

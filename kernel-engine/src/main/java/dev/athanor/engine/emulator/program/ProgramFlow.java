@@ -51,14 +51,14 @@ public final class ProgramFlow {
   /** Returns the registers that an instruction reads, including its guard and implied registers. */
   public static Set<Register> reads(Instruction instruction) {
     var all = new LinkedHashSet<>(instruction.reads());
-    all.addAll(instruction.form().implied(false));
+    all.addAll(instruction.form().impliedRegisters(false));
     return all;
   }
 
   /** Returns the registers that an instruction writes, including implied registers. */
   public static Set<Register> writes(Instruction instruction) {
     var all = new LinkedHashSet<>(instruction.writes());
-    all.addAll(instruction.form().implied(true));
+    all.addAll(instruction.form().impliedRegisters(true));
     return all;
   }
 

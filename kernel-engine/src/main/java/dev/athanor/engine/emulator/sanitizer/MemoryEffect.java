@@ -126,7 +126,7 @@ public record MemoryEffect(
           switch (warp.kind()) {
             case PRODUCT_FENCE -> plain(Kind.PRODUCT_FENCE, number, instruction, 0, 0);
             case MATRIX_PRODUCT,
-                TRANSPOSITION,
+                TRANSPOSE,
                 SHUFFLE,
                 VOTE,
                 MATCH,

@@ -143,7 +143,7 @@ final class IncubatorVectors implements Vectors {
   @Override
   public void add(MatrixShape shape, float[] a, float[] b, float[] sums) {
     if (shape.m() % ROWS != 0) {
-      DotProducts.PLAIN.add(shape, a, b, sums);
+      DotProducts.SCALAR.add(shape, a, b, sums);
       return;
     }
     for (int row = 0; row < shape.m(); row += ROWS) {

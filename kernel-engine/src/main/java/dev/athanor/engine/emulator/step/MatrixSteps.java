@@ -220,13 +220,13 @@ public final class MatrixSteps {
      * kernel is correct only because a lane moves what it has written itself.
      */
     private void show(int warp, long start, long stride) {
-      int step = tile.bits() < 8 ? tile.perRegister() : 1;
+      int step = tile.bits() < 8 ? tile.elementsPerRegister() : 1;
       touch.warp = warp;
       touch.mask = -1;
       touch.bytes = tile.bits() * step / 8;
       Arrays.fill(touch.memories, addresses.memory());
       for (int register = 0; register < tile.registers(); register++) {
-        for (int i = 0; i < tile.perRegister(); i += step) {
+        for (int i = 0; i < tile.elementsPerRegister(); i += step) {
           for (int lane = 0; lane < Warps.SIZE; lane++) {
             touch.offsets[lane ^ 1] = start + index(register, lane, i, stride) * tile.bits() / 8;
           }
@@ -252,10 +252,10 @@ public final class MatrixSteps {
         }
         return;
       }
-      int step = tile.bits() < 8 ? tile.perRegister() : 1;
+      int step = tile.bits() < 8 ? tile.elementsPerRegister() : 1;
       int width = tile.bits() * step;
       int word = load ? 0 : words[register][lane];
-      for (int i = 0; i < tile.perRegister(); i += step) {
+      for (int i = 0; i < tile.elementsPerRegister(); i += step) {
         long at = start + index(register, lane, i, stride) * tile.bits() / 8;
         int shift = i * tile.bits();
         if (load) {
@@ -271,7 +271,7 @@ public final class MatrixSteps {
 
     /** Returns the number of elements between the first element of the matrix and this one. */
     private long index(int register, int lane, int element, long stride) {
-      var place = tile.place(register, lane, element);
+      var place = tile.coordinate(register, lane, element);
       return byRows ? place.row() * stride + place.column() : place.column() * stride + place.row();
     }
 

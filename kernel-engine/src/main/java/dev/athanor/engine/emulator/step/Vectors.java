@@ -20,7 +20,7 @@ public interface Vectors extends ProductLoop {
   /** How matrix products are added: with vectors where there are any. */
   static ProductLoop products() {
     var vectors = available();
-    return vectors != null ? vectors : DotProducts.PLAIN;
+    return vectors != null ? vectors : DotProducts.SCALAR;
   }
 
   /** How many f32 a vector has, a power of two up to 32. */

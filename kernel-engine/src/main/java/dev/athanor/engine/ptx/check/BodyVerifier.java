@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.check;
 import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
 import dev.athanor.engine.ptx.Operand;
@@ -75,7 +75,7 @@ final class BodyVerifier {
     for (var statement : code.body()) {
       switch (statement) {
         case Label _, Statement.Prototype _ -> {}
-        case Statement.Targets targets -> check(targets);
+        case Statement.TargetList targets -> check(targets);
         case Instruction instruction -> check(instruction);
       }
     }
@@ -94,25 +94,31 @@ final class BodyVerifier {
           "has %d bytes of static shared memory, the maximum is %d; make an array dynamic"
               .formatted(code.staticSharedBytes(), STATIC_SHARED_BYTES));
     }
-    long threads = code.limits().threads().stream().mapToLong(n -> n).reduce(1, Limits::times);
+    long threads =
+        code.launchBounds().requiredBlockShape().stream()
+            .mapToLong(n -> n)
+            .reduce(1, LaunchBounds::saturatedProduct);
     if (threads > MOST_THREADS) {
       fault("declares blocks of %d threads, the maximum is %d".formatted(threads, MOST_THREADS));
     }
-    long blocks = code.limits().cluster().stream().mapToLong(n -> n).reduce(1, Limits::times);
+    long blocks =
+        code.launchBounds().clusterShape().stream()
+            .mapToLong(n -> n)
+            .reduce(1, LaunchBounds::saturatedProduct);
     if (blocks > MOST_BLOCKS) {
       fault("declares clusters of %d blocks, the maximum is %d".formatted(blocks, MOST_BLOCKS));
     }
     boolean clusters =
-        !code.limits().cluster().isEmpty()
-            || code.limits().explicitCluster()
-            || code.limits().maxClusterRank() > 0;
-    if (clusters && !module.target().runs(Target.SM_90)) {
+        !code.launchBounds().clusterShape().isEmpty()
+            || code.launchBounds().explicitCluster()
+            || code.launchBounds().maxClusterRank() > 0;
+    if (clusters && !module.target().canRun(Target.SM_90)) {
       fault(
           "declares clusters, which need .target sm_90; the module has .target " + module.target());
     }
   }
 
-  private void check(Statement.Targets targets) {
+  private void check(Statement.TargetList targets) {
     for (var name : targets.names()) {
       if (targets.functions() && names.function(name).isEmpty()) {
         fault(
@@ -135,7 +141,7 @@ final class BodyVerifier {
           "needs .version %s, the module has .version %s"
               .formatted(since.version(), module.version()));
     }
-    if (!introduced && !module.target().runs(since.target())) {
+    if (!introduced && !module.target().canRun(since.target())) {
       fault(
           instruction,
           "needs .target %s, the module has .target %s".formatted(since.target(), module.target()));
@@ -222,7 +228,7 @@ final class BodyVerifier {
             code.body().stream()
                 .anyMatch(s ->
                     (call && s instanceof Statement.Prototype p && p.name().equals(name))
-                        || (s instanceof Statement.Targets t
+                        || (s instanceof Statement.TargetList t
                             && t.functions() == call
                             && t.name().equals(name)));
         if (!declared) {
@@ -346,14 +352,14 @@ final class BodyVerifier {
                   * instruction.modifiers().vectorLength();
           case Semantics.AsyncCopy _ ->
               instruction.operands().get(2) instanceof Operand.Immediate n ? (int) n.bits() : 0;
-          case Semantics.Access _,
+          case Semantics.Computation _,
+              Semantics.Access _,
               Semantics.Asynchronous _,
-              Semantics.Computation _,
               Semantics.Completion _,
               Semantics.Synchronization _,
               Semantics.TensorMapUpdate _,
-              Semantics.NoEffect _,
-              Semantics.Control _ ->
+              Semantics.Control _,
+              Semantics.NoEffect _ ->
               0;
         };
     if (size == 0) {

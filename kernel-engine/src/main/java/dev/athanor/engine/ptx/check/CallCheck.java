@@ -65,7 +65,7 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
           faults.accept(
               "names %s as %s, which is not a variable in param memory; those are %s"
                   .formatted(s, what, names.in(Space.PARAM)));
-        } else if (formal.count() != Variable.OPEN && variable.get().bytes() != formal.bytes()) {
+        } else if (formal.count() != Variable.UNSIZED && variable.get().bytes() != formal.bytes()) {
           faults.accept(
               "uses %s, which has %d bytes, as %s, which has %d bytes"
                   .formatted(s, variable.get().bytes(), what, formal.bytes()));
@@ -86,7 +86,7 @@ record CallCheck(NameTable names, Kernel code, Consumer<String> faults) {
       }
       case Operand.Immediate literal -> {
         try {
-          Literals.as(formal.type(), literal);
+          Literals.convert(formal.type(), literal);
         } catch (IllegalArgumentException e) {
           faults.accept("uses %s as %s: %s".formatted(literal, what, e.getMessage()));
         }

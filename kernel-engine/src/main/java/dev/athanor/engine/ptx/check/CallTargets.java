@@ -86,8 +86,8 @@ final class CallTargets {
   static List<String> targets(Kernel code, Instruction given, boolean functions) {
     var name = given.operands().getLast();
     return code.body().stream()
-        .filter(s -> s instanceof Statement.Targets t && isNamed(name, t.name()))
-        .map(Statement.Targets.class::cast)
+        .filter(s -> s instanceof Statement.TargetList t && isNamed(name, t.name()))
+        .map(Statement.TargetList.class::cast)
         .findFirst()
         .filter(t -> t.functions() == functions)
         .orElseThrow(() ->
@@ -121,7 +121,9 @@ final class CallTargets {
   }
 
   private void findAddressTaken() {
-    module.variables().forEach(v -> v.initial().forEach(value -> addressTaken.add(value.symbol())));
+    module
+        .variables()
+        .forEach(v -> v.initializers().forEach(value -> addressTaken.add(value.symbol())));
     Stream.concat(module.functions().stream().map(Function::code), module.kernels().stream())
         .flatMap(Kernel::instructions)
         .filter(i -> !(i.form().semantics() instanceof Call))
@@ -134,7 +136,7 @@ final class CallTargets {
     return given.size() == wanted.size()
         && IntStream.range(0, given.size())
             .allMatch(i ->
-                (wanted.get(i).count() == Variable.OPEN
+                (wanted.get(i).count() == Variable.UNSIZED
                         || given.get(i).bytes() == wanted.get(i).bytes())
                     && given.get(i).inRegister() == wanted.get(i).inRegister());
   }

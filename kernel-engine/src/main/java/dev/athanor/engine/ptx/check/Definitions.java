@@ -81,10 +81,10 @@ final class Definitions {
     for (int at = 0; at < body.size(); at++) {
       if (onSomePath.get(at) != null && body.get(at) instanceof Instruction i) {
         var read = new LinkedHashSet<>(i.reads());
-        if (i.mayReplace()) {
+        if (i.mayOverwriteAccumulator()) {
           i.updates().forEach(read::remove);
         }
-        read.addAll(i.form().implied(false));
+        read.addAll(i.form().impliedRegisters(false));
         for (var register : read) {
           if (selected.test(at, register)) {
             visitor.accept(i, register);
@@ -105,7 +105,7 @@ final class Definitions {
             (at, written) -> {
               if (body.get(at) instanceof Instruction i) {
                 i.writes().forEach(r -> written.set(registers.number(r)));
-                i.form().implied(true).forEach(r -> written.set(registers.number(r)));
+                i.form().impliedRegisters(true).forEach(r -> written.set(registers.number(r)));
               }
             })
         .solve(entry, parameters());

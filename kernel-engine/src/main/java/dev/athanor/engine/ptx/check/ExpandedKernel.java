@@ -102,10 +102,10 @@ final class ExpandedKernel {
   Map<String, String> addShared(Kernel function) {
     var names = new HashMap<String, String>();
     for (var array : function.shared()) {
-      var name = array.ofModule() ? array.name() : uniqueName(array.name());
+      var name = array.isModuleScope() ? array.name() : uniqueName(array.name());
       names.put(array.name(), name);
       shared.putIfAbsent(
-          name, new SharedArray(name, array.alignment(), array.bytes(), array.ofModule()));
+          name, new SharedArray(name, array.alignment(), array.bytes(), array.isModuleScope()));
     }
     return names;
   }
@@ -164,7 +164,7 @@ final class ExpandedKernel {
         kernel.parameters(),
         List.copyOf(shared.values()),
         locals,
-        kernel.limits(),
+        kernel.launchBounds(),
         body);
   }
 }

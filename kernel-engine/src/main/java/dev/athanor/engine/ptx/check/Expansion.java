@@ -81,7 +81,7 @@ final class Expansion {
       switch (statements.get(i)) {
         case Label label -> out.label(copy.symbol(label.name()), label.source());
         case Instruction given -> addInstruction(copy, given, i == statements.size() - 1);
-        case Statement.Prototype _, Statement.Targets _ -> {}
+        case Statement.Prototype _, Statement.TargetList _ -> {}
       }
     }
   }
@@ -97,13 +97,13 @@ final class Expansion {
           out.add(Instructions.branch(end, guard, given.source()));
         }
       }
-      case Semantics.Control _,
-          Semantics.Computation _,
+      case Semantics.Computation _,
           Semantics.Access _,
           Semantics.Asynchronous _,
           Semantics.Completion _,
           Semantics.Synchronization _,
           Semantics.TensorMapUpdate _,
+          Semantics.Control _,
           Semantics.NoEffect _ ->
           out.add(renamed(copy, given, guard));
     }
@@ -243,7 +243,7 @@ final class Expansion {
   }
 
   private void addRuntimeCall(RuntimeFunction callee, Function declared, CallSite site) {
-    if (!callee.fits(bytes(declared.results()), bytes(declared.code().parameters()))) {
+    if (!callee.matches(bytes(declared.results()), bytes(declared.code().parameters()))) {
       throw CallTargets.refused(
           site.call(), "does not fit the device runtime: " + callee.signature());
     }

@@ -79,7 +79,7 @@ public final class Inliner {
   private boolean concernsFunctions(Statement statement) {
     return switch (statement) {
       case Label _ -> false;
-      case Statement.Prototype _, Statement.Targets _ -> true;
+      case Statement.Prototype _, Statement.TargetList _ -> true;
       case Instruction i ->
           i.form().semantics() instanceof Call
               || i.operands().stream()
@@ -88,14 +88,14 @@ public final class Inliner {
   }
 
   private Variable resolved(Variable variable) {
-    if (variable.initial().stream().noneMatch(v -> targets.isFunction(v.symbol()))) {
+    if (variable.initializers().stream().noneMatch(v -> targets.isFunction(v.symbol()))) {
       return variable;
     }
     var values =
-        variable.initial().stream()
+        variable.initializers().stream()
             .map(v ->
                 targets.isFunction(v.symbol())
-                    ? new Variable.Value(
+                    ? new Variable.Initializer(
                         "",
                         false,
                         new Operand.Immediate(variable.type(), v.bits(address(v.symbol()))))

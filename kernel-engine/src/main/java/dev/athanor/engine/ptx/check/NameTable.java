@@ -54,7 +54,7 @@ final class NameTable {
           switch (statement) {
             case Statement.Label label -> label.name();
             case Statement.Prototype prototype -> prototype.name();
-            case Statement.Targets targets -> targets.name();
+            case Statement.TargetList targets -> targets.name();
             case Statement.Instruction _ -> null;
           };
       if (name != null) {
@@ -87,7 +87,7 @@ final class NameTable {
   }
 
   private static Storage storage(Variable v) {
-    return new Storage(v.space(), v.count() == Variable.OPEN ? OPEN : v.bytes(), v.alignment());
+    return new Storage(v.space(), v.count() == Variable.UNSIZED ? OPEN : v.bytes(), v.alignment());
   }
 
   Optional<Storage> variable(String name) {

@@ -219,7 +219,7 @@ final class ParameterPassing {
     var bits = type == Type.PRED ? type : Instructions.bitType(type.bits());
     var value =
         from instanceof Operand.Immediate literal
-            ? Literals.as(bits, Literals.as(type, literal))
+            ? Literals.convert(bits, Literals.convert(type, literal))
             : from;
     if (to instanceof Symbol || isAddress(to)) {
       out.add(Instructions.store(Space.LOCAL, bits, new Address(to, 0), value, source));

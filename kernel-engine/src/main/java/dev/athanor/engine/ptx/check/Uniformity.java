@@ -222,7 +222,7 @@ final class Uniformity {
                     && !before.varying.get(number(r))));
     boolean varying = apart || guarded || (!thread && makesVarying(i, before));
     var written = new ArrayList<>(i.writes());
-    written.addAll(i.form().implied(true));
+    written.addAll(i.form().impliedRegisters(true));
     for (var register : written) {
       int number = number(register);
       if (i.guard() == null) {
@@ -254,7 +254,7 @@ final class Uniformity {
   private boolean makesVarying(Instruction i, State state) {
     boolean reads =
         i.reads().stream().anyMatch(r -> varies(r, state))
-            || i.form().implied(false).stream().anyMatch(r -> varies(r, state));
+            || i.form().impliedRegisters(false).stream().anyMatch(r -> varies(r, state));
     return switch (i.form().semantics()) {
       case Semantics.Pure pure ->
           (reads && !evensOut(pure.operation(), i, state))
@@ -303,7 +303,7 @@ final class Uniformity {
               && !(i.operands().get(2) instanceof Register r && varies(r, state))
               && i.operands().get(3) instanceof Operand.Immediate c
               && c.bits() == WARP - 1;
-      case MATRIX_PRODUCT, TRANSPOSITION, MATCH, ELECTION, PRODUCT_FENCE, REGISTER_COUNT -> false;
+      case MATRIX_PRODUCT, TRANSPOSE, MATCH, ELECTION, PRODUCT_FENCE, REGISTER_COUNT -> false;
     };
   }
 
@@ -322,7 +322,7 @@ final class Uniformity {
     return switch (operation) {
       case SHIFT_RIGHT -> b.bits() >= 5;
       case DIVISION -> b.bits() % WARP == 0;
-      case MASK -> (b.bits() & (WARP - 1)) == 0;
+      case BITWISE_AND -> (b.bits() & (WARP - 1)) == 0;
       case COMPARISON ->
           operands.size() == 3
               && i.modifiers()
@@ -334,7 +334,16 @@ final class Uniformity {
                         default -> false;
                       })
                   .orElseThrow();
-      case MOVE, ADDRESS, CONVERSION, ARITHMETIC, MULTIPLY_ADD, SPECIAL, EXTREMUM, BITWISE, OTHER ->
+      case MOVE,
+          ADDRESS,
+          CONVERSION,
+          ARITHMETIC,
+          MULTIPLY_ADD,
+          SPECIAL,
+          MIN_MAX,
+          CLASSIFICATION,
+          BITWISE,
+          OTHER ->
           false;
     };
   }

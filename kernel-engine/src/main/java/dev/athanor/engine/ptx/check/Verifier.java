@@ -100,7 +100,7 @@ public final class Verifier {
     module.variables().forEach(v -> unique(names, v.name(), "variable", Source.UNKNOWN, faults));
     module.kernels().forEach(k -> unique(names, k.name(), "kernel", source(k), faults));
     for (var variable : module.variables()) {
-      for (var value : variable.initial()) {
+      for (var value : variable.initializers()) {
         if (!value.symbol().isEmpty() && !names.containsKey(value.symbol())) {
           faults.add(
               new Violation(

@@ -73,7 +73,7 @@ public final class ControlFlow {
     for (int at = 0; at < body.size(); at++) {
       switch (body.get(at)) {
         case Statement.Label label -> labels.put(label.name(), at);
-        case Statement.Targets targets -> targetLists.put(targets.name(), targets.names());
+        case Statement.TargetList targets -> targetLists.put(targets.name(), targets.names());
         case Statement.Prototype _, Instruction _ -> {}
       }
     }
@@ -99,13 +99,13 @@ public final class ControlFlow {
       case Semantics.Branch _ -> List.of(target(instruction));
       case Semantics.IndexedBranch _ ->
           lists.getOrDefault(name(instruction.operands().getLast()), List.of("?"));
-      case Semantics.Control _,
-          Semantics.Computation _,
+      case Semantics.Computation _,
           Semantics.Access _,
           Semantics.Asynchronous _,
           Semantics.Completion _,
           Semantics.Synchronization _,
           Semantics.TensorMapUpdate _,
+          Semantics.Control _,
           Semantics.NoEffect _ ->
           List.of();
     };

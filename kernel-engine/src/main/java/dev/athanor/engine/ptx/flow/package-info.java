@@ -1,4 +1,4 @@
-/** The control-flow graph, the data-flow solver on it, and the analyses that rooms share. */
+/** The control-flow graph, the data-flow solver on it, and the analyses that packages share. */
 @NullMarked
 package dev.athanor.engine.ptx.flow;
 

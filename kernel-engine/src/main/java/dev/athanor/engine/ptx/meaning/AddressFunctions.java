@@ -2,13 +2,13 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Modifier;
 
-/** The lane functions of {@code cvta}, {@code isspacep} and {@code createpolicy}. */
+/** Lane functions of {@code cvta}, {@code isspacep} and {@code createpolicy}. */
 final class AddressFunctions {
 
-  /** The block's own shared memory ends here; beyond lies that of the cluster's blocks. */
+  /** End of the block's own shared memory; the shared memory of peer blocks follows. */
   private static final long OWN_SHARED = 1L << AddressWindow.PEER_SHIFT;
 
-  /** How many arrivals the state of an mbarrier awaits. */
+  /** Returns the pending arrivals in an mbarrier state. */
   static int pendingCount(long state) {
     return MbarrierState.pending(state);
   }
@@ -48,30 +48,30 @@ final class AddressFunctions {
   }
 
   static boolean isShared(long a) {
-    return AddressWindow.SHARED.has(a);
+    return AddressWindow.SHARED.contains(a);
   }
 
   static boolean isOwnShared(long a) {
-    return AddressWindow.SHARED.has(a) && a - AddressWindow.SHARED.start() < OWN_SHARED;
+    return AddressWindow.SHARED.contains(a) && a - AddressWindow.SHARED.start() < OWN_SHARED;
   }
 
   static boolean isLocal(long a) {
-    return AddressWindow.LOCAL.has(a);
+    return AddressWindow.LOCAL.contains(a);
   }
 
   static boolean isParameter(long a) {
-    return AddressWindow.PARAMETERS.has(a);
+    return AddressWindow.PARAMETERS.contains(a);
   }
 
   static boolean isConstant(long a) {
-    return AddressWindow.CONSTANTS.has(a);
+    return AddressWindow.CONSTANTS.contains(a);
   }
 
   static boolean isGlobal(long a) {
     return AddressWindow.space(a) == Modifier.Space.GLOBAL;
   }
 
-  /** A cache policy is opaque: only the cache reads it. */
+  /** Returns a cache policy, which is opaque and only read by the cache. */
   static long policy() {
     return 0;
   }
@@ -84,7 +84,7 @@ final class AddressFunctions {
     return 0;
   }
 
-  /** The address in the shared memory of a block of the cluster that is like one in the own. */
+  /** Returns the address in a peer block's shared memory that corresponds to one in the own. */
   static int map(int a, int rank) {
     return (a & (int) (OWN_SHARED - 1)) | ((rank + 1) << AddressWindow.PEER_SHIFT);
   }

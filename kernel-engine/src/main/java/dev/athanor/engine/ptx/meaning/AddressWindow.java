@@ -3,9 +3,8 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Space;
 
 /**
- * Where the small memories lie among generic addresses (PTX ISA 5.1): each has 4 GiB of its own,
- * and all other addresses are those of global memory. The manual leaves the places open; these are
- * ours.
+ * The windows of state spaces in the generic address space (PTX ISA 5.1). Each window has 4 GiB;
+ * all other addresses are global. The manual leaves their positions open; these are the emulator's.
  */
 public enum AddressWindow {
   SHARED(Space.SHARED, 0x7F01),
@@ -14,7 +13,7 @@ public enum AddressWindow {
   CONSTANTS(Space.CONST, 0x7F04);
 
   /**
-   * Shared addresses have the block's number in the cluster plus 1 above this many bits, 0 for the
+   * Bits above which a shared address holds the rank of its block in the cluster plus 1; 0 for the
    * own block.
    */
   public static final int PEER_SHIFT = 24;
@@ -27,26 +26,26 @@ public enum AddressWindow {
     this.start = high << 32;
   }
 
-  /** The generic address of the memory's byte 0. */
+  /** Returns the generic address of the window's first byte. */
   public long start() {
     return start;
   }
 
-  boolean has(long address) {
+  boolean contains(long address) {
     return address >>> 32 == start >>> 32;
   }
 
-  /** The memory that a generic address lies in. */
+  /** Returns the state space of a generic address. */
   public static Space space(long address) {
     for (var window : values()) {
-      if (window.has(address)) {
+      if (window.contains(address)) {
         return window.space;
       }
     }
     return Space.GLOBAL;
   }
 
-  /** The generic address of byte 0 of a memory; that of global memory is 0. */
+  /** Returns the generic address of a state space's first byte; 0 for global memory. */
   public static long start(Space space) {
     for (var window : values()) {
       if (window.space == space) {

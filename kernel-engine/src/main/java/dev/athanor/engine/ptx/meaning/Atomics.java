@@ -2,12 +2,12 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Type;
 
-/** The floating-point additions of {@code atom} and {@code red}, on bits (PTX ISA 9.7.13.7). */
+/** Floating-point additions of {@code atom} and {@code red}, on bits (PTX ISA 9.7.13.7). */
 public final class Atomics {
 
   private Atomics() {}
 
-  /** Subnormal numbers are zeros in global memory; in shared memory they are not. */
+  /** Adds; flushes subnormals to zero in global memory, but not in shared memory. */
   public static long addFloat(long old, long b, long unused, boolean global) {
     float x = Float.intBitsToFloat((int) old);
     float y = Float.intBitsToFloat((int) b);

@@ -2,10 +2,7 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Type;
 
-/**
- * What instructions on the bits, bytes and halves of integers compute in one lane (PTX ISA 9.7.1,
- * 9.7.8).
- */
+/** Lane functions of instructions on bits, bytes and halves of integers (PTX ISA 9.7.1, 9.7.8). */
 final class BitFunctions {
 
   private BitFunctions() {}
@@ -26,7 +23,7 @@ final class BitFunctions {
     return Long.numberOfLeadingZeros(a);
   }
 
-  /** The highest bit that is not the sign; -1 = none. */
+  /** Returns the highest bit that differs from the sign; -1 if there is none. */
   static int highestBit(int a) {
     return highestBitUnsigned(a < 0 ? ~a : a);
   }
@@ -43,7 +40,7 @@ final class BitFunctions {
     return 63 - Long.numberOfLeadingZeros(a);
   }
 
-  /** How far to shift left to bring that bit to the top; -1 = none. */
+  /** Returns the left shift that moves that bit to the top; -1 if there is none. */
   static int shiftToTop(int a) {
     return shiftToTopUnsigned(a < 0 ? ~a : a);
   }
@@ -68,7 +65,7 @@ final class BitFunctions {
     return Long.reverse(a);
   }
 
-  /** The place of the n-th bit set, from a base upward or downward; -1 = none. */
+  /** Returns the index of the n-th set bit from a base upward or downward; -1 if there is none. */
   static int findSetBit(int mask, int base, int n) {
     int step = n > 0 ? 1 : -1;
     int left = Math.max(Math.abs(n) - 1, 0);
@@ -82,8 +79,9 @@ final class BitFunctions {
     return -1;
   }
 
-  // Of the 32-bit forms the low 8 bits of position and length count. The 64-bit forms take all 32
-  // bits, as ptxas makes them of shifts that clamp, though the manual masks those too.
+  // 32-bit forms use the low 8 bits of position and length. 64-bit forms use all 32 bits: the
+  // manual
+  // masks those too, but ptxas implements them with clamping shifts.
 
   static int extract(int a, int position, int length) {
     return (int) field(a, position & 0xFF, length & 0xFF, 31);
@@ -93,7 +91,10 @@ final class BitFunctions {
     return field(a, clamped(position), clamped(length), 63);
   }
 
-  /** What lies beyond the top bit is the sign, which is the top bit of the field otherwise. */
+  /**
+   * Extracts a field. Bits beyond the top bit replicate the sign, which else is the field's top
+   * bit.
+   */
   private static long field(long a, int position, int length, int top) {
     if (length == 0) {
       return 0;
@@ -131,7 +132,7 @@ final class BitFunctions {
     return (b & ~field) | ((a << position) & field);
   }
 
-  /** An unsigned count, of which all beyond a word are alike. */
+  /** Clamps an unsigned count to 64. */
   private static int clamped(int count) {
     return Integer.compareUnsigned(count, 64) > 0 ? 64 : count;
   }
@@ -140,7 +141,7 @@ final class BitFunctions {
     return count > 63 ? -1 : (1L << count) - 1;
   }
 
-  /** Ones from a position on; excess bits are dropped. */
+  /** Returns a run of ones from a position on; excess bits are dropped. */
   static int maskWrap(int position, int length) {
     return (int) (lowBits(length & 31) << (position & 31));
   }
@@ -168,7 +169,7 @@ final class BitFunctions {
     return Integer.compareUnsigned(bits, 31) > 0 ? a : extendWrapUnsigned(a, bits);
   }
 
-  /** Four bytes of eight; a selector's fourth bit fills the byte with its sign. */
+  /** Selects four of eight bytes; bit 3 of a selector replicates the byte's sign. */
   static int permute(int a, int b, int selectors) {
     long bytes = ((b & 0xFFFF_FFFFL) << 32) | (a & 0xFFFF_FFFFL);
     int result = 0;
@@ -206,7 +207,7 @@ final class BitFunctions {
     return permute(a, b, (at & 1) == 0 ? 0x1010 : 0x3232);
   }
 
-  /** Any function of three bits: bit {@code 4a + 2b + c} of a table of eight. */
+  /** Applies a three-input truth table: bit {@code 4a + 2b + c} of {@code table}. */
   static int lookUp(int a, int b, int c, int table) {
     int result = 0;
     for (int i = 0; i < 8; i++) {
@@ -237,7 +238,7 @@ final class BitFunctions {
     return ((long) high << 32) | (low & 0xFFFF_FFFFL);
   }
 
-  /** 1 for 0, else 0. */
+  /** Returns 1 for 0, else 0. */
   static int isZero(int a) {
     return a == 0 ? 1 : 0;
   }
@@ -246,7 +247,7 @@ final class BitFunctions {
     return a == 0 ? 1 : 0;
   }
 
-  /** A dot product of four bytes. */
+  /** Returns {@code c} plus the dot product of four bytes. */
   static int dot4(int a, int b, int c, Type typeA, Type typeB) {
     int sum = c;
     for (int i = 0; i < 4; i++) {
@@ -255,7 +256,7 @@ final class BitFunctions {
     return sum;
   }
 
-  /** A dot product of two halves and the low two bytes. */
+  /** Returns {@code c} plus the dot product of two halves and the low two bytes. */
   static int dot2Low(int a, int b, int c, Type typeA, Type typeB) {
     return c + half(a, 0, typeA) * part(b, 0, typeB) + half(a, 1, typeA) * part(b, 1, typeB);
   }

@@ -5,16 +5,16 @@ import java.util.Arrays;
 import java.util.function.IntBinaryOperator;
 import java.util.stream.IntStream;
 
-/** The meanings of instructions in which the lanes of a warp exchange values (PTX ISA 9.7.13). */
+/** Semantics of instructions that exchange values between the lanes of a warp (PTX ISA 9.7.13). */
 public final class Collectives {
 
   private Collectives() {}
 
   /**
    * {@code shfl} and {@code shfl.sync} (PTX ISA 9.7.9.5, 9.7.9.6). Sources: value, lane or
-   * distance, clamp and segment mask, and of the latter a member mask; results: the other lane's
-   * value and, if asked for, whether it was in range. The value of a lane that takes no part is
-   * undefined; it is answered as the lane's own.
+   * distance, clamp and segment mask, and for {@code shfl.sync} a member mask. Results: the source
+   * lane's value and, optionally, whether it was in range. A value from an inactive lane is
+   * undefined; this returns the lane's own.
    */
   public static void shuffle(WarpFunction.Call call, int[][] sources, int[][] results) {
     var value = sources[0].clone();
@@ -33,8 +33,8 @@ public final class Collectives {
   }
 
   /**
-   * What the members of a lane's mask agree on; source 0 is the predicate, 1 the mask, without
-   * which all active lanes are members.
+   * Combines the predicates of a lane's members. Source 0 is the predicate, source 1 the mask;
+   * without a mask, all active lanes are members.
    */
   @FunctionalInterface
   private interface Vote {
@@ -59,11 +59,11 @@ public final class Collectives {
 
   private static void vote(WarpFunction.Call call, int[][] sources, int[][] results, Vote vote) {
     for (int lane = 0; lane < 32; lane++) {
-      if (isIn(call.activeLanes(), lane)) {
+      if (contains(call.activeLanes(), lane)) {
         int members = call.activeLanes() & (sources.length > 1 ? sources[1][lane] : -1);
         int yes = 0;
         for (int other = 0; other < 32; other++) {
-          yes |= isIn(members, other) ? sources[0][other] << other : 0;
+          yes |= contains(members, other) ? sources[0][other] << other : 0;
         }
         results[0][lane] = vote.of(members, yes);
       }
@@ -71,16 +71,17 @@ public final class Collectives {
   }
 
   /**
-   * {@code match.sync}: which members have the lane's value, a word or two; the mask comes last.
+   * {@code match.sync}: returns the members with the lane's value, which has one or two words; the
+   * mask is last.
    */
   public static void match(WarpFunction.Call call, int[][] sources, int[][] results) {
     boolean all = call.modifiers().has("all");
     for (int lane = 0; lane < 32; lane++) {
-      if (isIn(call.activeLanes(), lane)) {
+      if (contains(call.activeLanes(), lane)) {
         int members = call.activeLanes() & sources[sources.length - 1][lane];
         int same = 0;
         for (int other = 0; other < 32; other++) {
-          boolean equal = isIn(members, other) && sources[0][lane] == sources[0][other];
+          boolean equal = contains(members, other) && sources[0][lane] == sources[0][other];
           if (sources.length > 2) {
             equal &= sources[1][lane] == sources[1][other];
           }
@@ -98,11 +99,11 @@ public final class Collectives {
   public static WarpFunction reduce(IntBinaryOperator operator) {
     return (call, sources, results) -> {
       for (int lane = 0; lane < 32; lane++) {
-        if (isIn(call.activeLanes(), lane)) {
+        if (contains(call.activeLanes(), lane)) {
           int members = call.activeLanes() & sources[1][lane];
           results[0][lane] =
               IntStream.range(0, 32)
-                  .filter(other -> isIn(members, other))
+                  .filter(other -> contains(members, other))
                   .map(other -> sources[0][other])
                   .reduce(operator)
                   .orElseThrow();
@@ -111,7 +112,7 @@ public final class Collectives {
     };
   }
 
-  /** {@code redux.sync} of f32; with {@code .abs} it takes the absolute values. */
+  /** {@code redux.sync} of f32; with {@code .abs}, of absolute values. */
   public static WarpFunction reduceFloats(ReductionOperation operation) {
     return (call, sources, results) -> {
       var numbers = operation.onFloats(call.modifiers().has("NaN"));
@@ -120,17 +121,17 @@ public final class Collectives {
           (a, b) ->
               Float.floatToRawIntBits(
                   numbers.apply(Float.intBitsToFloat(a), Float.intBitsToFloat(b)));
-      // with itself, so that the NaN of a lone member becomes canonical
+      // combined with itself to make the NaN of a lone member canonical
       var values =
           Arrays.stream(sources[0]).map(a -> bits.applyAsInt(a & kept, a & kept)).toArray();
       reduce(bits).apply(call, new int[][] {values, sources[1]}, results);
     };
   }
 
-  /** {@code elect.sync}: the lowest member is the leader. */
+  /** {@code elect.sync}: elects the lowest member. */
   public static void elect(WarpFunction.Call call, int[][] sources, int[][] results) {
     for (int lane = 0; lane < 32; lane++) {
-      if (isIn(call.activeLanes(), lane)) {
+      if (contains(call.activeLanes(), lane)) {
         int leader = Integer.numberOfTrailingZeros(call.activeLanes() & sources[0][lane]);
         results[0][lane] = leader;
         results[1][lane] = leader == lane ? 1 : 0;
@@ -142,7 +143,7 @@ public final class Collectives {
     Arrays.fill(results[0], call.activeLanes());
   }
 
-  private static boolean isIn(int mask, int lane) {
+  private static boolean contains(int mask, int lane) {
     return ((mask >>> lane) & 1) != 0;
   }
 }

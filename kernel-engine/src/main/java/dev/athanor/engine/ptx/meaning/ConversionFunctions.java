@@ -4,8 +4,8 @@ import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * Lane functions of {@code cvt} (PTX ISA 9.7.9.21); see {@link LaneFunctions}. f16, bf16 and the
- * formats of 8 bits are read and rounded by {@link SmallFloat}.
+ * Lane functions of {@code cvt} (PTX ISA 9.7.9.21); see {@link LaneFunctions}. {@link SmallFloat}
+ * decodes and rounds f16, bf16 and 8-bit formats.
  */
 final class ConversionFunctions {
 
@@ -31,7 +31,7 @@ final class ConversionFunctions {
     return a & 0xFFFF_FFFFL;
   }
 
-  /** Halved with the lost bit kept, so that the one rounding of the conversion is the right one. */
+  /** Converts half the value with a sticky bit, so that the conversion rounds correctly once. */
   static float toFloatUnsigned(long a) {
     return a >= 0 ? a : 2f * ((a >>> 1) | (a & 1));
   }
@@ -52,30 +52,32 @@ final class ConversionFunctions {
     return a >= 0 ? a : 2d * ((a >>> 1) | (a & 1));
   }
 
-  /** Saturates, and NaN becomes 0 (PTX ISA 9.7.9.21), as Java's cast does. */
+  /** Saturates and converts NaN to 0 (PTX ISA 9.7.9.21), like Java's cast. */
   static int toInt(float a, Rounding rounding) {
-    return (int) whole(a, rounding);
+    return (int) roundToIntegral(a, rounding);
   }
 
   static int toInt(double a, Rounding rounding) {
-    return isNaN(a) ? Integer.MIN_VALUE : (int) whole(a, rounding);
+    return isNaN(a) ? Integer.MIN_VALUE : (int) roundToIntegral(a, rounding);
   }
 
-  /** Where either side is 64 bits wide NaN becomes the smallest number. */
+  /** With a 64-bit type on either side, NaN becomes the smallest integer. */
   static long toLong(float a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) whole(a, rounding);
+    return isNaN(a) ? Long.MIN_VALUE : (long) roundToIntegral(a, rounding);
   }
 
   static long toLong(double a, Rounding rounding) {
-    return isNaN(a) ? Long.MIN_VALUE : (long) whole(a, rounding);
+    return isNaN(a) ? Long.MIN_VALUE : (long) roundToIntegral(a, rounding);
   }
 
-  /** Of NaNs the JVM's own rounding keeps one sign or another, interpreted or compiled. */
+  /**
+   * Handles NaN itself: the sign that the JVM's rounding keeps differs between interpreter and JIT.
+   */
   static double integral(double a, Rounding rounding) {
-    return isNaN(a) ? FloatFunctions.quiet(a) : whole(a, rounding);
+    return isNaN(a) ? FloatFunctions.quiet(a) : roundToIntegral(a, rounding);
   }
 
-  private static double whole(double a, Rounding rounding) {
+  private static double roundToIntegral(double a, Rounding rounding) {
     return switch (rounding) {
       case RN, RNI, RNA -> Math.rint(a);
       case RZ, RZI -> a < 0 ? Math.ceil(a) : Math.floor(a);
@@ -93,26 +95,26 @@ final class ConversionFunctions {
   }
 
   static float integral(float a, Rounding rounding) {
-    return isNaN(a) ? FloatFunctions.canonical(a) : (float) whole(a, rounding);
+    return isNaN(a) ? FloatFunctions.canonical(a) : (float) roundToIntegral(a, rounding);
   }
 
   static int toIntUnsigned(float a, Rounding rounding) {
     return (int) toUnsigned(a, rounding, Type.U32, 0);
   }
 
-  /** To any integer type; a NaN becomes 0 where that has less than 64 bits. */
+  /** Converts to any integer type; NaN becomes 0 if the type is narrower than 64 bits. */
   static long toInteger(float a, Rounding rounding, Type to) {
     return toInteger(a, rounding, to, to.bits() == 64 ? Long.MIN_VALUE : 0);
   }
 
-  /** To any integer type; of a NaN only the top bit is set. */
+  /** Converts to any integer type; NaN becomes the type's top bit. */
   static long toInteger(double a, Rounding rounding, Type to) {
     return toInteger(a, rounding, to, 1L << (to.bits() - 1));
   }
 
   private static long toInteger(double a, Rounding rounding, Type to, long nan) {
     return to.kind() == Type.Kind.SIGNED
-        ? isNaN(a) ? nan : clamp((long) whole(a, rounding), to)
+        ? isNaN(a) ? nan : clamp((long) roundToIntegral(a, rounding), to)
         : toUnsigned(a, rounding, to, nan);
   }
 
@@ -120,7 +122,7 @@ final class ConversionFunctions {
     if (isNaN(a)) {
       return nan;
     }
-    double whole = whole(a, rounding);
+    double whole = roundToIntegral(a, rounding);
     if (whole >= 0x1p64) {
       return clampUnsigned(-1L, to);
     }
@@ -130,7 +132,7 @@ final class ConversionFunctions {
             whole >= 0x1p63 ? (long) (whole - 0x1p63) ^ Long.MIN_VALUE : (long) whole, to);
   }
 
-  /** The nearest value of a type: {@code .sat}. */
+  /** Clamps to the range of a type: {@code .sat}. */
   static long clamp(int a, Type to) {
     return clamp((long) a, to);
   }
@@ -154,7 +156,7 @@ final class ConversionFunctions {
     return Long.compareUnsigned(a, greatest) > 0 ? greatest : a;
   }
 
-  // integers to floating point in a direction: the sum of two exact halves
+  // integers to floating point with directed rounding: the sum of two exact halves
 
   static double toDoubleDirected(int a, Rounding rounding) {
     return a;
@@ -188,7 +190,7 @@ final class ConversionFunctions {
     return DirectedRounding.narrow(toDoubleDirectedUnsigned(a, rounding), rounding);
   }
 
-  /** To be rounded to f16 or bf16. */
+  /** Rounds to odd, for a second rounding to f16 or bf16. */
   static double toDoubleToOdd(int a) {
     return a;
   }
@@ -209,7 +211,7 @@ final class ConversionFunctions {
     return DirectedRounding.narrow(a, rounding);
   }
 
-  /** The upper 19 bits, with those of the payload of a NaN. */
+  /** Rounds to the upper 19 bits; keeps the payload of a NaN. */
   static int toTf32(float a, Rounding rounding) {
     int bits = Float.floatToRawIntBits(a);
     int half =
@@ -221,7 +223,7 @@ final class ConversionFunctions {
     return (Float.isFinite(a) ? bits + half : bits) & 0xFFFF_E000;
   }
 
-  /** The greatest finite number in the place of greater ones. */
+  /** Rounds like {@link #toTf32}, but replaces overflow by the largest finite number. */
   static int toTf32Finite(float a, Rounding rounding) {
     int rounded = toTf32(a, rounding);
     return isNaN(a)
@@ -237,13 +239,14 @@ final class ConversionFunctions {
     return isNaN(a) ? 0x7FFF_FFFF : a > 0 ? toTf32(a, rounding) : 0;
   }
 
-  /** Two numbers clamped to 16 bits, the first above the second. */
+  /** Clamps two numbers to 16 bits and packs them, the first into the upper half. */
   static int packHalves(int a, int b, Type to) {
     return ((int) clamp(a, to) << 16) | ((int) clamp(b, to) & 0xFFFF);
   }
 
   /**
-   * Two numbers clamped to 8 bits, the first above the second and the low half of a third above.
+   * Clamps two numbers to 8 bits and packs them, the first above the second, below the low half of
+   * a third.
    */
   static int packBytes(int a, int b, int rest, Type to) {
     return (rest << 16) | (((int) clamp(a, to) & 0xFF) << 8) | ((int) clamp(b, to) & 0xFF);

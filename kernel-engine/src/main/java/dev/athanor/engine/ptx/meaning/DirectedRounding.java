@@ -3,17 +3,18 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 
 /**
- * Arithmetic rounded toward zero, down or up. Each function rounds to nearest, finds the sign of
- * what was lost from an exact remainder, and goes to the neighbour where that is the right side.
+ * Arithmetic rounded toward zero, down or up. Each function rounds to nearest, determines the sign
+ * of the error from an exact remainder, and moves to the neighbor in the rounding direction if
+ * needed.
  *
- * <p>Numbers are brought to exponents near 0 before and scaled back after, so that no remainder
- * underflows. The result is rounded again when it is scaled to a subnormal number or narrowed to
- * f32; two roundings in one direction are as one.
+ * <p>Operands are scaled to exponents near 0, so that no remainder underflows. Scaling a result to
+ * a subnormal number or narrowing it to f32 rounds it again; two roundings in one direction equal
+ * one.
  */
 final class DirectedRounding {
 
-  /** Beyond this distance of exponents only the sign of the smaller summand matters. */
-  private static final int APART = 120;
+  /** Exponent difference beyond which only the sign of the smaller summand matters. */
+  private static final int MAX_EXPONENT_GAP = 120;
 
   private DirectedRounding() {}
 
@@ -27,8 +28,8 @@ final class DirectedRounding {
       return rounding == Rounding.RM && negative ? -0.0 : sum;
     }
     return Double.isInfinite(sum)
-        ? step(sum, -sum, rounding)
-        : step(sum, remainder(a, b, sum), rounding);
+        ? adjust(sum, -sum, rounding)
+        : adjust(sum, remainder(a, b, sum), rounding);
   }
 
   static double mul(double a, double b, Rounding rounding) {
@@ -42,7 +43,7 @@ final class DirectedRounding {
     double y = Math.scalb(b, -exponentB);
     double near = x * y;
     return scale(
-        step(near, Math.fma(x, y, -near), rounding), (long) exponentA + exponentB, rounding);
+        adjust(near, Math.fma(x, y, -near), rounding), (long) exponentA + exponentB, rounding);
   }
 
   static double div(double a, double b, Rounding rounding) {
@@ -55,7 +56,7 @@ final class DirectedRounding {
     double y = Math.scalb(b, -exponentB);
     double near = x / y;
     double lost = Math.fma(-near, y, x) * Math.signum(y);
-    return scale(step(near, lost, rounding), (long) exponentA - exponentB, rounding);
+    return scale(adjust(near, lost, rounding), (long) exponentA - exponentB, rounding);
   }
 
   static double sqrt(double a, Rounding rounding) {
@@ -65,7 +66,7 @@ final class DirectedRounding {
     int half = exponent(a) >> 1;
     double x = Math.scalb(a, -2 * half);
     double near = Math.sqrt(x);
-    return Math.scalb(step(near, Math.fma(-near, near, x), rounding), half);
+    return Math.scalb(adjust(near, Math.fma(-near, near, x), rounding), half);
   }
 
   static double fma(double a, double b, double c, Rounding rounding) {
@@ -82,19 +83,19 @@ final class DirectedRounding {
     long scale = (long) exponentA + exponentB;
     long apart = exponent(c) - scale;
     double z = Math.scalb(c, -exponent(c));
-    if (apart > APART) {
-      double tiny = Math.copySign(Math.scalb(1.0, -APART), x * y);
+    if (apart > MAX_EXPONENT_GAP) {
+      double tiny = Math.copySign(Math.scalb(1.0, -MAX_EXPONENT_GAP), x * y);
       return scale(add(z, tiny, rounding), exponent(c), rounding);
     }
-    z = Math.scalb(z, (int) Math.max(apart, -APART));
+    z = Math.scalb(z, (int) Math.max(apart, -MAX_EXPONENT_GAP));
     double near = Math.fma(x, y, z);
     if (near == 0) {
       return rounding == Rounding.RM ? -0.0 : 0.0;
     }
-    return scale(step(near, remainder(x, y, z, near), rounding), scale, rounding);
+    return scale(adjust(near, remainder(x, y, z, near), rounding), scale, rounding);
   }
 
-  /** The nearest f32 on the side that the rounding says. */
+  /** Returns the nearest f32 in the rounding direction. */
   static float narrow(double a, Rounding rounding) {
     float near = (float) a;
     boolean tooHigh = near > a;
@@ -108,8 +109,8 @@ final class DirectedRounding {
   }
 
   /**
-   * A sum rounded to odd: of the two numbers beside an inexact one, that whose last bit is set. To
-   * round it again to half the digits or fewer gives what rounding once would have given.
+   * Returns a sum rounded to odd: if it is inexact, the neighbor with the last bit set. A second
+   * rounding to at most half the digits then equals a single rounding.
    */
   static double addToOdd(double a, double b) {
     double sum = a + b;
@@ -118,13 +119,16 @@ final class DirectedRounding {
     return lost == 0 || odd ? sum : lost > 0 ? Math.nextUp(sum) : Math.nextDown(sum);
   }
 
-  /** The rounding error of a sum to nearest (Knuth's TwoSum). */
+  /** Returns the error of a sum rounded to nearest (Knuth's TwoSum). */
   private static double remainder(double a, double b, double sum) {
     double virtual = sum - a;
     return (a - (sum - virtual)) + (b - virtual);
   }
 
-  /** A number of the sign of what a fused multiply-add lost (Boldo and Muller's ErrFma). */
+  /**
+   * Returns a number with the sign of the error of a fused multiply-add (Boldo and Muller's
+   * ErrFma).
+   */
   private static double remainder(double a, double b, double c, double near) {
     double product = a * b;
     double productLow = Math.fma(a, b, -product);
@@ -136,7 +140,7 @@ final class DirectedRounding {
     return rest + lowest;
   }
 
-  private static double step(double near, double lost, Rounding rounding) {
+  private static double adjust(double near, double lost, Rounding rounding) {
     return switch (rounding) {
       case RZ -> lost != 0 && (lost < 0) == (near > 0) ? towardZero(near) : near;
       case RM -> lost < 0 ? Math.nextDown(near) : near;
@@ -149,10 +153,10 @@ final class DirectedRounding {
     int by = (int) Math.clamp(exponent, -3000L, 3000L);
     double scaled = Math.scalb(a, by);
     if (Double.isInfinite(scaled)) {
-      return step(scaled, -scaled, rounding);
+      return adjust(scaled, -scaled, rounding);
     }
     double lost = a - Math.scalb(scaled, -by);
-    return rounding == Rounding.RZ && scaled == 0 ? scaled : step(scaled, lost, rounding);
+    return rounding == Rounding.RZ && scaled == 0 ? scaled : adjust(scaled, lost, rounding);
   }
 
   private static double towardZero(double a) {
@@ -167,7 +171,7 @@ final class DirectedRounding {
     return a == 0 || !Double.isFinite(a);
   }
 
-  /** The exponent of a number's first digit, also of a subnormal one. */
+  /** Returns the exponent of the leading digit, also for subnormals. */
   private static int exponent(double a) {
     return Math.abs(a) < Double.MIN_NORMAL
         ? Math.getExponent(a * 0x1p60) - 60

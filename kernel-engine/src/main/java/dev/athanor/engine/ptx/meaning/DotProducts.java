@@ -5,18 +5,18 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.WarpFunction.ProductLoop;
 
 /**
- * Matrix products of decoded numbers, added as a {@link TensorCore} adds or plainly. An object has
- * scratch memory and serves one thread.
+ * Products of decoded matrices, accumulated like a {@link TensorCore} or with fused multiply-adds.
+ * An instance has scratch memory and serves one thread.
  *
- * <p>A is m by k and B is k by n, both {@link NumberTile}s; the sums are m by n, row-major, and are
- * replaced by the sums with the products.
+ * <p>A is m by k and B is k by n, both {@link NumberTile}s. The m by n accumulators are row-major
+ * and updated in place.
  */
 public final class DotProducts {
 
-  /** The loop that any JVM has. */
-  public static final ProductLoop PLAIN = DotProducts::plain;
+  /** The scalar loop, which needs no vector support of the JVM. */
+  public static final ProductLoop SCALAR = DotProducts::scalar;
 
-  private static final int SURELY_SPECIAL = NumberTile.SPECIAL / 2;
+  private static final int SPECIAL_THRESHOLD = NumberTile.SPECIAL / 2;
 
   private final MatrixShape shape;
   private final TensorCore core;
@@ -26,11 +26,10 @@ public final class DotProducts {
   private final int[] exponentOfSum;
 
   /**
-   * Products of one shape.
+   * Creates products of one shape.
    *
-   * @param loop for those that are added plainly
-   * @throws IllegalArgumentException when m is no multiple of 2, n none of 8, or k none of the
-   *     core's blocks
+   * @param loop loop for {@link Arithmetic#FAST}
+   * @throws IllegalArgumentException if m is not a multiple of 2, n of 8, or k of the core's block
    */
   public DotProducts(MatrixShape shape, TensorCore core, ProductLoop loop) {
     if (shape.m() % 2 != 0 || shape.n() % 8 != 0 || shape.k() % core.depth() != 0) {
@@ -42,10 +41,10 @@ public final class DotProducts {
     this.loop = loop;
     this.wideA = new double[shape.m() * shape.k()];
     this.wideB = new double[shape.k() * shape.n()];
-    this.exponentOfSum = NumberTile.exponentOfField(core.sum().smallestExponent());
+    this.exponentOfSum = NumberTile.exponentOfField(core.sum().minExponent());
   }
 
-  /** Adds the products to sums of the core's format. */
+  /** Adds the products to accumulators of the core's format. */
   public void add(NumberTile a, NumberTile b, float[] sums, Arithmetic arithmetic) {
     switch (arithmetic) {
       case EXACT -> exact(a, b, sums);
@@ -74,7 +73,7 @@ public final class DotProducts {
     }
   }
 
-  /** A block of products for four neighbours of a row. */
+  /** Adds a block of products to four adjacent elements of a row. */
   private void block(int[] exponentsA, int[] exponentsB, int row, int column, int k, float[] sums) {
     int n = shape.n();
     int at = row * n + column;
@@ -97,18 +96,18 @@ public final class DotProducts {
       greatest3 = Math.max(greatest3, exponent + exponentsB[j + 3]);
     }
     if (Math.max(Math.max(greatest0, greatest1), Math.max(greatest2, greatest3))
-        >= SURELY_SPECIAL) {
-      sums[at] = one(greatest0, c0, firstA, firstB);
-      sums[at + 1] = one(greatest1, c1, firstA, firstB + 1);
-      sums[at + 2] = one(greatest2, c2, firstA, firstB + 2);
-      sums[at + 3] = one(greatest3, c3, firstA, firstB + 3);
+        >= SPECIAL_THRESHOLD) {
+      sums[at] = single(greatest0, c0, firstA, firstB);
+      sums[at + 1] = single(greatest1, c1, firstA, firstB + 1);
+      sums[at + 2] = single(greatest2, c2, firstA, firstB + 2);
+      sums[at + 3] = single(greatest3, c3, firstA, firstB + 3);
       return;
     }
-    // products and scales are powers of two and at most 24 bits, so all of this is exact
-    double scale0 = powerOfTwo(core.fraction() - greatest0);
-    double scale1 = powerOfTwo(core.fraction() - greatest1);
-    double scale2 = powerOfTwo(core.fraction() - greatest2);
-    double scale3 = powerOfTwo(core.fraction() - greatest3);
+    // products have at most 24 bits and scales are powers of two, so this is exact
+    double scale0 = powerOfTwo(core.fractionBits() - greatest0);
+    double scale1 = powerOfTwo(core.fractionBits() - greatest1);
+    double scale2 = powerOfTwo(core.fractionBits() - greatest2);
+    double scale3 = powerOfTwo(core.fractionBits() - greatest3);
     long sum0 = (long) (c0 * scale0);
     long sum1 = (long) (c1 * scale1);
     long sum2 = (long) (c2 * scale2);
@@ -121,27 +120,27 @@ public final class DotProducts {
       sum3 += (long) (factor * wideB[j + 3] * scale3);
     }
     var format = core.sum();
-    sums[at] = format.round(sum0 * powerOfTwo(greatest0 - core.fraction()));
-    sums[at + 1] = format.round(sum1 * powerOfTwo(greatest1 - core.fraction()));
-    sums[at + 2] = format.round(sum2 * powerOfTwo(greatest2 - core.fraction()));
-    sums[at + 3] = format.round(sum3 * powerOfTwo(greatest3 - core.fraction()));
+    sums[at] = format.round(sum0 * powerOfTwo(greatest0 - core.fractionBits()));
+    sums[at + 1] = format.round(sum1 * powerOfTwo(greatest1 - core.fractionBits()));
+    sums[at + 2] = format.round(sum2 * powerOfTwo(greatest2 - core.fractionBits()));
+    sums[at + 3] = format.round(sum3 * powerOfTwo(greatest3 - core.fractionBits()));
   }
 
-  /** A block for one sum, which need not be finite. */
-  private float one(int greatest, float c, int firstA, int firstB) {
-    if (greatest >= SURELY_SPECIAL) {
+  /** Adds a block to one accumulator, which may be infinite or NaN. */
+  private float single(int greatest, float c, int firstA, int firstB) {
+    if (greatest >= SPECIAL_THRESHOLD) {
       double sum = c;
       for (int i = 0; i < core.depth(); i++) {
         sum += wideA[firstA + i] * wideB[firstB + i * shape.n()];
       }
       return (float) sum;
     }
-    double scale = powerOfTwo(core.fraction() - greatest);
+    double scale = powerOfTwo(core.fractionBits() - greatest);
     long sum = (long) (c * scale);
     for (int i = 0; i < core.depth(); i++) {
       sum += (long) (wideA[firstA + i] * wideB[firstB + i * shape.n()] * scale);
     }
-    return core.sum().round(sum * powerOfTwo(greatest - core.fraction()));
+    return core.sum().round(sum * powerOfTwo(greatest - core.fractionBits()));
   }
 
   private int exponent(float sum) {
@@ -158,8 +157,8 @@ public final class DotProducts {
     }
   }
 
-  /** Two rows by eight columns at a time, which fit the registers of a processor. */
-  public static void plain(MatrixShape shape, float[] a, float[] b, float[] c) {
+  /** Multiplies tiles of 2 by 8 elements, which fit into the registers of a CPU. */
+  public static void scalar(MatrixShape shape, float[] a, float[] b, float[] c) {
     int n = shape.n();
     int k = shape.k();
     for (int row = 0; row < shape.m(); row += 2) {

@@ -3,22 +3,23 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 
 /**
- * Lane functions of floating-point numbers (PTX ISA 9.7.3 to 9.7.5); see {@link LaneFunctions}.
- * Those on f16 and bf16 are the ones on float: their values are exact there, and a sum rounded to
- * 24 digits and then to 11 is as if rounded once.
+ * Lane functions of floating-point numbers (PTX ISA 9.7.3 to 9.7.5); see {@link LaneFunctions}. f16
+ * and bf16 use the functions of float, in which their values are exact: rounding a sum to 24 digits
+ * and then to 11 equals a single rounding.
  *
- * <p>NaNs are canonical, but those that f32 sums and products to nearest make are the JVM's:
- * whoever executes them sees to that, since a test here would keep loops from being vectorised.
+ * <p>NaNs are canonical, except those of f32 sums and products rounded to nearest, which are the
+ * JVM's: a test here would prevent auto-vectorization, so the emulator canonicalizes them where
+ * they are visible.
  */
 final class FloatFunctions {
 
-  /** The NaN that the hardware makes. */
+  /** The canonical NaN of the hardware. */
   private static final float NAN = Float.intBitsToFloat(0x7FFF_FFFF);
 
-  /** The bit that tells a quiet NaN from a signalling one. */
+  /** The bit that distinguishes quiet from signaling NaNs. */
   private static final long QUIET = 0x0008_0000_0000_0000L;
 
-  /** The result of an invalid operation on f64. */
+  /** The result of an invalid f64 operation. */
   private static final double INVALID = Double.longBitsToDouble(0xFFF8_0000_0000_0000L);
 
   private FloatFunctions() {}
@@ -28,7 +29,7 @@ final class FloatFunctions {
   }
 
   static double add(double a, double b) {
-    return defined(a + b, a, b);
+    return propagateNan(a + b, a, b);
   }
 
   static float sub(float a, float b) {
@@ -36,7 +37,7 @@ final class FloatFunctions {
   }
 
   static double sub(double a, double b) {
-    return defined(a - b, a, b);
+    return propagateNan(a - b, a, b);
   }
 
   static float mul(float a, float b) {
@@ -44,7 +45,7 @@ final class FloatFunctions {
   }
 
   static double mul(double a, double b) {
-    return defined(a * b, a, b);
+    return propagateNan(a * b, a, b);
   }
 
   static float fma(float a, float b, float c) {
@@ -52,7 +53,7 @@ final class FloatFunctions {
   }
 
   static double fma(double a, double b, double c) {
-    return defined(Math.fma(a, b, c), a, isNaN(b) ? b : c);
+    return propagateNan(Math.fma(a, b, c), a, isNaN(b) ? b : c);
   }
 
   static float div(float a, float b) {
@@ -60,7 +61,7 @@ final class FloatFunctions {
   }
 
   static double div(double a, double b) {
-    return defined(a / b, a, b);
+    return propagateNan(a / b, a, b);
   }
 
   static float abs(float a) {
@@ -79,7 +80,9 @@ final class FloatFunctions {
     return -a;
   }
 
-  /** A NaN loses to a number, and -0 is less than +0; two make the canonical NaN. */
+  /**
+   * Returns the number if one operand is NaN, the canonical NaN if both are; -0 is less than +0.
+   */
   static float min(float a, float b) {
     return isNaN(a) ? (isNaN(b) ? NAN : b) : isNaN(b) ? a : Math.min(a, b);
   }
@@ -96,51 +99,51 @@ final class FloatFunctions {
     return isNaN(a) ? (isNaN(b) ? a : b) : isNaN(b) ? a : Math.max(a, b);
   }
 
-  /** A NaN beats a number. */
+  /** Returns NaN if an operand is NaN. */
   static float minOrNan(float a, float b) {
     return isNaN(a) || isNaN(b) ? NAN : Math.min(a, b);
   }
 
-  /** Of the absolute values, with the product's sign. */
+  /** Returns the minimum of the absolute values, with the sign of the product. */
   static float minXorSign(float a, float b) {
-    return signed(min(Math.abs(a), Math.abs(b)), a, b);
+    return withProductSign(min(Math.abs(a), Math.abs(b)), a, b);
   }
 
   static float minOrNanXorSign(float a, float b) {
-    return signed(minOrNan(Math.abs(a), Math.abs(b)), a, b);
+    return withProductSign(minOrNan(Math.abs(a), Math.abs(b)), a, b);
   }
 
-  /** A NaN beats a number. */
+  /** Returns NaN if an operand is NaN. */
   static float maxOrNan(float a, float b) {
     return isNaN(a) || isNaN(b) ? NAN : Math.max(a, b);
   }
 
-  /** Of the absolute values, with the product's sign. */
+  /** Returns the maximum of the absolute values, with the sign of the product. */
   static float maxXorSign(float a, float b) {
-    return signed(max(Math.abs(a), Math.abs(b)), a, b);
+    return withProductSign(max(Math.abs(a), Math.abs(b)), a, b);
   }
 
   static float maxOrNanXorSign(float a, float b) {
-    return signed(maxOrNan(Math.abs(a), Math.abs(b)), a, b);
+    return withProductSign(maxOrNan(Math.abs(a), Math.abs(b)), a, b);
   }
 
-  static float minOfSizes(float a, float b, float c) {
+  static float minOfMagnitudes(float a, float b, float c) {
     return min(min(Math.abs(a), Math.abs(b)), Math.abs(c));
   }
 
-  static float minOrNanOfSizes(float a, float b, float c) {
+  static float minOrNanOfMagnitudes(float a, float b, float c) {
     return minOrNan(minOrNan(Math.abs(a), Math.abs(b)), Math.abs(c));
   }
 
-  static float maxOfSizes(float a, float b, float c) {
+  static float maxOfMagnitudes(float a, float b, float c) {
     return max(max(Math.abs(a), Math.abs(b)), Math.abs(c));
   }
 
-  static float maxOrNanOfSizes(float a, float b, float c) {
+  static float maxOrNanOfMagnitudes(float a, float b, float c) {
     return maxOrNan(maxOrNan(Math.abs(a), Math.abs(b)), Math.abs(c));
   }
 
-  private static float signed(float size, float a, float b) {
+  private static float withProductSign(float size, float a, float b) {
     int sign = (Float.floatToRawIntBits(a) ^ Float.floatToRawIntBits(b)) & Integer.MIN_VALUE;
     return isNaN(size) ? size : Float.intBitsToFloat(Float.floatToRawIntBits(size) | sign);
   }
@@ -150,11 +153,11 @@ final class FloatFunctions {
   }
 
   static double reciprocal(double a) {
-    return defined(1 / a, a, a);
+    return propagateNan(1 / a, a, a);
   }
 
   static double reciprocalSqrt(double a) {
-    return defined(1 / Math.sqrt(a), a, a);
+    return propagateNan(1 / Math.sqrt(a), a, a);
   }
 
   static float sqrt(float a) {
@@ -162,7 +165,7 @@ final class FloatFunctions {
   }
 
   static double sqrt(double a) {
-    return defined(Math.sqrt(a), a, a);
+    return propagateNan(Math.sqrt(a), a, a);
   }
 
   static float reciprocalSqrt(float a) {
@@ -181,16 +184,16 @@ final class FloatFunctions {
     return canonical((float) Math.tanh(a));
   }
 
-  /** A NaN loses its payload. */
+  /** Replaces any NaN by the canonical one. */
   static float canonical(float a) {
     return isNaN(a) ? NAN : a;
   }
 
   /**
-   * A result of f64, of whose NaNs the manual says only that payloads are kept: the first operand
-   * that is one, made quiet. On its own the JVM may take either.
+   * Makes the NaN of an f64 result deterministic: the first NaN operand, quieted. The manual only
+   * requires that payloads are preserved; the JVM may return either operand.
    */
-  private static double defined(double result, double a, double b) {
+  private static double propagateNan(double result, double a, double b) {
     if (!isNaN(result)) {
       return result;
     }
@@ -198,7 +201,7 @@ final class FloatFunctions {
     return isNaN(of) ? quiet(of) : INVALID;
   }
 
-  /** A NaN keeps its sign and payload, and signals no more. */
+  /** Quiets a NaN; keeps its sign and payload. */
   static double quiet(double nan) {
     return Double.longBitsToDouble(Double.doubleToRawLongBits(nan) | QUIET);
   }
@@ -211,14 +214,14 @@ final class FloatFunctions {
     return Double.isNaN(a);
   }
 
-  // rounded in a direction
+  // directed rounding
 
   static float addDirected(float a, float b, Rounding rounding) {
     return canonical(DirectedRounding.narrow(DirectedRounding.add(a, b, rounding), rounding));
   }
 
   static double addDirected(double a, double b, Rounding rounding) {
-    return defined(DirectedRounding.add(a, b, rounding), a, b);
+    return propagateNan(DirectedRounding.add(a, b, rounding), a, b);
   }
 
   static float subDirected(float a, float b, Rounding rounding) {
@@ -226,7 +229,7 @@ final class FloatFunctions {
   }
 
   static double subDirected(double a, double b, Rounding rounding) {
-    return defined(DirectedRounding.add(a, -b, rounding), a, b);
+    return propagateNan(DirectedRounding.add(a, -b, rounding), a, b);
   }
 
   static float mulDirected(float a, float b, Rounding rounding) {
@@ -234,7 +237,7 @@ final class FloatFunctions {
   }
 
   static double mulDirected(double a, double b, Rounding rounding) {
-    return defined(DirectedRounding.mul(a, b, rounding), a, b);
+    return propagateNan(DirectedRounding.mul(a, b, rounding), a, b);
   }
 
   static float divDirected(float a, float b, Rounding rounding) {
@@ -242,7 +245,7 @@ final class FloatFunctions {
   }
 
   static double divDirected(double a, double b, Rounding rounding) {
-    return defined(DirectedRounding.div(a, b, rounding), a, b);
+    return propagateNan(DirectedRounding.div(a, b, rounding), a, b);
   }
 
   static float fmaDirected(float a, float b, float c, Rounding rounding) {
@@ -250,7 +253,7 @@ final class FloatFunctions {
   }
 
   static double fmaDirected(double a, double b, double c, Rounding rounding) {
-    return defined(DirectedRounding.fma(a, b, c, rounding), a, isNaN(b) ? b : c);
+    return propagateNan(DirectedRounding.fma(a, b, c, rounding), a, isNaN(b) ? b : c);
   }
 
   static float sqrtDirected(float a, Rounding rounding) {
@@ -258,7 +261,7 @@ final class FloatFunctions {
   }
 
   static double sqrtDirected(double a, Rounding rounding) {
-    return defined(DirectedRounding.sqrt(a, rounding), a, a);
+    return propagateNan(DirectedRounding.sqrt(a, rounding), a, a);
   }
 
   static float reciprocalDirected(float a, Rounding rounding) {
@@ -266,17 +269,17 @@ final class FloatFunctions {
   }
 
   static double reciprocalDirected(double a, Rounding rounding) {
-    return defined(DirectedRounding.div(1, a, rounding), a, a);
+    return propagateNan(DirectedRounding.div(1, a, rounding), a, a);
   }
 
   // f16 and bf16
 
-  /** Exact; bf16 would be rounded twice where the product is subnormal as a float. */
+  /** Returns the exact product; bf16 would round a subnormal product twice as a float. */
   static double product(float a, float b) {
     return (double) a * b;
   }
 
-  /** To be rounded to a format of at most 24 digits. */
+  /** Rounds to odd, for a second rounding to at most 24 digits. */
   static double fmaToOdd(float a, float b, float c) {
     return DirectedRounding.addToOdd((double) a * b, c);
   }
@@ -291,14 +294,14 @@ final class FloatFunctions {
 
   // approximations
 
-  /** Division by what is greater than 2^126 gives 0, as the product with a flushed reciprocal. */
+  /** Returns 0 for a divisor above 2^126, like a product with a flushed reciprocal. */
   static float divApprox(float a, float b) {
     return Math.abs(b) > 0x1p126f && Float.isFinite(b)
         ? Float.isInfinite(a) ? NAN : canonical(a * Math.copySign(0f, b))
         : canonical(a / b);
   }
 
-  /** A subnormal operand is flushed even without {@code .ftz}, as ptxas folds it. */
+  /** Flushes subnormal operands even without {@code .ftz}, like ptxas when it folds constants. */
   static float sin(float a) {
     return canonical((float) Math.sin(LaneFunctions.flush(a)));
   }
@@ -307,7 +310,7 @@ final class FloatFunctions {
     return canonical((float) Math.cos(LaneFunctions.flush(a)));
   }
 
-  /** Of the upper 32 bits, whose lower half is zero in the result. */
+  /** Uses the upper 32 bits of the operand; the lower half of the result is zero. */
   static double reciprocalUpper(double a) {
     return upper(1 / upperOperand(a));
   }
@@ -376,7 +379,7 @@ final class FloatFunctions {
     return isNaN(a);
   }
 
-  // Zeros are normal numbers, as the manual says.
+  // zeros are normal, as the manual defines
 
   static boolean isNormal(float a) {
     return Float.isFinite(a) && !isSubnormal(a);

@@ -69,7 +69,7 @@ public final class IntegerFunctions {
     return (a & 0xFFFF_FFFFL) * (b & 0xFFFF_FFFFL) + c;
   }
 
-  /** Division by zero is unspecified; ptxas folds it to all ones. */
+  /** Divides; division by zero is unspecified, and ptxas folds it to all ones. */
   static int div(int a, int b) {
     return b == 0 ? -1 : a / b;
   }
@@ -134,7 +134,7 @@ public final class IntegerFunctions {
     return Math.max(a, b);
   }
 
-  /** 0 for negative numbers. */
+  /** Returns 0 for negative numbers. */
   static int positive(int a) {
     return Math.max(a, 0);
   }
@@ -163,7 +163,7 @@ public final class IntegerFunctions {
     return Math.clamp((long) a - b, Integer.MIN_VALUE, Integer.MAX_VALUE);
   }
 
-  /** Of 16-bit operands. */
+  /** Returns the upper half of the product of 16-bit operands. */
   static int mulHigh16(int a, int b) {
     return (a * b) >>> 16;
   }
@@ -200,7 +200,7 @@ public final class IntegerFunctions {
     return (a & 0xFF_FFFF) * (b & 0xFF_FFFF);
   }
 
-  /** Bits 47 to 16 of the product. */
+  /** Returns bits 47 to 16 of the product. */
   static int mul24High(int a, int b) {
     return (int) (((long) (a << 8 >> 8) * (b << 8 >> 8)) >> 16);
   }
@@ -245,7 +245,7 @@ public final class IntegerFunctions {
     return c + maxUnsigned(a, b) - minUnsigned(a, b);
   }
 
-  // sums with a carry (9.7.2); the last operand is the carry flag
+  // additions with carry (9.7.2); the last operand is the carry flag
 
   static int addCarry(int a, int b, boolean carry) {
     return a + b + (carry ? 1 : 0);

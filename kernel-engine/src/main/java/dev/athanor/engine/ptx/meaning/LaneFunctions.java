@@ -6,13 +6,12 @@ import dev.athanor.engine.ptx.Semantics;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * What {@link Semantics.Pure} instructions compute in one lane. A row names a function and its
- * types choose the overload; trailing parameters that are modifiers get the instruction's. Values
- * of 8 and 16 bits come sign- or zero-extended as their type says, and are cut to their width
- * after.
+ * Functions that {@link Semantics.Pure} instructions compute in one lane. A row names a function,
+ * and its types select the overload; trailing modifier parameters receive the instruction's
+ * modifiers. 8- and 16-bit values are passed sign- or zero-extended by type; results are truncated.
  *
- * <p>The approximate functions are rounded from a more exact value, as ptxas folds them; a GPU may
- * differ by the bounds of PTX ISA 9.7.3.
+ * <p>Approximate functions round a more exact value, like ptxas when it folds constants; a GPU may
+ * deviate within the bounds of PTX ISA 9.7.3.
  */
 public final class LaneFunctions {
 
@@ -100,8 +99,8 @@ public final class LaneFunctions {
     return c ? a : b;
   }
 
-  /** The low bits that the type has, extended as its sign says. */
-  static int cut(Type type, int value) {
+  /** Truncates a value to the width of a type and extends it by the type's sign. */
+  static int truncate(Type type, int value) {
     return switch (type.bits() * (type.kind() == Type.Kind.SIGNED ? -1 : 1)) {
       case -8 -> (byte) value;
       case -16 -> (short) value;
@@ -162,8 +161,8 @@ public final class LaneFunctions {
   }
 
   /**
-   * Amounts are unsigned and clamp at the width (PTX ISA 9.7.8.8). Of 16-bit values the rest is cut
-   * off after.
+   * Shifts; amounts are unsigned and clamp at the width (PTX ISA 9.7.8.8). The caller truncates
+   * 16-bit results.
    */
   static int shl(int a, int b) {
     return Integer.compareUnsigned(b, 31) > 0 ? 0 : a << b;
@@ -191,8 +190,8 @@ public final class LaneFunctions {
 
   // comparison
 
-  // chains of conditions, as the JIT decides them where the comparison is a constant, and a switch
-  // over an enum it does not
+  // if-chains, because C2 folds them for a constant comparison, unlike a
+  // switch over an enum
 
   static boolean compare(int a, int b, Comparison comparison) {
     if (comparison == Comparison.EQ) {
@@ -208,7 +207,7 @@ public final class LaneFunctions {
     } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
       return a >= b;
     }
-    throw notOfIntegers(comparison);
+    throw notForIntegers(comparison);
   }
 
   static boolean compare(long a, long b, Comparison comparison) {
@@ -225,7 +224,7 @@ public final class LaneFunctions {
     } else if (comparison == Comparison.GE || comparison == Comparison.HS) {
       return a >= b;
     }
-    throw notOfIntegers(comparison);
+    throw notForIntegers(comparison);
   }
 
   static boolean compareUnsigned(int a, int b, Comparison comparison) {
@@ -240,7 +239,9 @@ public final class LaneFunctions {
     return compare((double) a, (double) b, comparison);
   }
 
-  /** A comparison with NaN is false, those that end in {@code u} true (PTX ISA 9.3.1.2). */
+  /**
+   * Compares; with NaN, comparisons with suffix {@code u} are true, others false (PTX ISA 9.3.1.2).
+   */
   static boolean compare(double a, double b, Comparison comparison) {
     if (comparison == Comparison.EQ) {
       return a == b;
@@ -279,7 +280,7 @@ public final class LaneFunctions {
     throw unsignedOnly(comparison);
   }
 
-  private static IllegalArgumentException notOfIntegers(Comparison comparison) {
+  private static IllegalArgumentException notForIntegers(Comparison comparison) {
     return new IllegalArgumentException("." + comparison.word() + " does not compare integers");
   }
 
@@ -298,7 +299,7 @@ public final class LaneFunctions {
     return a != 0;
   }
 
-  /** The first of two, where the second is of interest to another result. */
+  /** Returns the first operand; another result uses the second. */
   static int first(int a, boolean b) {
     return a;
   }
@@ -307,7 +308,7 @@ public final class LaneFunctions {
     return a ? -1 : 0;
   }
 
-  static float toOne(boolean a) {
+  static float oneIfTrue(boolean a) {
     return a ? 1 : 0;
   }
 
@@ -315,7 +316,7 @@ public final class LaneFunctions {
     return c >= 0 ? a : b;
   }
 
-  /** -0 counts as positive, a NaN as negative. */
+  /** Selects; -0 is positive, NaN negative. */
   static int selectBySign(int a, int b, float c) {
     return c >= 0 ? a : b;
   }
@@ -324,7 +325,7 @@ public final class LaneFunctions {
     return c >= 0 ? a : b;
   }
 
-  /** -0 counts as positive, a NaN as negative. */
+  /** Selects; -0 is positive, NaN negative. */
   static long selectBySign(long a, long b, float c) {
     return c >= 0 ? a : b;
   }
@@ -333,7 +334,7 @@ public final class LaneFunctions {
     return c >= 0 ? a : b;
   }
 
-  /** -0 counts as positive, a NaN as negative. */
+  /** Selects; -0 is positive, NaN negative. */
   static float selectBySign(float a, float b, float c) {
     return c >= 0 ? a : b;
   }
@@ -342,14 +343,14 @@ public final class LaneFunctions {
     return c >= 0 ? a : b;
   }
 
-  /** -0 counts as positive, a NaN as negative. */
+  /** Selects; -0 is positive, NaN negative. */
   static double selectBySign(double a, double b, float c) {
     return c >= 0 ? a : b;
   }
 
-  // filters that modifiers put before or after a function
+  // filters of operands and results, selected by modifiers
 
-  /** Subnormals become a zero of the same sign: {@code .ftz}. */
+  /** Flushes subnormals to a zero of the same sign: {@code .ftz}. */
   static float flush(float a) {
     return Math.abs(a) < Float.MIN_NORMAL ? Math.copySign(0f, a) : a;
   }
@@ -358,7 +359,7 @@ public final class LaneFunctions {
     return (a & 0x7C00) == 0 ? a & 0x8000 : a;
   }
 
-  /** Clamps to [+0, 1] with NaN as +0: {@code .sat}. */
+  /** Clamps to [+0, 1]; NaN becomes +0: {@code .sat}. */
   static float saturate(float a) {
     return a > 0 ? Math.min(a, 1) : 0;
   }
@@ -367,7 +368,7 @@ public final class LaneFunctions {
     return a > 0 ? Math.min(a, 1) : 0;
   }
 
-  /** {@code .relu}: negative numbers become +0, a NaN stays. */
+  /** Replaces negative numbers by +0; keeps NaN: {@code .relu}. */
   static float relu(float a) {
     return a <= 0 ? 0 : a;
   }

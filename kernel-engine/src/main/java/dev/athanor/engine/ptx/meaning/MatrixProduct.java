@@ -13,24 +13,24 @@ import java.util.Arrays;
 import java.util.function.IntUnaryOperator;
 
 /**
- * D = A B + C of {@code mma.sync} and {@code wmma.mma}. The shape, the types and the operation are
- * those that the instruction names.
+ * D = A B + C of {@code mma.sync} and {@code wmma.mma}. Shape, types and operation come from the
+ * instruction.
  */
 public enum MatrixProduct implements WarpFunction {
-  /** The matrices are where the manual's figures show them. */
+  /** Fragments as in the manual's figures. */
   MMA,
-  /** They are where our {@code wmma.load} puts them. */
+  /** Fragments as loaded by the emulator's {@code wmma.load}. */
   WMMA;
 
   private static final int CANONICAL_NAN = 0x7FFF_FFFF;
   private static final int CANONICAL_HALF_NAN = 0x7FFF;
 
-  /** ptxas makes HMMA.1684 of a {@code wmma.mma} of tf32, on every target. */
+  /** On every target, ptxas emits HMMA.1684 for {@code wmma.mma} of tf32. */
   private static final int WMMA_TF32_DEPTH = 4;
 
   @Override
   public void apply(Call call, int[][] sources, int[][] results) {
-    bind(call.modifiers(), call.target(), DotProducts.PLAIN).apply(call, sources, results);
+    bind(call.modifiers(), call.target(), DotProducts.SCALAR).apply(call, sources, results);
   }
 
   @Override
@@ -38,14 +38,17 @@ public enum MatrixProduct implements WarpFunction {
     var shape = MatrixShape.of(modifiers);
     var types = modifiers.types();
     var d = types.getFirst();
-    var a = types.size() == 2 ? Type.F16 : types.get(1); // wmma of f16 names only the sums
+    var a =
+        types.size() == 2
+            ? Type.F16
+            : types.get(1); // wmma with f16 factors names only the accumulator types
     var b = types.size() == 2 ? Type.F16 : types.get(2);
     var c = types.getLast();
     return switch (a) {
-      case F64 -> new OfDoubles(this, shape, modifiers);
-      case B1 -> new OfBits(this, shape, modifiers);
-      case S4, U4, S8, U8 -> new OfIntegers(this, shape, a, b, modifiers);
-      default -> new OfFloats(this, shape, a, b, c, d, target, loop);
+      case F64 -> new DoubleProduct(this, shape, modifiers);
+      case B1 -> new BitProduct(this, shape, modifiers);
+      case S4, U4, S8, U8 -> new IntegerProduct(this, shape, a, b, modifiers);
+      default -> new FloatProduct(this, shape, a, b, c, d, target, loop);
     };
   }
 
@@ -53,38 +56,38 @@ public enum MatrixProduct implements WarpFunction {
     return new Matrix(tile(role, shape, type));
   }
 
-  /** The registers of a matrix, and where their elements are in it. */
+  /** The registers of a matrix and the positions of their elements. */
   private static final class Matrix {
     private final int[] indices;
     private final int bits;
 
-    /** How many registers hold each element once. */
+    /** Number of registers that hold each element once. */
     private final int registers;
 
-    /** How many elements a register of all lanes holds. */
+    /** Number of elements in a register of all lanes. */
     private final int perRegister;
 
-    /** The rows of words that it takes. */
+    /** Number of rows of words. */
     private final int words;
 
     Matrix(RegisterTile tile) {
       this(tile, IntUnaryOperator.identity());
     }
 
-    /** A matrix whose elements are kept at other places than their row-major index. */
+    /** Creates a matrix that stores its elements at positions other than their row-major index. */
     Matrix(RegisterTile tile, IntUnaryOperator place) {
       indices = Arrays.stream(tile.indices()).map(place).toArray();
       bits = tile.bits();
-      registers = tile.distinct();
-      perRegister = tile.perRegister() * Fragment.LANES;
-      words = tile.words();
+      registers = tile.distinctRegisters();
+      perRegister = tile.elementsPerRegister() * Fragment.LANES;
+      words = tile.wordRows();
     }
 
     int size() {
       return indices.length;
     }
 
-    /** Takes its elements, widened to 32 bits, from registers. */
+    /** Unpacks the elements from registers, widened to 32 bits. */
     void unpack(int[][] words, int first, boolean signed, int[] elements) {
       int next = 0;
       for (int register = 0; register < registers; register++) {
@@ -97,7 +100,7 @@ public enum MatrixProduct implements WarpFunction {
       }
     }
 
-    /** Takes elements of 32 bits to registers. */
+    /** Packs 32-bit elements into registers. */
     void pack(int[] elements, int[][] words) {
       int next = 0;
       for (int register = 0; register < registers; register++) {
@@ -113,16 +116,16 @@ public enum MatrixProduct implements WarpFunction {
   }
 
   /** Factors of f16, bf16, tf32 and fp8. */
-  private static final class OfFloats implements WarpFunction {
+  private static final class FloatProduct implements WarpFunction {
     private final Matrix a;
     private final Matrix b;
     private final Matrix c;
     private final Matrix d;
 
-    /** Whether C is added to the products after they were added to zero. */
-    private final boolean addsLast;
+    /** Whether C is added at the end, to a sum that starts at zero. */
+    private final boolean addsAccumulatorLast;
 
-    private final float[] summands;
+    private final float[] accumulators;
     private final NumberFormat formatA;
     private final NumberFormat formatB;
     private final NumberTile numbersA;
@@ -130,7 +133,7 @@ public enum MatrixProduct implements WarpFunction {
     private final float[] sums;
     private final DotProducts products;
 
-    OfFloats(
+    FloatProduct(
         MatrixProduct product,
         MatrixShape shape,
         Type a,
@@ -143,9 +146,11 @@ public enum MatrixProduct implements WarpFunction {
       formatB = NumberFormat.of(b);
       int k = shape.k();
       int n = shape.n();
-      addsLast = formatA.isOf8Bits() && TensorCore.convertsFp8(target);
+      addsAccumulatorLast = formatA.is8Bit() && TensorCore.convertsFp8(target);
       IntUnaryOperator position =
-          addsLast ? at -> TensorCore.convertedPosition(at, k) : IntUnaryOperator.identity();
+          addsAccumulatorLast
+              ? at -> TensorCore.convertedPosition(at, k)
+              : IntUnaryOperator.identity();
       this.a =
           new Matrix(
               product.tile(Role.A, shape, a), at -> at / k * k + position.applyAsInt(at % k));
@@ -154,14 +159,14 @@ public enum MatrixProduct implements WarpFunction {
               product.tile(Role.B, shape, b), at -> position.applyAsInt(at / n) * n + at % n);
       this.c = product.matrix(Role.C, shape, c);
       this.d = product.matrix(Role.C, shape, d);
-      numbersA = new NumberTile(shape.m(), shape.k(), TensorCore.smallestExponent(target, formatA));
-      numbersB = new NumberTile(shape.k(), shape.n(), TensorCore.smallestExponent(target, formatB));
+      numbersA = new NumberTile(shape.m(), shape.k(), TensorCore.minExponent(target, formatA));
+      numbersB = new NumberTile(shape.k(), shape.n(), TensorCore.minExponent(target, formatB));
       sums = new float[shape.m() * shape.n()];
-      // sums are f32 where either is (PTX ISA 9.7.14.4.5)
+      // the sum is f32 if c or d is (PTX ISA 9.7.14.4.5)
       var sum = c == Type.F16 ? d : c;
       int depth = product == WMMA && a == Type.TF32 ? WMMA_TF32_DEPTH : k;
       products = new DotProducts(shape, TensorCore.of(target, formatA, sum, depth), loop);
-      summands = new float[addsLast ? sums.length : 0];
+      accumulators = new float[addsAccumulatorLast ? sums.length : 0];
     }
 
     @Override
@@ -174,13 +179,13 @@ public enum MatrixProduct implements WarpFunction {
             sources[a.words + register], b.indices, register * b.perRegister, numbersB.values());
       }
       read(sources, a.words + b.words);
-      if (addsLast) {
-        System.arraycopy(sums, 0, summands, 0, sums.length);
+      if (addsAccumulatorLast) {
+        System.arraycopy(sums, 0, accumulators, 0, sums.length);
         Arrays.fill(sums, 0);
       }
       products.add(numbersA, numbersB, sums, call.arithmetic());
-      for (int i = 0; i < summands.length; i++) {
-        sums[i] += summands[i]; // an f16 is rounded to f32 and then to f16, which is as good
+      for (int i = 0; i < accumulators.length; i++) {
+        sums[i] += accumulators[i]; // rounding to f32 and then to f16 equals a single rounding
       }
       write(results);
     }
@@ -222,8 +227,8 @@ public enum MatrixProduct implements WarpFunction {
     }
   }
 
-  /** Factors of 4 and 8 bits, sums that wrap or end at the bounds of s32. */
-  private static final class OfIntegers implements WarpFunction {
+  /** Factors of 4 and 8 bits; sums wrap or saturate to s32. */
+  private static final class IntegerProduct implements WarpFunction {
     private final MatrixShape shape;
     private final Matrix a;
     private final Matrix b;
@@ -235,7 +240,7 @@ public enum MatrixProduct implements WarpFunction {
     private final int[] factorsB;
     private final int[] sums;
 
-    OfIntegers(MatrixProduct product, MatrixShape shape, Type a, Type b, Modifiers modifiers) {
+    IntegerProduct(MatrixProduct product, MatrixShape shape, Type a, Type b, Modifiers modifiers) {
       this.shape = shape;
       this.a = product.matrix(Role.A, shape, a);
       this.b = product.matrix(Role.B, shape, b);
@@ -268,8 +273,8 @@ public enum MatrixProduct implements WarpFunction {
     }
   }
 
-  /** Counts the ones that rows of bits and columns have in common, or in which they differ. */
-  private static final class OfBits implements WarpFunction {
+  /** Counts common or differing ones of bit rows and bit columns. */
+  private static final class BitProduct implements WarpFunction {
     private final MatrixShape words;
     private final Matrix a;
     private final Matrix b;
@@ -279,7 +284,7 @@ public enum MatrixProduct implements WarpFunction {
     private final int[] columns;
     private final int[] sums;
 
-    OfBits(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
+    BitProduct(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
       words = new MatrixShape(shape.m(), shape.n(), shape.k() / 32);
       a = product.matrix(Role.A, words, Type.B32);
       b = product.matrix(Role.B, words, Type.B32);
@@ -306,8 +311,8 @@ public enum MatrixProduct implements WarpFunction {
     }
   }
 
-  /** Factors and sums of f64: one fused multiply-add after the other, k ascending. */
-  private static final class OfDoubles implements WarpFunction {
+  /** Factors and accumulators of f64: fused multiply-adds with ascending k. */
+  private static final class DoubleProduct implements WarpFunction {
     private final MatrixShape shape;
     private final Matrix a;
     private final Matrix b;
@@ -317,7 +322,7 @@ public enum MatrixProduct implements WarpFunction {
     private final double[] factorsB;
     private final double[] sums;
 
-    OfDoubles(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
+    DoubleProduct(MatrixProduct product, MatrixShape shape, Modifiers modifiers) {
       this.shape = shape;
       a = product.matrix(Role.A, shape, Type.F64);
       b = product.matrix(Role.B, shape, Type.F64);

@@ -1,25 +1,25 @@
 package dev.athanor.engine.ptx.meaning;
 
 /**
- * How an mbarrier is written into its 8 bytes and into what an arrival answers. The manual leaves
- * this open; it is our own: from the low end 21 bits of the bytes still to come, signed, 20 bits
- * each of arrivals still to come and of those expected in a phase, and 3 bits of the number of the
- * phase.
+ * The encoding of an mbarrier in its 8 bytes and in the state that an arrival returns. The manual
+ * leaves it open; this is the emulator's. From the low end: 21 bits of pending transaction bytes,
+ * signed; 20 bits of pending arrivals; 20 bits of expected arrivals per phase; 3 bits of the phase
+ * number.
  */
 public final class MbarrierState {
 
-  /** The most arrivals that a barrier counts (PTX ISA 9.7.13.15.1). */
-  public static final int MOST_ARRIVALS = (1 << 20) - 1;
+  /** Maximum arrival count of an mbarrier (PTX ISA 9.7.13.15.1). */
+  public static final int MAX_ARRIVALS = (1 << 20) - 1;
 
-  /** The most bytes, one way or the other. */
-  public static final int MOST_BYTES = (1 << 20) - 1;
+  /** Maximum magnitude of the pending transaction bytes. */
+  public static final int MAX_TRANSACTION_BYTES = (1 << 20) - 1;
 
   private static final int BYTES_BITS = 21;
   private static final int COUNT_BITS = 20;
 
   private MbarrierState() {}
 
-  /** The state with these numbers. */
+  /** Returns the encoded state. */
   public static long of(long phase, int expected, int pending, int bytes) {
     return (phase << (BYTES_BITS + 2 * COUNT_BITS))
         | ((long) expected << (BYTES_BITS + COUNT_BITS))
@@ -27,13 +27,13 @@ public final class MbarrierState {
         | (bytes & ((1L << BYTES_BITS) - 1));
   }
 
-  /** The phase, of which three bits are kept. */
+  /** Returns the low three bits of the phase number. */
   public static int phase(long state) {
     return (int) (state >>> (BYTES_BITS + 2 * COUNT_BITS));
   }
 
-  /** The arrivals still to come. */
+  /** Returns the pending arrivals. */
   public static int pending(long state) {
-    return (int) (state >>> BYTES_BITS) & MOST_ARRIVALS;
+    return (int) (state >>> BYTES_BITS) & MAX_ARRIVALS;
   }
 }

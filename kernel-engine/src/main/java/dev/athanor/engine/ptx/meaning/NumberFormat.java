@@ -2,11 +2,11 @@ package dev.athanor.engine.ptx.meaning;
 
 import dev.athanor.engine.ptx.Type;
 
-/** The formats of the factors that tensor cores multiply, all of them numbers of f32 too. */
+/** The formats of tensor-core factors; all their values are exact in f32. */
 public enum NumberFormat {
   F16(16, -14),
   BF16(16, -126),
-  /** The upper 19 bits of an f32; the others are dropped. */
+  /** The upper 19 bits of an f32; the others are ignored. */
   TF32(32, -126),
   E4M3(8, -6),
   E5M2(8, -14);
@@ -16,17 +16,17 @@ public enum NumberFormat {
   private static final float[] E5M2_VALUES = values(Type.E5M2);
 
   private final int bits;
-  private final int smallestExponent;
+  private final int minExponent;
 
   NumberFormat(int bits, int smallestExponent) {
     this.bits = bits;
-    this.smallestExponent = smallestExponent;
+    this.minExponent = smallestExponent;
   }
 
   /**
-   * The format of a type.
+   * Returns the format of a type.
    *
-   * @throws IllegalArgumentException when tensor cores have none for it
+   * @throws IllegalArgumentException if tensor cores do not support the type
    */
   public static NumberFormat of(Type type) {
     return switch (type) {
@@ -37,20 +37,20 @@ public enum NumberFormat {
       case E5M2 -> E5M2;
       default ->
           throw new IllegalArgumentException(
-              "." + type.word() + " is no floating-point type of a matrix");
+              "." + type.word() + " is not a floating-point type of a matrix");
     };
   }
 
-  /** The exponent of the smallest normal number. */
-  public int smallestExponent() {
-    return smallestExponent;
+  /** Returns the exponent of the smallest normal number. */
+  public int minExponent() {
+    return minExponent;
   }
 
-  boolean isOf8Bits() {
+  boolean is8Bit() {
     return bits == 8;
   }
 
-  /** The number that the low bits of a word stand for. */
+  /** Decodes the low bits of a word. */
   public float value(int word) {
     return switch (this) {
       case F16 -> Float.float16ToFloat((short) word);
@@ -62,13 +62,13 @@ public enum NumberFormat {
   }
 
   /**
-   * Decodes registers.
+   * Decodes a register of several lanes.
    *
-   * @param words one register of some lanes
-   * @param indices where among the values their elements go, from {@code at} on
+   * @param words the register's word for each lane
+   * @param indices position in {@code values} of each element, starting at index {@code at}
    */
   void unpack(int[] words, int[] indices, int at, float[] values) {
-    switch (this) { // one loop for each, so that each can be compiled to straight code
+    switch (this) { // a separate loop per format, so that C2 optimizes each
       case F16 -> {
         for (int i = 0; i < words.length; i++) {
           values[indices[at + 2 * i]] = Float.float16ToFloat((short) words[i]);

@@ -3,13 +3,13 @@ package dev.athanor.engine.ptx.meaning;
 import java.util.Arrays;
 
 /**
- * A matrix of decoded numbers, row-major, with the exponents that a tensor core compares.
- * Significands are not normalised there: a subnormal has the exponent of the smallest normal number
- * of its format, a zero that of the smallest f32.
+ * A row-major matrix of decoded numbers, with the exponents that a tensor core compares. Subnormals
+ * are not normalized: they have the exponent of the format's smallest normal number; zero has that
+ * of the smallest f32.
  */
 public final class NumberTile {
 
-  /** The exponent of infinities and NaN is this, so great that no sum with it is a finite one's. */
+  /** Exponent of infinity and NaN; exceeds every sum of finite exponents. */
   static final int SPECIAL = 1 << 16;
 
   private static final int ZERO_EXPONENT = -126;
@@ -19,9 +19,9 @@ public final class NumberTile {
   private final int[] exponentOfField;
 
   /**
-   * Makes a matrix of zeros.
+   * Creates a matrix of zeros.
    *
-   * @param smallestExponent that of the smallest normal number of the format, -14 for f16
+   * @param smallestExponent exponent of the format's smallest normal number, such as -14 for f16
    */
   public NumberTile(int rows, int columns, int smallestExponent) {
     this.values = new float[rows * columns];
@@ -30,8 +30,8 @@ public final class NumberTile {
   }
 
   /**
-   * What the exponent field of an f32 says of a number of a format whose numbers are f32 too. All
-   * but zeros are normal there, unless its exponents are those of f32.
+   * Returns the exponent for each value of the exponent field of an f32, for a format contained in
+   * f32. Such numbers are normal in f32 unless the format has the exponents of f32.
    */
   static int[] exponentOfField(int smallestExponent) {
     var all = new int[256];
@@ -41,12 +41,12 @@ public final class NumberTile {
     return all;
   }
 
-  /** The elements, row-major, for reading and writing. */
+  /** Returns the elements, row-major and mutable. */
   public float[] values() {
     return values;
   }
 
-  /** The exponents of the elements as they are now. */
+  /** Computes the exponents of the current elements. */
   int[] exponents() {
     for (int i = 0; i < exponents.length; i++) {
       exponents[i] = exponentOfField[(Float.floatToRawIntBits(values[i]) >>> 23) & 0xFF];

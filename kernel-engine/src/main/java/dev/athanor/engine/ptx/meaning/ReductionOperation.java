@@ -10,9 +10,8 @@ import java.util.function.IntBinaryOperator;
 import java.util.function.LongBinaryOperator;
 
 /**
- * An operation that combines two values: {@code atom} and {@code red}, asynchronous reductions and
- * {@code redux} share its definition, which is that of the lane functions (PTX ISA 9.7.13.7,
- * 9.7.13.12, 9.7.9.25.4.2).
+ * A binary operation shared by {@code atom} and {@code red}, asynchronous reductions and {@code
+ * redux}, defined by lane functions (PTX ISA 9.7.13.7, 9.7.13.12, 9.7.9.25.4.2).
  */
 public enum ReductionOperation {
   ADD,
@@ -24,20 +23,20 @@ public enum ReductionOperation {
   INC,
   DEC;
 
-  /** The operation that an instruction names; empty = none. */
+  /** Returns the operation in an instruction's modifiers; empty if there is none. */
   public static Optional<ReductionOperation> of(Modifiers modifiers) {
     return Arrays.stream(values()).filter(each -> modifiers.has(each.word())).findFirst();
   }
 
-  /** The modifier that names it. */
+  /** Returns the modifier of the operation. */
   public String word() {
     return name().toLowerCase(Locale.ROOT);
   }
 
   /**
-   * The operation on integers of 32 bits.
+   * Returns the operation on 32-bit integers.
    *
-   * @throws IllegalArgumentException when the type has no such operation
+   * @throws IllegalArgumentException if the type does not support it
    */
   public IntBinaryOperator onInts(Type type) {
     boolean signed = type.kind() == Type.Kind.SIGNED;
@@ -55,26 +54,29 @@ public enum ReductionOperation {
   }
 
   /**
-   * The operation on numbers of f32.
+   * Returns the operation on f32.
    *
-   * @param keepsNans whether the result is NaN when an operand is
-   * @throws IllegalArgumentException when there is no such operation
+   * @param propagatesNans whether the result is NaN if an operand is
+   * @throws IllegalArgumentException if f32 does not support it
    */
-  FloatOperator onFloats(boolean keepsNans) {
+  FloatOperator onFloats(boolean propagatesNans) {
     return switch (this) {
-      case MIN -> keepsNans ? FloatFunctions::minOrNan : FloatFunctions::min;
-      case MAX -> keepsNans ? FloatFunctions::maxOrNan : FloatFunctions::max;
-      case ADD, AND, OR, XOR, INC, DEC -> throw none(Type.F32);
+      case MIN -> propagatesNans ? FloatFunctions::minOrNan : FloatFunctions::min;
+      case MAX -> propagatesNans ? FloatFunctions::maxOrNan : FloatFunctions::max;
+      case ADD, AND, OR, XOR, INC, DEC -> throw unsupported(Type.F32);
     };
   }
 
-  /** An operation on two numbers of f32. */
+  /** An operation on two f32 numbers. */
   @FunctionalInterface
   interface FloatOperator {
     float apply(float a, float b);
   }
 
-  /** The operation on integers of 64 bits; of sums and logic the low bits are right for fewer. */
+  /**
+   * Returns the operation on 64-bit integers; for sums and logic, the low bits are also correct for
+   * narrower types.
+   */
   private LongBinaryOperator onLongs(Type type) {
     boolean signed = type.kind() == Type.Kind.SIGNED;
     return switch (this) {
@@ -84,14 +86,14 @@ public enum ReductionOperation {
       case XOR -> LaneFunctions::xor;
       case MIN -> signed ? IntegerFunctions::min : IntegerFunctions::minUnsigned;
       case MAX -> signed ? IntegerFunctions::max : IntegerFunctions::maxUnsigned;
-      case INC, DEC -> throw none(type);
+      case INC, DEC -> throw unsupported(type);
     };
   }
 
   /**
-   * The operation of {@code atom} and {@code red} on values in memory.
+   * Returns the operation of {@code atom} and {@code red} on values in memory.
    *
-   * @throws IllegalArgumentException when the type has no such operation
+   * @throws IllegalArgumentException if the type does not support it
    */
   public AtomicFunction inMemory(Type type) {
     return switch (type) {
@@ -117,16 +119,16 @@ public enum ReductionOperation {
             case MAX ->
                 (old, b, _, _) ->
                     SmallFloat.encode(FloatFunctions.max(small(old, type), small(b, type)), type);
-            case AND, OR, XOR, INC, DEC -> throw none(type);
+            case AND, OR, XOR, INC, DEC -> throw unsupported(type);
           };
-      default -> throw none(type);
+      default -> throw unsupported(type);
     };
   }
 
   /**
-   * The operation of asynchronous reductions, which keep subnormal numbers in global memory, too.
+   * Returns the operation of asynchronous reductions, which keep subnormals also in global memory.
    *
-   * @throws IllegalArgumentException when the type has no such operation
+   * @throws IllegalArgumentException if the type does not support it
    */
   public AtomicFunction asynchronous(Type type) {
     var function = inMemory(type);
@@ -140,7 +142,7 @@ public enum ReductionOperation {
 
   private AtomicFunction sum(Type type, AtomicFunction sum) {
     if (this != ADD) {
-      throw none(type);
+      throw unsupported(type);
     }
     return sum;
   }
@@ -149,8 +151,8 @@ public enum ReductionOperation {
     return SmallFloat.decode((int) bits & 0xFFFF, type);
   }
 
-  private IllegalArgumentException none(Type type) {
+  private IllegalArgumentException unsupported(Type type) {
     return new IllegalArgumentException(
-        "there is no reduction .%s of .%s".formatted(word(), type.word()));
+        ".%s does not support the reduction .%s".formatted(type.word(), word()));
   }
 }

@@ -6,23 +6,23 @@ import dev.athanor.engine.ptx.MatrixShape;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * How a warp holds a matrix in registers.
+ * The registers in which a warp holds a matrix.
  *
- * @param bits the width of an element; several of less than 32 bits share a register, the first in
- *     its low bits
- * @param registers how many a lane has; where they hold more than the fragment they repeat it
+ * @param bits width of an element; narrow elements share 32-bit registers, the first in the low
+ *     bits
+ * @param registers number of registers per lane; registers beyond the fragment repeat it
  */
 public record RegisterTile(Fragment fragment, int bits, int registers) {
 
-  /** Which matrix of a product it is. */
+  /** The role of a matrix in a product. */
   public enum Role {
     A,
     B,
-    /** The summand, or the result. */
+    /** The addend or the result. */
     C
   }
 
-  /** A matrix of {@code mma}, as the manual's figures show it (PTX ISA 9.7.14.5). */
+  /** Returns a matrix of {@code mma}, as in the manual's figures (PTX ISA 9.7.14.5). */
   static RegisterTile mma(Role role, MatrixShape shape, Type type) {
     int bits = type.bits();
     var fragment =
@@ -34,7 +34,10 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
     return new RegisterTile(fragment, bits, packed(fragment, bits));
   }
 
-  /** A matrix of {@code wmma}, in a layout of ours with as many registers as the manual says. */
+  /**
+   * Returns a matrix of {@code wmma}, in the emulator's layout with the manual's number of
+   * registers.
+   */
   public static RegisterTile wmma(Role role, MatrixShape shape, Type type) {
     var fragment =
         switch (role) {
@@ -43,7 +46,7 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
           case C -> Fragments.byRows(shape.m(), shape.n());
         };
     int bits = type.bits();
-    // factors of f16 have eight registers whatever their shape (PTX ISA 9.7.14.4.1)
+    // f16 factors have eight registers for every shape (PTX ISA 9.7.14.4.1)
     return new RegisterTile(
         fragment, bits, role != Role.C && type == Type.F16 ? 8 : packed(fragment, bits));
   }
@@ -52,35 +55,36 @@ public record RegisterTile(Fragment fragment, int bits, int registers) {
     return bits == 64 ? fragment.elements() : fragment.elements() * bits / 32;
   }
 
-  /** How many elements one register holds. */
-  public int perRegister() {
+  /** Returns the number of elements per register. */
+  public int elementsPerRegister() {
     return Math.max(1, 32 / bits);
   }
 
-  /** How many registers hold each element once. */
-  int distinct() {
-    return fragment.elements() / perRegister();
+  /** Returns the number of registers that hold each element once. */
+  int distinctRegisters() {
+    return fragment.elements() / elementsPerRegister();
   }
 
-  /** The rows of 32-bit words that the registers of a warp function's operand take. */
-  int words() {
+  /** Returns the number of rows of 32-bit words in a warp function's operand. */
+  int wordRows() {
     return registers * Math.max(1, bits / 32);
   }
 
-  /** The place of an element of a lane's register in the matrix. */
-  public Fragment.Coordinate place(int register, int lane, int element) {
-    return fragment.mapping().at(lane, (register * perRegister() + element) % fragment.elements());
+  /** Returns the position of an element in the matrix. */
+  public Fragment.Coordinate coordinate(int register, int lane, int element) {
+    return fragment
+        .mapping()
+        .at(lane, (register * elementsPerRegister() + element) % fragment.elements());
   }
 
   /**
-   * The row-major index of every element: those of the first register of lane 0, then of lane 1,
-   * then the other registers.
+   * Returns the row-major index of every element, by register, lane and position in the register.
    */
   int[] indices() {
     var all = new int[fragment.rows() * fragment.columns()];
-    int per = perRegister();
+    int per = elementsPerRegister();
     for (int i = 0; i < all.length; i++) {
-      var at = place(i / per / Fragment.LANES, i / per % Fragment.LANES, i % per);
+      var at = coordinate(i / per / Fragment.LANES, i / per % Fragment.LANES, i % per);
       all[i] = at.row() * fragment.columns() + at.column();
     }
     return all;

@@ -6,10 +6,10 @@ import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * The lane functions of the scalar video instructions (PTX ISA 9.7.18.1). Sources are bytes, halves
- * or whole registers, extended by their types; the result is computed without overflow, saturated
- * to the range of what it replaces where {@code .sat} says so, and then combined with {@code c} by
- * a second operation, or put in the place of a byte or half of it.
+ * Lane functions of scalar video instructions (PTX ISA 9.7.18.1). Sources are bytes, halves or
+ * whole registers, extended by type. The result is computed without overflow, saturated with {@code
+ * .sat} to the range of its destination, and then combined with {@code c} by a second operation or
+ * merged into a byte or half of it.
  */
 final class ScalarVideoFunctions {
 
@@ -17,82 +17,85 @@ final class ScalarVideoFunctions {
 
   private ScalarVideoFunctions() {}
 
-  static int addScalars(int a, int b, Modifiers how) {
-    return finished(first(a, how) + second(b, how), 0, how);
+  static int addScalars(int a, int b, Modifiers modifiers) {
+    return finish(first(a, modifiers) + second(b, modifiers), 0, modifiers);
   }
 
-  static int addScalars(int a, int b, int c, Modifiers how) {
-    return finished(first(a, how) + second(b, how), c, how);
+  static int addScalars(int a, int b, int c, Modifiers modifiers) {
+    return finish(first(a, modifiers) + second(b, modifiers), c, modifiers);
   }
 
-  static int subtractScalars(int a, int b, Modifiers how) {
-    return finished(first(a, how) - second(b, how), 0, how);
+  static int subtractScalars(int a, int b, Modifiers modifiers) {
+    return finish(first(a, modifiers) - second(b, modifiers), 0, modifiers);
   }
 
-  static int subtractScalars(int a, int b, int c, Modifiers how) {
-    return finished(first(a, how) - second(b, how), c, how);
+  static int subtractScalars(int a, int b, int c, Modifiers modifiers) {
+    return finish(first(a, modifiers) - second(b, modifiers), c, modifiers);
   }
 
-  static int scalarDistance(int a, int b, Modifiers how) {
-    return finished(Math.abs(first(a, how) - second(b, how)), 0, how);
+  static int scalarDistance(int a, int b, Modifiers modifiers) {
+    return finish(Math.abs(first(a, modifiers) - second(b, modifiers)), 0, modifiers);
   }
 
-  static int scalarDistance(int a, int b, int c, Modifiers how) {
-    return finished(Math.abs(first(a, how) - second(b, how)), c, how);
+  static int scalarDistance(int a, int b, int c, Modifiers modifiers) {
+    return finish(Math.abs(first(a, modifiers) - second(b, modifiers)), c, modifiers);
   }
 
-  static int minOfScalars(int a, int b, Modifiers how) {
-    return finished(Math.min(first(a, how), second(b, how)), 0, how);
+  static int minOfScalars(int a, int b, Modifiers modifiers) {
+    return finish(Math.min(first(a, modifiers), second(b, modifiers)), 0, modifiers);
   }
 
-  static int minOfScalars(int a, int b, int c, Modifiers how) {
-    return finished(Math.min(first(a, how), second(b, how)), c, how);
+  static int minOfScalars(int a, int b, int c, Modifiers modifiers) {
+    return finish(Math.min(first(a, modifiers), second(b, modifiers)), c, modifiers);
   }
 
-  static int maxOfScalars(int a, int b, Modifiers how) {
-    return finished(Math.max(first(a, how), second(b, how)), 0, how);
+  static int maxOfScalars(int a, int b, Modifiers modifiers) {
+    return finish(Math.max(first(a, modifiers), second(b, modifiers)), 0, modifiers);
   }
 
-  static int maxOfScalars(int a, int b, int c, Modifiers how) {
-    return finished(Math.max(first(a, how), second(b, how)), c, how);
+  static int maxOfScalars(int a, int b, int c, Modifiers modifiers) {
+    return finish(Math.max(first(a, modifiers), second(b, modifiers)), c, modifiers);
   }
 
-  static int shiftScalarLeft(int a, int b, Modifiers how) {
-    return finished(shifted(a, b, how), 0, how);
+  static int shiftScalarLeft(int a, int b, Modifiers modifiers) {
+    return finish(shifted(a, b, modifiers), 0, modifiers);
   }
 
-  static int shiftScalarLeft(int a, int b, int c, Modifiers how) {
-    return finished(shifted(a, b, how), c, how);
+  static int shiftScalarLeft(int a, int b, int c, Modifiers modifiers) {
+    return finish(shifted(a, b, modifiers), c, modifiers);
   }
 
-  /** By 32 bits, numbers of 32 bits would leave a long: the greatest of 31 bits saturates alike. */
-  private static long shifted(int a, int b, Modifiers how) {
-    int distance = distance(b, how);
-    long value = first(a, how);
+  /**
+   * Shifts left. A shift by 32 bits could overflow a long, so it clamps the value to 31 bits, which
+   * saturates alike.
+   */
+  private static long shifted(int a, int b, Modifiers modifiers) {
+    int distance = distance(b, modifiers);
+    long value = first(a, modifiers);
     return (distance == 32 ? Math.min(value, Integer.MAX_VALUE) : value) << distance;
   }
 
-  static int shiftScalarRight(int a, int b, Modifiers how) {
-    return finished(first(a, how) >> distance(b, how), 0, how);
+  static int shiftScalarRight(int a, int b, Modifiers modifiers) {
+    return finish(first(a, modifiers) >> distance(b, modifiers), 0, modifiers);
   }
 
-  static int shiftScalarRight(int a, int b, int c, Modifiers how) {
-    return finished(first(a, how) >> distance(b, how), c, how);
+  static int shiftScalarRight(int a, int b, int c, Modifiers modifiers) {
+    return finish(first(a, modifiers) >> distance(b, modifiers), c, modifiers);
   }
 
-  /** Distances are cut to five bits, or to 32. */
-  private static int distance(int b, Modifiers how) {
-    long distance = second(b, how);
-    return (int) (how.has("wrap") ? distance & 31 : Math.min(distance, 32));
+  /** Returns the shift distance, wrapped to five bits or clamped to 32. */
+  private static int distance(int b, Modifiers modifiers) {
+    long distance = second(b, modifiers);
+    return (int) (modifiers.has("wrap") ? distance & 31 : Math.min(distance, 32));
   }
 
-  static int compareScalars(int a, int b, Comparison comparison, Modifiers how) {
-    return compareScalars(a, b, 0, comparison, how);
+  static int compareScalars(int a, int b, Comparison comparison, Modifiers modifiers) {
+    return compareScalars(a, b, 0, comparison, modifiers);
   }
 
-  static int compareScalars(int a, int b, int c, Comparison comparison, Modifiers how) {
-    long left = extended(a, "a", how.types().get(0), how);
-    long right = extended(b, "b", how.types().get(1), how);
+  static int compareScalars(int a, int b, int c, Comparison comparison, Modifiers modifiers) {
+    long left = extend(a, "a", modifiers.types().get(0), modifiers);
+    long right = extend(b, "b", modifiers.types().get(1), modifiers);
     boolean holds =
         switch (comparison) {
           case EQ -> left == right;
@@ -101,50 +104,52 @@ final class ScalarVideoFunctions {
           case LE -> left <= right;
           case GT -> left > right;
           case GE -> left >= right;
-          default -> throw new IllegalArgumentException("no comparison of scalars: " + comparison);
+          default ->
+              throw new IllegalArgumentException(
+                  "comparison not supported by scalar video instructions: " + comparison);
         };
-    return combined(holds ? 1 : 0, c, false, how);
+    return combine(holds ? 1 : 0, c, false, modifiers);
   }
 
   /**
-   * The product of {@code a} and {@code b} and {@code c}, one of the two negated maybe; {@code .po}
-   * adds one, {@code .shr7} and {@code .shr15} scale the sum (PTX ISA 9.7.18.1.3). The sum of all
-   * fits 66 bits, of which {@code .sat} sees all.
+   * Returns {@code a * b + c}, with the product or {@code c} optionally negated; {@code .po} adds
+   * one, {@code .shr7} and {@code .shr15} scale the sum (PTX ISA 9.7.18.1.3). Sums have up to 66
+   * bits, and {@code .sat} considers all of them.
    */
-  static int multiplyAddScalars(int a, int b, int c, Modifiers how) {
-    boolean negatedProduct = isNegated("a", how) != isNegated("b", how);
-    boolean negatedSum = isNegated("c", how);
+  static int multiplyAddScalars(int a, int b, int c, Modifiers modifiers) {
+    boolean negatedProduct = isNegated("a", modifiers) != isNegated("b", modifiers);
+    boolean negatedSum = isNegated("c", modifiers);
     boolean signed =
-        isSigned(how.types().get(1))
-            || isSigned(how.types().get(2))
+        isSigned(modifiers.types().get(1))
+            || isSigned(modifiers.types().get(2))
             || negatedProduct
             || negatedSum;
-    long left = first(a, how);
-    long right = second(b, how);
+    long left = first(a, modifiers);
+    long right = second(b, modifiers);
     long low = left * right;
     long high = Math.multiplyHigh(left, right);
     if (negatedProduct) {
       high = low == 0 ? -high : ~high;
       low = -low;
     }
-    // negating adds one to the complement, which is what the manual does as well
+    // negation is complement plus one; the manual adds that one below as well
     int addend = negatedSum ? ~c : c;
     long extended = signed ? addend : Integer.toUnsignedLong(addend);
     long sum = low + extended;
     high += (extended >> 63) + (Long.compareUnsigned(sum, low) < 0 ? 1 : 0);
-    if (negatedSum || how.has("po")) {
+    if (negatedSum || modifiers.has("po")) {
       sum++;
       high += sum == 0 ? 1 : 0;
     }
-    int scale = how.has("shr7") ? 7 : how.has("shr15") ? 15 : 0;
+    int scale = modifiers.has("shr7") ? 7 : modifiers.has("shr15") ? 15 : 0;
     if (scale > 0) {
       sum = (sum >>> scale) | (high << -scale);
       high >>= scale;
     }
-    return how.has("sat") ? saturated(high, sum, signed) : (int) sum;
+    return modifiers.has("sat") ? saturated(high, sum, signed) : (int) sum;
   }
 
-  /** 128 bits clamped to the range of 32. */
+  /** Clamps 128 bits to the range of 32. */
   private static int saturated(long high, long low, boolean signed) {
     if (high != low >> 63) {
       return high < 0 ? (signed ? Integer.MIN_VALUE : 0) : (signed ? Integer.MAX_VALUE : -1);
@@ -152,41 +157,42 @@ final class ScalarVideoFunctions {
     return (int) clamped(low, WORD, signed);
   }
 
-  private static boolean isNegated(String operand, Modifiers how) {
-    return how.has(operand + ":" + Modifier.Part.NEGATED);
+  private static boolean isNegated(String operand, Modifiers modifiers) {
+    return modifiers.has(operand + ":" + Modifier.Part.NEGATED);
   }
 
-  private static long first(int a, Modifiers how) {
-    return extended(a, "a", how.types().get(1), how);
+  private static long first(int a, Modifiers modifiers) {
+    return extend(a, "a", modifiers.types().get(1), modifiers);
   }
 
-  private static long second(int b, Modifiers how) {
-    return extended(b, "b", how.types().get(2), how);
+  private static long second(int b, Modifiers modifiers) {
+    return extend(b, "b", modifiers.types().get(2), modifiers);
   }
 
-  /** The selected part of a source, extended by the sign that its type has. */
-  private static long extended(int word, String operand, Type type, Modifiers how) {
-    var part = element(operand, how);
+  /** Returns the selected part of a source, extended by type. */
+  private static long extend(int word, String operand, Type type, Modifiers modifiers) {
+    var part = element(operand, modifiers);
     long bits = Integer.toUnsignedLong(word) >>> offset(part);
     int unused = Long.SIZE - width(part);
     return isSigned(type) ? (bits << unused) >> unused : (bits << unused) >>> unused;
   }
 
-  private static int finished(long value, int c, Modifiers how) {
-    boolean signed = isSigned(how.types().getFirst());
-    long result = how.has("sat") ? clamped(value, width(element("d", how)), signed) : value;
-    return combined((int) result, c, signed, how);
+  private static int finish(long value, int c, Modifiers modifiers) {
+    boolean signed = isSigned(modifiers.types().getFirst());
+    long result =
+        modifiers.has("sat") ? clamped(value, width(element("d", modifiers)), signed) : value;
+    return combine((int) result, c, signed, modifiers);
   }
 
-  private static int combined(int value, int c, boolean signed, Modifiers how) {
-    if (how.has("add")) {
+  private static int combine(int value, int c, boolean signed, Modifiers modifiers) {
+    if (modifiers.has("add")) {
       return value + c;
     }
-    if (how.has("min") || how.has("max")) {
+    if (modifiers.has("min") || modifiers.has("max")) {
       int order = signed ? Integer.compare(value, c) : Integer.compareUnsigned(value, c);
-      return (order < 0) == how.has("min") ? value : c;
+      return (order < 0) == modifiers.has("min") ? value : c;
     }
-    var part = element("d", how);
+    var part = element("d", modifiers);
     if (part.isEmpty()) {
       return value;
     }
@@ -203,9 +209,11 @@ final class ScalarVideoFunctions {
     return type.kind() == Type.Kind.SIGNED;
   }
 
-  /** The part of an operand that is selected, {@code b1} or {@code h0}; empty = the whole. */
-  private static String element(String operand, Modifiers how) {
-    for (var part : how.parts(operand)) {
+  /**
+   * Returns the selected part of an operand, such as {@code b1} or {@code h0}; empty = all of it.
+   */
+  private static String element(String operand, Modifiers modifiers) {
+    for (var part : modifiers.parts(operand)) {
       if (!part.part().equals(Modifier.Part.NEGATED)) {
         return part.part();
       }

@@ -9,10 +9,10 @@ public enum Shuffle {
   BFLY,
   IDX;
 
-  /** No lane: the one asked for is out of range, and the lane keeps its own value. */
+  /** The source lane is out of range; the lane keeps its own value. */
   public static final int NONE = -1;
 
-  /** How an instruction with these modifiers shuffles. */
+  /** Returns the mode in an instruction's modifiers. */
   public static Shuffle of(Modifiers modifiers) {
     return modifiers.has("up")
         ? UP
@@ -20,10 +20,10 @@ public enum Shuffle {
   }
 
   /**
-   * The lane asked for, or {@link #NONE}.
+   * Returns the source lane, or {@link #NONE}.
    *
-   * @param distance the operand {@code b}: a lane or a distance
-   * @param range the operand {@code c}: clamp and segment mask
+   * @param distance operand {@code b}: a lane or a distance
+   * @param range operand {@code c}: clamp and segment mask
    */
   public int source(int lane, int distance, int range) {
     int steps = distance & 31;

@@ -3,30 +3,30 @@ package dev.athanor.engine.ptx.meaning;
 import dev.athanor.engine.ptx.Modifier.Rounding;
 import dev.athanor.engine.ptx.Type;
 
-/** The floating-point formats of 8 and 16 bits (PTX ISA 5.2.2, 5.2.3): their bits and values. */
+/** Floating-point formats of 8 and 16 bits (PTX ISA 5.2.2, 5.2.3). */
 public enum SmallFloat {
   F16(10, -14, 0x7BFF, 0x7C00, 0x7FFF),
   BF16(7, -126, 0x7F7F, 0x7F80, 0x7FFF),
-  /** Has no infinity: what is too great is NaN where it is not the greatest number. */
+  /** Has no infinity: overflow becomes NaN unless it saturates to the largest number. */
   E4M3(3, -6, 0x7E, 0x7F, 0x7F),
   E5M2(2, -14, 0x7B, 0x7C, 0x7F);
 
   private final int fractionBits;
-  private final int smallestExponent;
-  private final int greatest;
+  private final int minExponent;
+  private final int maximum;
   private final int infinity;
   private final int nan;
 
   SmallFloat(int fractionBits, int smallestExponent, int greatest, int infinity, int nan) {
     this.fractionBits = fractionBits;
-    this.smallestExponent = smallestExponent;
-    this.greatest = greatest;
+    this.minExponent = smallestExponent;
+    this.maximum = greatest;
     this.infinity = infinity;
     this.nan = nan;
   }
 
-  /** Whether values of a type are computed as numbers, not as the bits of their carrier. */
-  static boolean has(Type type) {
+  /** Returns whether values of a type are passed as decoded numbers, not as bits. */
+  static boolean isSmall(Type type) {
     return switch (type) {
       case F16, BF16, E4M3, E5M2 -> true;
       default -> false;
@@ -44,16 +44,15 @@ public enum SmallFloat {
   }
 
   /**
-   * The bits of the number nearest on the side that the rounding says; a NaN becomes the canonical
-   * one.
+   * Encodes a number, rounded in the given mode; NaN becomes canonical.
    *
-   * @param finite whether what is too great becomes the greatest number
+   * @param finite whether overflow becomes the largest finite number
    */
   public static int encode(double value, Type type, Rounding rounding, boolean finite) {
     return of(type).encode(value, rounding, finite);
   }
 
-  /** As {@link #encode(double, Type, Rounding, boolean)} to nearest even. */
+  /** Encodes like {@link #encode(double, Type, Rounding, boolean)}, rounded to nearest even. */
   public static int encode(float value, Type type) {
     return switch (type) {
       case F16 -> Float.isNaN(value) ? F16.nan : Float.floatToFloat16(value) & 0xFFFF;
@@ -76,7 +75,7 @@ public enum SmallFloat {
   }
 
   private static IllegalArgumentException unknown(Type type) {
-    return new IllegalArgumentException("." + type.word() + " is no small floating-point type");
+    return new IllegalArgumentException("." + type.word() + " is not a small floating-point type");
   }
 
   private float decode(int bits) {
@@ -89,7 +88,7 @@ public enum SmallFloat {
     int digits =
         (magnitude & ((1 << fractionBits) - 1))
             + (magnitude >> fractionBits == 0 ? 0 : 1 << fractionBits);
-    float value = Math.scalb((float) digits, smallestExponent + exponent - 1 - fractionBits);
+    float value = Math.scalb((float) digits, minExponent + exponent - 1 - fractionBits);
     return (bits & signBit) == 0 ? value : -value;
   }
 
@@ -101,14 +100,14 @@ public enum SmallFloat {
     double size = Math.abs(value);
     int magnitude;
     if (Double.isInfinite(size)) {
-      magnitude = finite ? greatest : infinity;
+      magnitude = finite ? maximum : infinity;
     } else {
-      int exponent = Math.max(Math.getExponent(size), smallestExponent);
+      int exponent = Math.max(Math.getExponent(size), minExponent);
       double digits = rounded(Math.scalb(size, fractionBits - exponent), rounding, value < 0);
-      long encoded = ((long) (exponent - smallestExponent) << fractionBits) + (long) digits;
+      long encoded = ((long) (exponent - minExponent) << fractionBits) + (long) digits;
       boolean inward =
           rounding == Rounding.RZ || rounding == (value < 0 ? Rounding.RP : Rounding.RM);
-      magnitude = encoded > greatest ? finite || inward ? greatest : infinity : (int) encoded;
+      magnitude = encoded > maximum ? finite || inward ? maximum : infinity : (int) encoded;
     }
     return sign | magnitude;
   }

@@ -5,45 +5,45 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 
 /**
- * How a tensor core adds the products of one element of a floating-point result.
+ * The accumulation of products in a tensor core, for one element of a floating-point result.
  *
- * <p>A block of products and the summand are each truncated toward zero to {@code fraction} bits
- * below the greatest exponent among them ({@link NumberTile} says which those are) and added
- * exactly; the sum is brought to the format of the result. The next block has that as its summand.
- * Infinities and NaN follow arithmetic, and every NaN is the canonical one. Source: the MMA-Sim
- * model, which its authors compared with hardware (arXiv 2511.10909).
+ * <p>The products of a block and the addend are each truncated toward zero to {@code fraction} bits
+ * below their greatest exponent (defined by {@link NumberTile}) and added exactly. The sum is
+ * rounded to the format of the accumulator and is the addend of the next block. Infinities and NaN
+ * follow arithmetic, and every NaN is canonical. Source: the MMA-Sim model, which its authors
+ * validated on hardware (arXiv 2511.10909).
  *
- * @param fraction the bits kept below the greatest exponent
- * @param depth the products of a block
- * @param sum the format of the sum after a block
+ * @param fractionBits fraction bits kept below the greatest exponent
+ * @param depth number of products in a block
+ * @param sum format of the sum after a block
  */
-public record TensorCore(int fraction, int depth, Sum sum) {
+public record TensorCore(int fractionBits, int depth, Sum sum) {
 
   private static final int TURING = 75;
   private static final int HOPPER = 90;
   private static final int CONSUMER_BLACKWELL = 120;
   private static final int FP8_FRACTION = 13;
 
-  /** The format of a sum, and how it is rounded to that. */
+  /** The format and rounding of a sum. */
   public enum Sum {
-    /** To f32, toward zero. */
+    /** f32, toward zero. */
     F32(-126),
-    /** To 13 bits of the fraction of f32, toward zero. */
+    /** f32 with 13 fraction bits, toward zero. */
     E8M13(-126),
-    /** To nearest even. */
+    /** f16, to nearest even. */
     F16(-14);
 
     private static final long BEYOND_F32 = (1L << 29) - 1;
     private static final int BEYOND_E8M13 = (1 << 10) - 1;
 
-    private final int smallestExponent;
+    private final int minExponent;
 
     Sum(int smallestExponent) {
-      this.smallestExponent = smallestExponent;
+      this.minExponent = smallestExponent;
     }
 
-    int smallestExponent() {
-      return smallestExponent;
+    int minExponent() {
+      return minExponent;
     }
 
     float round(double sum) {
@@ -56,7 +56,7 @@ public record TensorCore(int fraction, int depth, Sum sum) {
       };
     }
 
-    /** The f32 next to the number on the side of zero; too great a number is infinite. */
+    /** Returns the nearest f32 toward zero; infinity on overflow. */
     private static float towardZero(double sum) {
       if (Math.abs(sum) >= Float.MIN_NORMAL) {
         return (float) Double.longBitsToDouble(Double.doubleToRawLongBits(sum) & ~BEYOND_F32);
@@ -69,27 +69,27 @@ public record TensorCore(int fraction, int depth, Sum sum) {
   }
 
   public TensorCore {
-    // so many terms of less than 2^42 are added exactly in a long
-    if (depth < 1 || fraction < 1 || fraction > 40) {
+    // a long adds this many terms below 2^42 exactly
+    if (depth < 1 || fractionBits < 1 || fractionBits > 40) {
       throw new IllegalArgumentException(
-          "a block has at least 1 product, of which at most 40 fraction bits are kept, got %d and %d"
-              .formatted(depth, fraction));
+          "a block has at least 1 product and keeps 1 to 40 fraction bits, got %d and %d"
+              .formatted(depth, fractionBits));
     }
   }
 
   /**
-   * The tensor cores of a target as {@code mma.sync} and {@code wmma} use them. Volta adds blocks
-   * of 4 products, Turing to Ada of 16 bytes a row (8 of f16, 4 of tf32, 16 of fp8), and Hopper of
-   * 32 bytes. Ada adds fp8 in 13 bits. Where {@link #convertsFp8} holds, the result is that of one
-   * of the two instructions with k / 2 halves each.
+   * Returns the tensor cores of a target for {@code mma.sync} and {@code wmma}. Volta adds blocks
+   * of 4 products; Turing to Ada add 16 bytes per row (8 of f16, 4 of tf32, 16 of fp8), Hopper 32
+   * bytes. Ada adds fp8 with 13 bits. If {@link #convertsFp8}, the result describes one of two
+   * instructions with k / 2 f16 factors each.
    *
-   * @param sum the type of the sum, f32 or f16
-   * @param k of the instruction
+   * @param sum type of the sum, f32 or f16
+   * @param k depth of the instruction
    */
   static TensorCore of(Target target, NumberFormat factors, Type sum, int k) {
     int sm = target.sm();
     boolean half = sum == Type.F16;
-    if (factors.isOf8Bits() && sm < HOPPER) {
+    if (factors.is8Bit() && sm < HOPPER) {
       return new TensorCore(FP8_FRACTION, Math.min(16, k), half ? Sum.F16 : Sum.E8M13);
     }
     int depth =
@@ -103,44 +103,43 @@ public record TensorCore(int fraction, int depth, Sum sum) {
   }
 
   /**
-   * Returns whether ptxas replaces an {@code mma.sync} of fp8 by conversions to f16, two products
-   * of f16 and an addition. It does so from Hopper to Thor, that is for sm_90 to sm_110; Ada and
-   * sm_120 have QMMA instructions. Source: the SASS of ptxas 13.0, see docs/emulator.md.
+   * Returns whether ptxas replaces an fp8 {@code mma.sync} by conversions to f16, two f16 products
+   * and an addition. It does so for sm_90 to sm_110; Ada and sm_120 have QMMA instructions. Source:
+   * SASS of ptxas 13.0, see docs/emulator.md.
    */
   static boolean convertsFp8(Target target) {
     return target.sm() >= HOPPER && target.sm() < CONSUMER_BLACKWELL;
   }
 
   /**
-   * Returns the position along K at which an element of such an {@code mma.sync} is added: the
-   * elements with k mod 4 of 0 and 1 are in the first product of f16, those with 2 and 3 in the
-   * second.
+   * Returns the position along K at which an element of such an {@code mma.sync} is added: elements
+   * with k mod 4 of 0 and 1 belong to the first f16 product, those with 2 and 3 to the second.
    *
-   * @param depth of the whole instruction
+   * @param depth depth of the whole instruction
    */
   static int convertedPosition(int k, int depth) {
     return k % 4 / 2 * (depth / 2) + k / 4 * 2 + k % 2;
   }
 
   /**
-   * The smallest exponent with which factors of {@code mma.sync} and {@code wmma} reach the adder
-   * of a target: that of their format, or that of f16 where fp8 is converted.
+   * Returns the smallest exponent of factors in the adder for {@code mma.sync} and {@code wmma}:
+   * that of their format, or that of f16 if fp8 is converted.
    */
-  static int smallestExponent(Target target, NumberFormat factors) {
-    return factors.isOf8Bits() && convertsFp8(target)
-        ? NumberFormat.F16.smallestExponent()
-        : factors.smallestExponent();
+  static int minExponent(Target target, NumberFormat factors) {
+    return factors.is8Bit() && convertsFp8(target)
+        ? NumberFormat.F16.minExponent()
+        : factors.minExponent();
   }
 
   /**
-   * Hopper's tensor cores as {@code wgmma} uses them: the products of an instruction are one block,
-   * and those of fp8 are added in 13 bits, to a sum of which f32 has only 13.
+   * Returns Hopper's tensor cores for {@code wgmma}: the products of an instruction form one block;
+   * fp8 products are added with 13 bits, and an f32 accumulator of fp8 has only 13 fraction bits.
    *
-   * @param sum the type of the sum, f32 or f16
-   * @param k of the instruction
+   * @param sum type of the sum, f32 or f16
+   * @param k depth of the instruction
    */
   public static TensorCore wgmma(NumberFormat factors, Type sum, int k) {
-    boolean fp8 = factors.isOf8Bits();
+    boolean fp8 = factors.is8Bit();
     return new TensorCore(
         fp8 ? FP8_FRACTION : 25, k, sum == Type.F16 ? Sum.F16 : fp8 ? Sum.E8M13 : Sum.F32);
   }

@@ -6,10 +6,9 @@ import dev.athanor.engine.ptx.Type;
 import java.util.function.IntBinaryOperator;
 
 /**
- * The lane functions of the SIMD video instructions (PTX ISA 9.7.18.2), which compute on the four
- * bytes or two halves of 32-bit registers. Each is in two parts: the first computes the elements,
- * which it leaves in the 16-bit or 32-bit pieces of a long, and the second makes the result of
- * them. Where a type says that elements are signed, the first type is that of the result.
+ * Lane functions of SIMD video instructions (PTX ISA 9.7.18.2) on the four bytes or two halves of
+ * 32-bit registers. Each has two steps: the first computes the elements into 16-bit or 32-bit
+ * pieces of a long, the second forms the result. The first type is that of the result.
  */
 final class VideoFunctions {
 
@@ -21,7 +20,7 @@ final class VideoFunctions {
   /**
    * Applies a function to each element.
    *
-   * @param bits of an element; the long has twice as many for each
+   * @param bits width of an element; the long has twice as many per element
    */
   private static long each(
       int a, int b, Type typeOfA, Type typeOfB, int bits, IntBinaryOperator function) {
@@ -39,7 +38,7 @@ final class VideoFunctions {
     return type.kind() == Type.Kind.SIGNED ? word << shift >> shift : word << shift >>> shift;
   }
 
-  /** An element that was computed, which is signed. */
+  /** Returns a computed element, which is signed. */
   private static int computed(long all, int number, int bits) {
     int unused = 64 - 2 * bits;
     return (int) (((all >> (2 * bits * number)) << unused) >> unused);
@@ -69,7 +68,7 @@ final class VideoFunctions {
     return each(a, b, typeOfA, typeOfB, HALF, VideoFunctions::average);
   }
 
-  /** Halves are rounded away from zero. */
+  /** Rounds ties away from zero. */
   private static int average(int a, int b) {
     int sum = a + b;
     return sum >= 0 ? (sum + 1) >> 1 : sum >> 1;
@@ -99,52 +98,57 @@ final class VideoFunctions {
     return each(a, b, typeOfA, typeOfB, HALF, Math::max);
   }
 
-  static long compareBytes(int a, int b, Comparison how, Type typeOfA, Type typeOfB) {
-    return each(a, b, typeOfA, typeOfB, BYTE, (x, y) -> holds(how, x, y) ? 1 : 0);
+  static long compareBytes(int a, int b, Comparison comparison, Type typeOfA, Type typeOfB) {
+    return each(a, b, typeOfA, typeOfB, BYTE, (x, y) -> holds(comparison, x, y) ? 1 : 0);
   }
 
-  static long compareHalves(int a, int b, Comparison how, Type typeOfA, Type typeOfB) {
-    return each(a, b, typeOfA, typeOfB, HALF, (x, y) -> holds(how, x, y) ? 1 : 0);
+  static long compareHalves(int a, int b, Comparison comparison, Type typeOfA, Type typeOfB) {
+    return each(a, b, typeOfA, typeOfB, HALF, (x, y) -> holds(comparison, x, y) ? 1 : 0);
   }
 
-  private static boolean holds(Comparison how, int a, int b) {
-    return switch (how) {
+  private static boolean holds(Comparison comparison, int a, int b) {
+    return switch (comparison) {
       case EQ -> a == b;
       case NE -> a != b;
       case LT -> a < b;
       case LE -> a <= b;
       case GT -> a > b;
       case GE -> a >= b;
-      default -> throw new IllegalArgumentException("no comparison of elements: " + how);
+      default ->
+          throw new IllegalArgumentException(
+              "comparison not supported by SIMD video instructions: " + comparison);
     };
   }
 
-  /** The low bits of the elements in the mask; {@code c} has the others. */
-  static int mergeBytes(long all, int c, Modifiers how) {
-    return merged(all, c, BYTE, Integer.MIN_VALUE, Integer.MAX_VALUE, how);
+  /** Merges the low bits of the selected elements into {@code c}. */
+  static int mergeBytes(long all, int c, Modifiers modifiers) {
+    return merged(all, c, BYTE, Integer.MIN_VALUE, Integer.MAX_VALUE, modifiers);
   }
 
-  static int mergeHalves(long all, int c, Modifiers how) {
-    return merged(all, c, HALF, Integer.MIN_VALUE, Integer.MAX_VALUE, how);
+  static int mergeHalves(long all, int c, Modifiers modifiers) {
+    return merged(all, c, HALF, Integer.MIN_VALUE, Integer.MAX_VALUE, modifiers);
   }
 
-  /** The elements in the mask clamped to the range of the result's type; {@code c} has others. */
-  static int saturateBytes(long all, int c, Type to, Modifiers how) {
+  /**
+   * Clamps the selected elements to the range of the result's type and merges them into {@code c}.
+   */
+  static int saturateBytes(long all, int c, Type to, Modifiers modifiers) {
     return to.kind() == Type.Kind.SIGNED
-        ? merged(all, c, BYTE, Byte.MIN_VALUE, Byte.MAX_VALUE, how)
-        : merged(all, c, BYTE, 0, 0xFF, how);
+        ? merged(all, c, BYTE, Byte.MIN_VALUE, Byte.MAX_VALUE, modifiers)
+        : merged(all, c, BYTE, 0, 0xFF, modifiers);
   }
 
-  static int saturateHalves(long all, int c, Type to, Modifiers how) {
+  static int saturateHalves(long all, int c, Type to, Modifiers modifiers) {
     return to.kind() == Type.Kind.SIGNED
-        ? merged(all, c, HALF, Short.MIN_VALUE, Short.MAX_VALUE, how)
-        : merged(all, c, HALF, 0, 0xFFFF, how);
+        ? merged(all, c, HALF, Short.MIN_VALUE, Short.MAX_VALUE, modifiers)
+        : merged(all, c, HALF, 0, 0xFFFF, modifiers);
   }
 
-  private static int merged(long all, int c, int bits, int least, int greatest, Modifiers how) {
+  private static int merged(
+      long all, int c, int bits, int least, int greatest, Modifiers modifiers) {
     int word = c;
     for (int i = 0; i * bits < 32; i++) {
-      if (isSelected(i, how)) {
+      if (isSelected(i, modifiers)) {
         int mask = ((1 << bits) - 1) << (i * bits);
         int value = Math.clamp(computed(all, i, bits), least, greatest);
         word = (word & ~mask) | ((value << (i * bits)) & mask);
@@ -153,26 +157,26 @@ final class VideoFunctions {
     return word;
   }
 
-  /** The sum of {@code c} and the elements in the mask. */
-  static int sumBytes(long all, int c, Modifiers how) {
-    return sum(all, c, BYTE, how);
+  /** Returns the sum of {@code c} and the selected elements. */
+  static int sumBytes(long all, int c, Modifiers modifiers) {
+    return sum(all, c, BYTE, modifiers);
   }
 
-  static int sumHalves(long all, int c, Modifiers how) {
-    return sum(all, c, HALF, how);
+  static int sumHalves(long all, int c, Modifiers modifiers) {
+    return sum(all, c, HALF, modifiers);
   }
 
-  private static int sum(long all, int c, int bits, Modifiers how) {
+  private static int sum(long all, int c, int bits, Modifiers modifiers) {
     int sum = c;
     for (int i = 0; i * bits < 32; i++) {
-      sum += isSelected(i, how) ? computed(all, i, bits) : 0;
+      sum += isSelected(i, modifiers) ? computed(all, i, bits) : 0;
     }
     return sum;
   }
 
-  /** Whether the mask of the result has an element; without a mask all are selected. */
-  private static boolean isSelected(int element, Modifiers how) {
-    var masks = how.parts("d");
+  /** Returns whether the result's mask selects an element; without a mask, all are selected. */
+  private static boolean isSelected(int element, Modifiers modifiers) {
+    var masks = modifiers.parts("d");
     return masks.isEmpty() || masks.getFirst().part().indexOf('0' + element) >= 0;
   }
 }

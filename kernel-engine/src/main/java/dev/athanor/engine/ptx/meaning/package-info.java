@@ -1,4 +1,4 @@
-/** Meanings of instructions: lane functions, number formats, and sums of tensor cores. */
+/** Semantics of instructions: lane functions, number formats, and tensor-core arithmetic. */
 @NullMarked
 package dev.athanor.engine.ptx.meaning;
 

@@ -11,8 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The barriers of a block and of a cluster (PTX ISA 9.7.13.1, 9.7.13.4). {@code bar} is {@code
- * barrier.aligned} under an older name.
+ * Barriers of blocks and clusters (PTX ISA 9.7.13.1, 9.7.13.4). {@code bar} is the older name of
+ * {@code barrier.aligned}.
  */
 final class BarrierRows {
 
@@ -56,6 +56,6 @@ final class BarrierRows {
   private static void barrier(
       List<Row> all, String syntax, String version, int sm, BarrierKind kind) {
     boolean aligned = !syntax.contains("{.aligned}");
-    all.add(row("9.7.13.1", version, sm, syntax, new Barrier(kind, aligned)).asOld("cta"));
+    all.add(row("9.7.13.1", version, sm, syntax, new Barrier(kind, aligned)).asOldAsRow("cta"));
   }
 }

@@ -18,8 +18,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Copies of whole rows and tiles that go on beside the threads, the tensor maps that describe
- * tiles, and the fences between the ways to memory (PTX ISA 9.7.9.25 to 9.7.9.28, 9.7.13).
+ * Asynchronous bulk and tensor copies, tensor maps, and proxy fences (PTX ISA 9.7.9.25 to 9.7.9.28,
+ * 9.7.13).
  */
 final class BulkRows {
 
@@ -32,12 +32,12 @@ final class BulkRows {
   private static List<Row> all() {
     var all = new ArrayList<Row>();
     // spotless:off
-    copies(all);
-    tensors(all);
-    maps(all);
+    bulkCopies(all);
+    tensorCopies(all);
+    tensorMaps(all);
     all.add(row("9.7.9.25.6.1", "8.0", 90, "cp.async.bulk.commit_group",                  new CommitBulk()));
     all.add(row("9.7.9.25.6.2", "8.0", 90, "cp.async.bulk.wait_group{.read} n:literal",   new WaitBulk()));
-    stores(all);
+    asyncStores(all);
     all.add(row("9.7.13.4",  "7.5", 70, "fence.proxy.alias",                              new Fence(FenceKind.ALIAS)));
     all.add(row("9.7.13.4",  "8.0", 90, "fence.proxy.async{.<global|shared::cta|shared::cluster>}", new Fence(FenceKind.ASYNC_PROXY)));
     all.add(row("9.7.13.4",  "8.3", 90, "fence.proxy.tensormap::generic.release.scope",   new Fence(FenceKind.TENSOR_MAP)));
@@ -48,13 +48,14 @@ final class BulkRows {
     return all;
   }
 
-  private static void copies(List<Row> all) {
+  private static void bulkCopies(List<Row> all) {
     var section = "9.7.9.25.4.1";
     var load = "cp.async.bulk.shared::cluster.global." + BYTES;
     var to = " [d]:cluster, [a]:global, size:u32, [mbar]:cluster";
-    hinted(all, section, "8.0", 90, load, to);
-    hinted(all, section, "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
-    hinted(
+    addWithCachePolicy(all, section, "8.0", 90, load, to);
+    addWithCachePolicy(
+        all, section, "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
+    addWithCachePolicy(
         all,
         section,
         "8.6",
@@ -72,7 +73,7 @@ final class BulkRows {
             new BulkCopy()));
     var store = "cp.async.bulk.global.shared::cta.bulk_group";
     var from = " [d]:global, [a]:shared, size:u32";
-    hinted(all, section, "8.0", 90, store, from);
+    addWithCachePolicy(all, section, "8.0", 90, store, from);
     all.add(
         row(
             section,
@@ -87,7 +88,7 @@ final class BulkRows {
             "add.noftz.<f16|bf16>",
             "<inc|dec>.u32",
             "<min|max>.<u32|s32|u64|s64|f16|bf16>")) {
-      hinted(
+      addWithCachePolicy(
           all,
           "9.7.9.25.4.2",
           "8.0",
@@ -120,13 +121,13 @@ final class BulkRows {
             new NoEffect()));
   }
 
-  private static void hinted(
+  private static void addWithCachePolicy(
       List<Row> all, String section, String version, int sm, String head, String operands) {
-    hinted(all, section, version, sm, head, "", operands);
+    addWithCachePolicy(all, section, version, sm, head, "", operands);
   }
 
-  /** A row with an optional cache policy, which is the last operand. */
-  private static void hinted(
+  /** Adds a row whose last operand is an optional cache policy. */
+  private static void addWithCachePolicy(
       List<Row> all,
       String section,
       String version,
@@ -134,36 +135,37 @@ final class BulkRows {
       String head,
       String tail,
       String operands) {
-    Semantics meaning = head.contains(".tensor.") ? new TensorCopy() : new BulkCopy();
+    Semantics semantics = head.contains(".tensor.") ? new TensorCopy() : new BulkCopy();
     all.add(
         row(
             section,
             version,
             sm,
             head + "{1.L2::cache_hint}" + tail + operands + "{1, cache_policy:b64}",
-            meaning));
+            semantics));
   }
 
-  private static void tensors(List<Row> all) {
+  private static void tensorCopies(List<Row> all) {
     var load = "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.shared::cluster.global{.tile}." + BYTES;
     var to = " [d]:cluster, tensor:tile, [mbar]:cluster";
-    hinted(all, "9.7.9.25.5.2", "8.0", 90, load, to);
-    hinted(all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
-    hinted(
+    addWithCachePolicy(all, "9.7.9.25.5.2", "8.0", 90, load, to);
+    addWithCachePolicy(
+        all, "9.7.9.25.5.2", "8.0", 90, load + ".multicast::cluster", to + ", cta_mask:u16");
+    addWithCachePolicy(
         all,
         "9.7.9.25.5.2",
         "8.6",
         90,
         load.replace("shared::cluster", "shared::cta"),
         to.replace("cluster", "shared"));
-    hinted(
+    addWithCachePolicy(
         all,
         "9.7.9.25.5.2",
         "8.0",
         90,
         "cp.async.bulk.tensor.<1d|2d|3d|4d|5d>.global.shared::cta{.tile}.bulk_group",
         " tensor:tile, [a]:shared");
-    hinted(
+    addWithCachePolicy(
         all,
         "9.7.9.25.5.3",
         "8.0",
@@ -181,7 +183,7 @@ final class BulkRows {
             new NoEffect()));
   }
 
-  private static void maps(List<Row> all) {
+  private static void tensorMaps(List<Row> all) {
     all.add(row("9.7.9.15", "8.0", 90, "prefetch{.const}.tensormap [a]", new NoEffect()));
     all.add(row("9.7.9.15", "8.0", 90, "prefetch.param.tensormap [a]", new NoEffect()));
     replace(all, "global_address", "b64", "new_val:b64");
@@ -214,7 +216,7 @@ final class BulkRows {
             new ReplaceInTensorMap()));
   }
 
-  private static void stores(List<Row> all) {
+  private static void asyncStores(List<Row> all) {
     all.add(
         row(
             "9.7.9.12",

@@ -6,7 +6,7 @@ import static dev.athanor.engine.ptx.table.Row.pure;
 import dev.athanor.engine.ptx.InstructionForm;
 import java.util.List;
 
-/** Comparison and selection (PTX ISA 9.7.6, 9.7.7). */
+/** Comparisons and selections (PTX ISA 9.7.6, 9.7.7). */
 final class ComparisonRows {
 
   // spotless:off
@@ -27,30 +27,30 @@ final class ComparisonRows {
 
           // values
           pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.cmp{1.<and|or|xor>}.<u32|s32>.sint d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.cmp{1.<and|or|xor>}.f32.sint d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.cmp{1.<and|or|xor>}.f32.sint d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.ucmp{1.<and|or|xor>}.<u32|s32>.uint d:first, a, b{1, c:pred}", "compareUnsigned{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.ucmp{1.<and|or|xor>}.f32.uint d:first, a, b{1, c:pred}", "compareUnsigned{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.ucmp{1.<and|or|xor>}.f32.uint d:first, a, b{1, c:pred}", "compareUnsigned{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.<eq|ne>{1.<and|or|xor>}.<u32|s32>.bits d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.<eq|ne>{1.<and|or|xor>}.f32.bits d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.<eq|ne>{1.<and|or|xor>}.f32.bits d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}{.ftz}.<u32|s32>.f32 d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}{.ftz}.f32.f32 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}{.ftz}.f32.f32 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}.<u32|s32>.f64 d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}.f32.f64 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16.f16 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16x2.f16x2 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.bf16 d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16x2.bf16x2 d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.6.1", "1.0", 20, "set.fcmp{1.<and|or|xor>}.f32.f64 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16.f16 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16x2.f16x2 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.bf16 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16x2.bf16x2 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "6.5", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.<u16|s16|u32|s32>.f16 d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.cmp{1.<and|or|xor>}.f16.sint d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.ucmp{1.<and|or|xor>}.f16.uint d:first, a, b{1, c:pred}", "compareUnsigned{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.<eq|ne>{1.<and|or|xor>}.f16.bits d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16.f32 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}.f16.f64 d:first, a, b{1, c:pred}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.cmp{1.<and|or|xor>}.bf16.sint d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.ucmp{1.<and|or|xor>}.bf16.uint d:first, a, b{1, c:predreg}", "compareUnsigned{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.<eq|ne>{1.<and|or|xor>}.bf16.bits d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f32 d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
-          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f64 d:first, a, b{1, c:predreg}", "compare{1>combine}>toOne"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.cmp{1.<and|or|xor>}.f16.sint d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.ucmp{1.<and|or|xor>}.f16.uint d:first, a, b{1, c:pred}", "compareUnsigned{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.<eq|ne>{1.<and|or|xor>}.f16.bits d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.f16.f32 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "4.2", 53, "set.fcmp{1.<and|or|xor>}.f16.f64 d:first, a, b{1, c:pred}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.cmp{1.<and|or|xor>}.bf16.sint d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.ucmp{1.<and|or|xor>}.bf16.uint d:first, a, b{1, c:predreg}", "compareUnsigned{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.<eq|ne>{1.<and|or|xor>}.bf16.bits d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f32 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
+          pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.bf16.f64 d:first, a, b{1, c:predreg}", "compare{1>combine}>oneIfTrue"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.<u16|s16|u32|s32>.bf16 d:first, a, b{1, c:predreg}", "compare{1>combine}>toMask"),
           pure(COMPARISON, "9.7.7.1", "6.5", 53, "set.fcmp{1.<and|or|xor>}{.ftz}.<u32|s32>.f16x2 d:first, a, b{1, c:pred}", "compare{1>combine}>toMask"),
           pure(COMPARISON, "9.7.7.1", "7.8", 90, "set.fcmp{1.<and|or|xor>}.<u32|s32>.bf16x2 d:first, a, b{1, c:predreg}", "compare{1>combine}>toMask"),

@@ -8,13 +8,12 @@ import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Type;
 import java.util.List;
 
-/** Conversion (PTX ISA 9.7.9.21). */
+/** Conversions (PTX ISA 9.7.9.21). */
 final class ConversionRows {
 
   // spotless:off
   static final List<InstructionForm> ALL =
       Row.forms(
-          // between types
           pure(CONVERSION, "9.7.9.21", "1.0", 20, "cvt.<u8|u16|u32|u64|s8|s16|s32|s64>.<s8|s16|s32|s64> d:0, a:1", "identity"),
           pure(CONVERSION, "9.7.9.21", "1.0", 20, "cvt.<u8|u16|u32|u64|s8|s16|s32|s64>.<u8|u16|u32|u64> d:0, a:1", "zeroExtend"),
           pure(CONVERSION, "9.7.9.21", "1.0", 20, "cvt.sat.<u8|u16|u32|u64|s8|s16|s32|s64>.<s8|s16|s32|s64> d:0, a:1", ConversionRows::narrows, "clamp"),
@@ -79,7 +78,10 @@ final class ConversionRows {
           pure(CONVERSION, "9.7.9.22", "6.5", 72, "cvt.pack.sat.<u8|s8>.s32.b32 d:u32, a:s32, b:s32, c:u32", "packBytes"));
   // spotless:on
 
-  /** Whether the source has values that the result has not, for which saturation is. */
+  /**
+   * Returns whether the source type has values outside the destination type; only then is {@code
+   * .sat} legal.
+   */
   private static boolean narrows(Modifiers modifiers) {
     var to = modifiers.types().getFirst();
     var from = modifiers.types().getLast();

@@ -19,7 +19,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** Calls, stores of their parameters, and indexed branches (PTX ISA 9.7.9.11, 9.7.12). */
+/** Calls, stores of call parameters, and indexed branches (PTX ISA 9.7.9.11, 9.7.12). */
 public final class FunctionRows {
 
   // spotless:off
@@ -40,14 +40,14 @@ public final class FunctionRows {
   private FunctionRows() {}
 
   /**
-   * The instruction that executes a call of a function of the device runtime.
+   * Returns the instruction that executes a call of a device-runtime function.
    *
-   * @param results the local variables that take the results
-   * @param arguments the local variables that hold the arguments
+   * @param results local variables for the results
+   * @param arguments local variables with the arguments
    */
   public static Instruction call(
       RuntimeFunction function,
-      Instruction written,
+      Instruction original,
       List<Operand> results,
       List<Operand> arguments) {
     List<Operand> operands =
@@ -55,11 +55,13 @@ public final class FunctionRows {
             .<Operand>map(variable -> new Operand.Address(variable, 0))
             .toList();
     var form = Objects.requireNonNull(RUNTIME.get(function));
-    return new Instruction(form, new Modifiers(List.of()), operands, null, written.source())
-        .insteadOf(written);
+    return new Instruction(form, new Modifiers(List.of()), operands, null, original.source())
+        .asReplacementOf(original);
   }
 
-  /** A row for the emulator alone: the addresses of the result, if any, and of the arguments. */
+  /**
+   * Returns an emulator-only row, with the addresses of the result, if any, and of the arguments.
+   */
   private static InstructionForm form(RuntimeFunction function) {
     var slots =
         Stream.concat(

@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.table;
 import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.absolute;
 import static dev.athanor.engine.ptx.InstructionForm.ErrorBound.relative;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.MIN_MAX;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SPECIAL;
 import static dev.athanor.engine.ptx.table.Row.pure;
@@ -11,7 +11,7 @@ import static dev.athanor.engine.ptx.table.Row.pure;
 import dev.athanor.engine.ptx.InstructionForm;
 import java.util.List;
 
-/** f16 and bf16, alone and packed (PTX ISA 9.7.4). */
+/** Scalar and packed instructions of f16 and bf16 (PTX ISA 9.7.4). */
 final class HalfRows {
 
   // spotless:off
@@ -31,20 +31,20 @@ final class HalfRows {
           pure("9.7.4.5", "7.0", 80, "neg.<bf16|bf16x2> d, a", "flipSign"),
           pure("9.7.4.6", "6.5", 53, "abs{.ftz}.<f16|f16x2> d, a", "clearSign"),
           pure("9.7.4.6", "7.0", 80, "abs.<bf16|bf16x2> d, a", "clearSign"),
-          pure(EXTREMUM, "9.7.4.7", "7.0", 80, "min{.ftz}.<f16|f16x2> d, a, b", "min"),
-          pure(EXTREMUM, "9.7.4.7", "7.0", 80, "min{.ftz}.NaN.<f16|f16x2> d, a, b", "minOrNan"),
+          pure(MIN_MAX, "9.7.4.7", "7.0", 80, "min{.ftz}.<f16|f16x2> d, a, b", "min"),
+          pure(MIN_MAX, "9.7.4.7", "7.0", 80, "min{.ftz}.NaN.<f16|f16x2> d, a, b", "minOrNan"),
           pure("9.7.4.7", "7.2", 86, "min{.ftz}.xorsign.abs.<f16|f16x2> d, a, b", "minXorSign"),
           pure("9.7.4.7", "7.2", 86, "min{.ftz}.NaN.xorsign.abs.<f16|f16x2> d, a, b", "minOrNanXorSign"),
-          pure(EXTREMUM, "9.7.4.7", "7.0", 80, "min.<bf16|bf16x2> d, a, b", "min"),
-          pure(EXTREMUM, "9.7.4.7", "7.0", 80, "min.NaN.<bf16|bf16x2> d, a, b", "minOrNan"),
+          pure(MIN_MAX, "9.7.4.7", "7.0", 80, "min.<bf16|bf16x2> d, a, b", "min"),
+          pure(MIN_MAX, "9.7.4.7", "7.0", 80, "min.NaN.<bf16|bf16x2> d, a, b", "minOrNan"),
           pure("9.7.4.7", "7.2", 86, "min.xorsign.abs.<bf16|bf16x2> d, a, b", "minXorSign"),
           pure("9.7.4.7", "7.2", 86, "min.NaN.xorsign.abs.<bf16|bf16x2> d, a, b", "minOrNanXorSign"),
-          pure(EXTREMUM, "9.7.4.8", "7.0", 80, "max{.ftz}.<f16|f16x2> d, a, b", "max"),
-          pure(EXTREMUM, "9.7.4.8", "7.0", 80, "max{.ftz}.NaN.<f16|f16x2> d, a, b", "maxOrNan"),
+          pure(MIN_MAX, "9.7.4.8", "7.0", 80, "max{.ftz}.<f16|f16x2> d, a, b", "max"),
+          pure(MIN_MAX, "9.7.4.8", "7.0", 80, "max{.ftz}.NaN.<f16|f16x2> d, a, b", "maxOrNan"),
           pure("9.7.4.8", "7.2", 86, "max{.ftz}.xorsign.abs.<f16|f16x2> d, a, b", "maxXorSign"),
           pure("9.7.4.8", "7.2", 86, "max{.ftz}.NaN.xorsign.abs.<f16|f16x2> d, a, b", "maxOrNanXorSign"),
-          pure(EXTREMUM, "9.7.4.8", "7.0", 80, "max.<bf16|bf16x2> d, a, b", "max"),
-          pure(EXTREMUM, "9.7.4.8", "7.0", 80, "max.NaN.<bf16|bf16x2> d, a, b", "maxOrNan"),
+          pure(MIN_MAX, "9.7.4.8", "7.0", 80, "max.<bf16|bf16x2> d, a, b", "max"),
+          pure(MIN_MAX, "9.7.4.8", "7.0", 80, "max.NaN.<bf16|bf16x2> d, a, b", "maxOrNan"),
           pure("9.7.4.8", "7.2", 86, "max.xorsign.abs.<bf16|bf16x2> d, a, b", "maxXorSign"),
           pure("9.7.4.8", "7.2", 86, "max.NaN.xorsign.abs.<bf16|bf16x2> d, a, b", "maxOrNanXorSign"),
           pure(SPECIAL, "9.7.4.9", "7.0", 75, "tanh.approx.<f16|f16x2> d, a", "tanh").within(absolute(0x1p-10)),

@@ -22,11 +22,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The instruction table: the one place where an instruction is defined, here and in a list for each
- * larger chapter of the manual. Its columns are the section of the PTX manual, the first version
- * and target, the manual's line (in the notation of {@link InstructionForm} and {@link
- * OperandSlot}), and the meaning. A new instruction is a row, its lane function where it has one,
- * and a file under {@code src/test/filetests}; whatever walks the table tests the rest.
+ * The instruction table, the single definition of each instruction. The larger chapters of the
+ * manual have their own lists. A row states the section of the PTX manual, the first version and
+ * target, the manual's syntax (in the notation of {@link InstructionForm} and {@link OperandSlot}),
+ * and the semantics. A new instruction needs a row, a lane function if it computes lane by lane,
+ * and a file under {@code src/test/filetests}; tests that iterate over the table cover the rest.
  */
 public final class InstructionTable {
 
@@ -94,18 +94,18 @@ public final class InstructionTable {
 
   private InstructionTable() {}
 
-  /** Every row. */
+  /** Returns all rows. */
   public static List<InstructionForm> all() {
     return TABLE;
   }
 
-  /** A row with its modifiers chosen. */
+  /** A row with modifiers. */
   public record Match(InstructionForm form, Modifiers modifiers) {}
 
   /**
-   * The row that a spelling such as {@code fma.rn.f32} with these operands means.
+   * Returns the row of an opcode such as {@code fma.rn.f32} with these operands.
    *
-   * @throws IllegalArgumentException when there is none, saying how the instruction is written
+   * @throws IllegalArgumentException if there is none; the message gives the syntax
    */
   public static Match find(String opcode, List<Operand> operands) {
     var words = opcode.split("\\.");
@@ -113,8 +113,8 @@ public final class InstructionTable {
     if (rows == null) {
       throw new IllegalArgumentException(
           UNSUPPORTED.matcher(words[0]).matches()
-              ? words[0] + " is not supported: textures, surfaces and tcgen05 are not"
-              : "no instruction \"%s\"; the table has %s"
+              ? words[0] + " is not supported; textures, surfaces and tcgen05 are out of scope"
+              : "unknown instruction \"%s\"; supported are %s"
                   .formatted(
                       words[0],
                       BY_MNEMONIC.keySet().stream().sorted().collect(Collectors.joining(", "))));
@@ -122,16 +122,16 @@ public final class InstructionTable {
     var mode = COPY_MODE.matcher(opcode);
     if (mode.find()) {
       throw new IllegalArgumentException(
-          opcode + " is not supported: copies of tensors take tiles, not " + mode.group(1));
+          opcode + " is not supported; tensor copies support tiles, not " + mode.group(1));
     }
     if (VOLTA.matcher(opcode).matches()) {
       throw new IllegalArgumentException(
-          "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+          "mma.m8n8k4 of .f16 is not supported because only Volta has it; use m16n8k8 or m16n8k16");
     }
     var sparse = SPARSE.matcher(opcode);
     if (sparse.matches()) {
       throw new IllegalArgumentException(
-          sparse.group(1) + ".sp is not supported: no product of a sparse matrix is");
+          sparse.group(1) + ".sp is not supported; sparse products are out of scope");
     }
     return find(words[0], Arrays.stream(words).skip(1).map(Modifier::of).toList(), operands);
   }
@@ -140,24 +140,26 @@ public final class InstructionTable {
     var rows = BY_MNEMONIC.getOrDefault(mnemonic, List.of());
     var fitting = new ArrayList<Match>();
     for (var row : rows) {
-      row.fit(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
+      row.match(modifiers).ifPresent(chosen -> fitting.add(new Match(row, chosen)));
     }
     var taking =
-        fitting.stream().filter(match -> match.form().takes(operands, match.modifiers())).toList();
+        fitting.stream()
+            .filter(match -> match.form().acceptsShapes(operands, match.modifiers()))
+            .toList();
     return taking.stream()
-        .filter(match -> match.form().suits(operands, match.modifiers()))
+        .filter(match -> match.form().acceptsClasses(operands, match.modifiers()))
         .findFirst()
         .or(() -> taking.stream().findFirst())
         .orElseThrow(() ->
             new IllegalArgumentException(
-                complaint(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
+                errorMessage(mnemonic + new Modifiers(modifiers), operands, rows, fitting)));
   }
 
   /**
-   * An instruction, its literals brought to the types of its row.
+   * Creates an instruction and converts its literals to the types of its row.
    *
-   * @param opcode as written, {@code fma.rn.f32}
-   * @throws IllegalArgumentException when there is no such instruction or a literal does not fit
+   * @param opcode opcode, such as {@code fma.rn.f32}
+   * @throws IllegalArgumentException if there is no such instruction or a literal does not fit
    */
   public static Statement.Instruction instruction(
       String opcode, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
@@ -165,10 +167,10 @@ public final class InstructionTable {
   }
 
   /**
-   * Returns an instruction with its literals converted to the types of its row.
+   * Creates an instruction and converts its literals to the types of its row.
    *
-   * @param modifiers in any order
-   * @throws IllegalArgumentException when the table has no such row or a literal does not fit
+   * @param modifiers modifiers in any order
+   * @throws IllegalArgumentException if there is no such instruction or a literal does not fit
    */
   public static Statement.Instruction instruction(
       String mnemonic,
@@ -183,16 +185,17 @@ public final class InstructionTable {
       Match match, List<Operand> operands, Statement.@Nullable Guard guard, Source source) {
     var typed = new ArrayList<Operand>();
     for (int i = 0; i < operands.size(); i++) {
-      typed.add(typed(operands.get(i), match.form().operands().get(i), match.modifiers()));
+      typed.add(
+          withTypedLiterals(operands.get(i), match.form().operands().get(i), match.modifiers()));
     }
     return new Statement.Instruction(match.form(), match.modifiers(), typed, guard, source);
   }
 
-  private static Operand typed(Operand operand, OperandSlot slot, Modifiers modifiers) {
+  private static Operand withTypedLiterals(Operand operand, OperandSlot slot, Modifiers modifiers) {
     return switch (operand) {
       case Operand.Immediate literal -> slot.literal(literal, modifiers);
-      case Operand.Vector vector when slot.isLoneElement(vector, modifiers) ->
-          typed(vector.elements().getFirst(), slot, modifiers);
+      case Operand.Vector vector when slot.isBracedScalar(vector, modifiers) ->
+          withTypedLiterals(vector.elements().getFirst(), slot, modifiers);
       case Operand.Vector vector ->
           Operand.Vector.of(
               vector.elements().stream()
@@ -205,7 +208,7 @@ public final class InstructionTable {
     };
   }
 
-  private static String complaint(
+  private static String errorMessage(
       String opcode, List<Operand> operands, List<InstructionForm> rows, List<Match> fitting) {
     var part = opcode.indexOf(':') < 0 ? null : PART.matcher(opcode);
     if (fitting.isEmpty() && part != null && part.matches()) {
@@ -213,7 +216,7 @@ public final class InstructionTable {
           .formatted(part.group(1), part.group(3), part.group(2), syntax(rows));
     }
     if (fitting.isEmpty()) {
-      return "no instruction \"%s\"; %s is written %s"
+      return "unknown instruction \"%s\"; the syntax of %s is %s"
           .formatted(opcode, rows.getFirst().mnemonic(), syntax(rows));
     }
     return "%s takes %s, not (%s)"

@@ -28,7 +28,7 @@ public final class Instructions {
     return InstructionTable.instruction("trap", List.of(), List.of(), null, source);
   }
 
-  /** Builds the move of a value of a type; {@code from} may be a literal or a symbol's address. */
+  /** Builds a move. {@code from} may also be a literal or a symbol's address. */
   public static Instruction move(
       Type type, Operand to, Operand from, @Nullable Guard guard, Source source) {
     return InstructionTable.instruction("mov", List.of(type), List.of(to, from), guard, source);

@@ -2,9 +2,9 @@ package dev.athanor.engine.ptx.table;
 
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.ARITHMETIC;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.BITWISE_AND;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.DIVISION;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.EXTREMUM;
-import static dev.athanor.engine.ptx.Semantics.LaneOperation.MASK;
+import static dev.athanor.engine.ptx.Semantics.LaneOperation.MIN_MAX;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.MULTIPLY_ADD;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.OTHER;
 import static dev.athanor.engine.ptx.Semantics.LaneOperation.SHIFT_RIGHT;
@@ -16,7 +16,7 @@ import dev.athanor.engine.ptx.InstructionForm.Undefined;
 import dev.athanor.engine.ptx.Semantics.Carry;
 import java.util.List;
 
-/** Integers, their bits and carries (PTX ISA 9.7.1, 9.7.2, 9.7.8). */
+/** Instructions on integers, their bits and carries (PTX ISA 9.7.1, 9.7.2, 9.7.8). */
 final class IntegerRows {
 
   // spotless:off
@@ -39,10 +39,10 @@ final class IntegerRows {
           pure("9.7.1.8",     "1.0", 20, "rem.uint d, a, b",                                                  "remUnsigned").undefined(Undefined.ZERO_DIVISOR),
           pure("9.7.1.9",     "1.0", 20, "abs.sint d, a",                                                     "abs"),
           pure("9.7.1.10",    "1.0", 20, "neg.sint d, a",                                                     "neg"),
-          pure(EXTREMUM, "9.7.1.11",    "1.0", 20, "min.sint d, a, b",                                                  "min"),
-          pure(EXTREMUM, "9.7.1.11",    "1.0", 20, "min.uint d, a, b",                                                  "minUnsigned"),
-          pure(EXTREMUM, "9.7.1.12",    "1.0", 20, "max.sint d, a, b",                                                  "max"),
-          pure(EXTREMUM, "9.7.1.12",    "1.0", 20, "max.uint d, a, b",                                                  "maxUnsigned"),
+          pure(MIN_MAX, "9.7.1.11",    "1.0", 20, "min.sint d, a, b",                                                  "min"),
+          pure(MIN_MAX, "9.7.1.11",    "1.0", 20, "min.uint d, a, b",                                                  "minUnsigned"),
+          pure(MIN_MAX, "9.7.1.12",    "1.0", 20, "max.sint d, a, b",                                                  "max"),
+          pure(MIN_MAX, "9.7.1.12",    "1.0", 20, "max.uint d, a, b",                                                  "maxUnsigned"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.wide.s16 d:wide, a, b, c:wide", "mad"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.s16 d, a, b, c", "madHigh16"),
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.<s32|s64> d, a, b, c", "madHigh"),
@@ -66,22 +66,22 @@ final class IntegerRows {
           pure(MULTIPLY_ADD, "9.7.1.4", "1.0", 20, "mad.hi.sat.s32 d, a, b, c", "madHighSaturating"),
           pure("9.7.1.6", "1.0", 20, "mad24.hi.sat.s32 d, a, b, c", "mad24HighSaturating"),
           pure(ARITHMETIC, "9.7.1.1", "8.0", 90, "add.<u16x2|s16x2> d, a, b", "add"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.s16x2 d, a, b", "min"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.relu.<s16x2|s32> d, a, b", "min>positive"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.relu.<s16x2|s32> d, a, b", "max>positive"),
-          pure(EXTREMUM, "9.7.1.11", "8.0", 90, "min.u16x2 d, a, b", "minUnsigned"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
-          pure(EXTREMUM, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.s16x2 d, a, b", "min"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.relu.<s16x2|s32> d, a, b", "min>positive"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.relu.<s16x2|s32> d, a, b", "max>positive"),
+          pure(MIN_MAX, "9.7.1.11", "8.0", 90, "min.u16x2 d, a, b", "minUnsigned"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.s16x2 d, a, b", "max"),
+          pure(MIN_MAX, "9.7.1.12", "8.0", 90, "max.u16x2 d, a, b", "maxUnsigned"),
 
-          // sums with a carry
+          // addition and subtraction with carry
           carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "add.cc.<u32|s32> d, a, b", Carry.NONE, "add", "carry"),
           carry(OTHER, "9.7.2.2", "1.2", 20, "addc{1.cc}.<u32|s32> d, a, b", Carry.IN, "addCarry", "carry"),
           carry(ARITHMETIC, "9.7.2.1", "1.2", 20, "sub.cc.<u32|s32> d, a, b", Carry.BORROW, "sub", "borrow"),
           carry(OTHER, "9.7.2.2", "1.2", 20, "subc{1.cc}.<u32|s32> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow"),
           carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "add.cc.<u64|s64> d, a, b", Carry.NONE, "add", "carry"),
-          carry(OTHER, "9.7.2.2", "3.0", 20, "addc{1.cc}.<u64|s64> d, a, b", Carry.IN, "addCarry", "carry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "addc{1.cc}.<u64|s64> d, a, b", Carry.IN, "addCarry", "carry").optionSince(1, "4.3", 20),
           carry(ARITHMETIC, "9.7.2.1", "4.3", 20, "sub.cc.<u64|s64> d, a, b", Carry.BORROW, "sub", "borrow"),
-          carry(OTHER, "9.7.2.2", "3.0", 20, "subc{1.cc}.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.2", "3.0", 20, "subc{1.cc}.<u64|s64> d, a, b", Carry.BORROW_IN, "subBorrow", "borrow").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.lo.cc.<u32|s32> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
           carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u32|s32> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry"),
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.u32 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
@@ -89,11 +89,11 @@ final class IntegerRows {
           carry(MULTIPLY_ADD, "9.7.2.5", "3.0", 20, "mad.hi.cc.s32 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
           carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s32 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry"),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.lo.cc.<u64|s64> d, a, b, c", Carry.NONE, "mad", "mulCarry"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u64|s64> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.lo{1.cc}.<u64|s64> d, a, b, c", Carry.IN, "mulAddCarry", "mulCarry").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.u64 d, a, b, c", Carry.NONE, "madHighUnsigned", "mulHighCarryUnsigned"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.u64 d, a, b, c", Carry.IN, "mulHighAddCarryUnsigned", "mulHighCarryUnsigned").optionSince(1, "4.3", 20),
           carry(MULTIPLY_ADD, "9.7.2.5", "4.3", 20, "mad.hi.cc.s64 d, a, b, c", Carry.NONE, "madHigh", "mulHighCarry"),
-          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s64 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry").option(1, "4.3", 20),
+          carry(OTHER, "9.7.2.6", "3.0", 20, "madc.hi{1.cc}.s64 d, a, b, c", Carry.IN, "mulHighAddCarry", "mulHighCarry").optionSince(1, "4.3", 20),
 
           // bits and dot products
           pure("9.7.1.15", "2.0", 20, "popc.<b32|b64> d:u32, a", "countOnes"),
@@ -118,7 +118,7 @@ final class IntegerRows {
           pure("9.7.1.25", "5.0", 61, "dp2a.hi.<u32|s32>.<u32|s32> d:u32, a:u32, b:u32, c:u32", "dot2High"),
 
           // logic and shifts
-          pure(MASK, "9.7.8.1",     "1.0", 20, "and.<pred|b16|b32|b64> d, a, b",                                    "and"),
+          pure(BITWISE_AND, "9.7.8.1",     "1.0", 20, "and.<pred|b16|b32|b64> d, a, b",                                    "and"),
           pure(BITWISE, "9.7.8.2",     "1.0", 20, "or.<pred|b16|b32|b64> d, a, b",                                     "or"),
           pure(BITWISE, "9.7.8.3",     "1.0", 20, "xor.<pred|b16|b32|b64> d, a, b",                                    "xor"),
           pure(BITWISE, "9.7.8.4",     "1.0", 20, "not.<pred|b16|b32|b64> d, a",                                       "not"),

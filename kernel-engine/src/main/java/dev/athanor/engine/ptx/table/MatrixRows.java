@@ -17,7 +17,7 @@ import dev.athanor.engine.ptx.meaning.MatrixProduct;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Matrices in the registers of a warp (PTX ISA 9.7.14); those of {@code wgmma} are elsewhere. */
+/** Warp-level matrix instructions (PTX ISA 9.7.14). */
 final class MatrixRows {
 
   private static final String MMA = "9.7.14.5.14";
@@ -71,12 +71,12 @@ final class MatrixRows {
           wmma("6.3", 75, "xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
           wmma("7.1", 80, "and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32 d:s32*2, a:b32*1, b:b32*1, c:s32*2"),
 
-          warp(WarpKind.TRANSPOSITION, "9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
+          warp(WarpKind.TRANSPOSE, "9.7.14.5.17", "7.8", 75, "movmatrix.sync.aligned.m8n8.trans.b16 d:b32, a:b32", MatrixRows::transpose));
 
-  /** What moves a matrix of {@code wmma}: its address space and whether it has a stride are open. */
-  private record Move(String version, int sm, String head, String type, String registers, boolean load) {}
+  /** A load or store of a {@code wmma} matrix. The rows add its state space and optional stride. */
+  private record TileTransfer(String version, int sm, String head, String type, String registers, boolean load) {}
 
-  private static final List<Move> MOVES =
+  private static final List<TileTransfer> TILE_TRANSFERS =
       List.of(
           load("6.1", 70, "<a|b>.sync.aligned.<row|col>." + SHAPES, "f16", "b32*8"),
           load("7.0", 80, "<a|b>.sync.aligned.<row|col>.m16n16k16", "bf16", "b32*4"),
@@ -140,9 +140,9 @@ final class MatrixRows {
         }
       }
     }
-    for (var move : MOVES) {
-      rows.add(moved(move, "{.<global|shared>}", move.version()));
-      rows.add(moved(move, ".shared::cta", "7.8"));
+    for (var move : TILE_TRANSFERS) {
+      rows.add(transferRow(move, "{.<global|shared>}", move.version()));
+      rows.add(transferRow(move, ".shared::cta", "7.8"));
     }
     return rows;
   }
@@ -162,22 +162,24 @@ final class MatrixRows {
         new Semantics.Warp(WarpKind.MATRIX_PRODUCT, MatrixProduct.WMMA));
   }
 
-  /** Unlike those of {@code mma}, both integer factors are of one type. */
+  /** Returns whether both integer factors have one type, which {@code mma} does not require. */
   private static boolean sameIntegers(Modifiers modifiers) {
     var types = modifiers.types();
     return types.size() == 2 || types.get(1) == types.get(2);
   }
 
-  private static Move load(String version, int sm, String head, String type, String registers) {
-    return new Move(version, sm, "wmma.load." + head, type, registers, true);
+  private static TileTransfer load(
+      String version, int sm, String head, String type, String registers) {
+    return new TileTransfer(version, sm, "wmma.load." + head, type, registers, true);
   }
 
-  private static Move store(String version, int sm, String shape, String type, String registers) {
-    return new Move(
+  private static TileTransfer store(
+      String version, int sm, String shape, String type, String registers) {
+    return new TileTransfer(
         version, sm, "wmma.store.d.sync.aligned.<row|col>." + shape, type, registers, false);
   }
 
-  private static Row moved(Move move, String space, String version) {
+  private static Row transferRow(TileTransfer move, String space, String version) {
     var word = "%s%s.%s ".formatted(move.head(), space, move.type());
     return move.load()
         ? row(
@@ -194,7 +196,7 @@ final class MatrixRows {
             new StoreTile());
   }
 
-  /** {@code movmatrix}: an element of the transposed matrix is that of the matrix across. */
+  /** {@code movmatrix}: transposes a matrix across the lanes. */
   private static void transpose(WarpFunction.Call call, int[][] sources, int[][] results) {
     for (int lane = 0; lane < 32; lane++) {
       int word = 0;

@@ -30,11 +30,13 @@ import java.util.stream.Stream;
 /** Loads, stores, atomics, fences and address conversions (PTX ISA 9.7.9, 9.7.13). */
 final class MemoryRows {
 
-  /** The eviction priority of the lines that a policy picks, and that of the others. */
-  private static final String KEPT =
+  /**
+   * Primary eviction priority of a cache policy; {@link #SECONDARY_PRIORITY} is the secondary one.
+   */
+  private static final String PRIMARY_PRIORITY =
       "<L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged>";
 
-  private static final String LESS_KEPT = "{.<L2::evict_first|L2::evict_unchanged>}";
+  private static final String SECONDARY_PRIORITY = "{.<L2::evict_first|L2::evict_unchanged>}";
 
   // spotless:off
   private static final List<Row> ACCESSES =
@@ -73,7 +75,7 @@ final class MemoryRows {
           row("9.7.9.25", "7.0", 80, "cp.async.wait_group n:literal",                                               new WaitGroup()),
           row("9.7.9.25", "7.0", 80, "cp.async.wait_all",                                                           new WaitGroup()));
 
-  /** Copies of all of the source, of its first bytes, or of nothing where a predicate holds. */
+  /** Copies with an optional source size or a predicate to ignore the source. */
   private static final List<Row> COPIES =
       List.of(
           row("9.7.9.25", "7.0", 80, "cp.async.ca.own.global{1.L2::cache_hint}{.prefetch} [d]:shared, [a]:global, size:literal(4,8,16){2, src_size:u32}{1, cache_policy:b64}", new AsyncCopy()),
@@ -117,13 +119,13 @@ final class MemoryRows {
           row( "9.7.9.15", "2.0", 20, "prefetchu.L1 [a]",                              new NoEffect()),
           row( "9.7.9.16", "7.4", 80, "applypriority{.global}.L2::evict_normal [a], n:literal(128)", new NoEffect()),
           row( "9.7.9.17", "7.4", 80, "discard{.global}.L2 [a], n:literal(128)",       new NoEffect()),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d",        "policy").deviceSpecific(),
-          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + KEPT + LESS_KEPT + ".b64 d, a:f32", "policy").deviceSpecific(),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + PRIMARY_PRIORITY + SECONDARY_PRIORITY + ".b64 d",        "policy").deviceSpecific(),
+          pure("9.7.9.18", "7.4", 80, "createpolicy.fractional." + PRIMARY_PRIORITY + SECONDARY_PRIORITY + ".b64 d, a:f32", "policy").deviceSpecific(),
           pure("9.7.9.18", "7.4", 80, "createpolicy.cvt.L2.b64 d, a",                  "policy").deviceSpecific());
 
   private static final List<Row> ORDER =
       List.of(
-          row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence(FenceKind.MEMORY)).asOld("cta", "sys"),
+          row("9.7.13.5", "1.4", 20, "membar.<cta|gl|sys>",                            new Fence(FenceKind.MEMORY)).asOldAsRow("cta", "sys"),
           row("9.7.13.5", "5.1", 70, "fence{.<sc|acq_rel>}.scope",                     new Fence(FenceKind.MEMORY)),
           row("9.7.13.5", "8.6", 70, "fence.<acquire|release>.scope",                  new Fence(FenceKind.MEMORY)));
   // spotless:on
@@ -169,7 +171,7 @@ final class MemoryRows {
     return all;
   }
 
-  /** A reduction, with and without the old value as its result. */
+  /** Adds a reduction, once with the old value as its result and once without. */
   private static void update(List<Row> all, String version, int sm, String operation) {
     var words = operation.split("[.<|>]+");
     var type = Arrays.stream(words).map(Modifier::of).filter(Type.class::isInstance).findFirst();
@@ -240,8 +242,8 @@ final class MemoryRows {
   }
 
   /**
-   * A vector access moves at most 16 bytes; wider ones have rows of their own. And only what a
-   * cache may hold takes hints about it.
+   * Returns whether modifiers of an access are compatible: vectors have at most 16 bytes (wider
+   * ones have their own rows), and only cached state spaces accept cache hints.
    */
   static boolean fits(Modifiers modifiers) {
     boolean cached = modifiers.find(Space.class).filter(space -> space != Space.GLOBAL).isEmpty();
@@ -255,7 +257,7 @@ final class MemoryRows {
     return modifier.word().startsWith("L1::") || modifier.word().startsWith("L2::");
   }
 
-  /** Constants cannot be written. */
+  /** Returns whether modifiers of a store are compatible; constant memory is read-only. */
   private static boolean fitsStore(Modifiers modifiers) {
     return fits(modifiers) && modifiers.find(Space.class).orElse(Space.GLOBAL) != Space.CONST;
   }

@@ -26,16 +26,15 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A line of the instruction table: section of the PTX manual, first version and target, syntax in
- * the notation of {@link RowNotation}, and meaning. Further columns have defaults and are set by
- * the methods that return the row itself. Numbered optional parts of the syntax make one {@link
- * InstructionForm} for each choice of parts.
+ * A row of the instruction table: section of the PTX manual, first version and target, syntax in
+ * the notation of {@link RowNotation}, and semantics. Methods that return the row set further
+ * columns. Numbered optional parts of the syntax yield one {@link InstructionForm} per combination.
  */
 public final class Row {
 
-  /** The meaning of an instruction, given the optional parts that it has. */
+  /** Returns the semantics for a choice of the optional parts. */
   @FunctionalInterface
-  private interface Meaning {
+  private interface SemanticsOf {
     Semantics of(RowNotation notation);
   }
 
@@ -43,35 +42,39 @@ public final class Row {
   private final Since since;
   private final String syntax;
   private final Predicate<Modifiers> legal;
-  private final Meaning meaning;
+  private final SemanticsOf semantics;
   private final Map<Integer, Since> optionsSince = new HashMap<>();
-  private final Map<String, Since> wordsSince = new HashMap<>();
+  private final Map<String, Since> modifiersSince = new HashMap<>();
   private Set<String> oldWords = Set.of();
   private @Nullable Since alternative;
   private @Nullable Since removed;
-  private @Nullable ErrorBound bound;
+  private @Nullable ErrorBound errorBound;
   private Undefined undefined = Undefined.NOTHING;
   private boolean deviceSpecific;
 
   private Row(
-      String section, Since since, String syntax, Predicate<Modifiers> legal, Meaning meaning) {
+      String section,
+      Since since,
+      String syntax,
+      Predicate<Modifiers> legal,
+      SemanticsOf semantics) {
     this.section = section;
     this.since = since;
     this.syntax = syntax;
     this.legal = legal;
-    this.meaning = meaning;
+    this.semantics = semantics;
   }
 
-  /** A row of any meaning. */
+  /** Creates a row with any semantics. */
   public static Row row(
       String section, String version, int sm, String syntax, Semantics semantics) {
     return row(section, version, sm, syntax, _ -> true, semantics);
   }
 
   /**
-   * A row with modifiers that exclude each other.
+   * Creates a row with mutually exclusive modifiers.
    *
-   * @param legal whether a combination of modifiers that fits the syntax is an instruction
+   * @param legal whether a combination of modifiers that fits the syntax is legal
    */
   public static Row row(
       String section,
@@ -83,26 +86,26 @@ public final class Row {
     return new Row(section, first(version, sm), syntax, legal, _ -> semantics);
   }
 
-  /** A row that only code for sm_90a may have. */
+  /** Creates a row that requires sm_90a. */
   static Row hopper(String section, String version, String syntax, Semantics semantics) {
     var since = new Since(Version.of(version), new Target(90, true));
     return new Row(section, since, syntax, _ -> true, _ -> semantics);
   }
 
-  /** A row that a whole warp executes as one, and that only code for sm_100a may have. */
+  /** Creates a warp-level row that requires sm_100a. */
   static Row blackwell(
       WarpKind kind, String section, String version, String syntax, WarpFunction function) {
     var since = new Since(Version.of(version), new Target(100, true));
     return new Row(section, since, syntax, _ -> true, _ -> new Warp(kind, function));
   }
 
-  /** A row that a whole warp executes as one. */
+  /** Creates a warp-level row. */
   static Row warp(
       WarpKind kind, String section, String version, int sm, String syntax, WarpFunction function) {
     return row(section, version, sm, syntax, new Warp(kind, function));
   }
 
-  /** A row that computes lane by lane, by one lane function for each result. */
+  /** Creates a row that computes lane by lane, with one lane function per result. */
   static Row pure(String section, String version, int sm, String syntax, String... functions) {
     return pure(LaneOperation.OTHER, section, version, sm, syntax, functions);
   }
@@ -129,9 +132,9 @@ public final class Row {
   }
 
   /**
-   * A row that reads or, with {@code .cc}, writes the carry flag.
+   * Creates a row that reads the carry flag or, with {@code .cc}, writes it.
    *
-   * @param carry how it uses the flag without {@code .cc}
+   * @param carry use of the flag without {@code .cc}
    */
   static Row carry(
       LaneOperation operation,
@@ -172,57 +175,57 @@ public final class Row {
     return new Since(Version.of(version), new Target(sm, false));
   }
 
-  /** Another version that has it for other targets. */
+  /** Sets an alternative version that supports the row on other targets. */
   Row since(String version, int sm) {
     alternative = first(version, sm);
     return this;
   }
 
-  /** The first version and target that have an optional part, by its number. */
-  Row option(int number, String version, int sm) {
+  /** Sets the first version and target of a numbered optional part. */
+  Row optionSince(int number, String version, int sm) {
     optionsSince.put(number, first(version, sm));
     return this;
   }
 
-  /** The first version and target that have some of its modifiers. */
-  Row newer(String version, int sm, String... words) {
+  /** Sets the first version and target of some modifiers. */
+  Row modifierSince(String version, int sm, String... words) {
     for (var word : words) {
-      wordsSince.put(word, first(version, sm));
+      modifiersSince.put(word, first(version, sm));
     }
     return this;
   }
 
-  /** Modifiers that are as old as the row, though other rows got them later. */
-  Row asOld(String... words) {
+  /** Declares modifiers that are as old as the row, although newer in other rows. */
+  Row asOldAsRow(String... words) {
     oldWords = Set.of(words);
     return this;
   }
 
-  /** The first version that lacks it, for a target and later ones. */
+  /** Sets the first version that lacks the row, for a target and later ones. */
   Row removed(String version, int sm) {
     removed = first(version, sm);
     return this;
   }
 
-  /** The error that the manual allows with {@code .approx} or {@code .full}. */
+  /** Sets the error that the manual permits with {@code .approx} or {@code .full}. */
   Row within(ErrorBound allowed) {
-    bound = allowed;
+    errorBound = allowed;
     return this;
   }
 
-  /** The operands for which the manual defines no result. */
+  /** Sets the operands for which the manual defines no result. */
   Row undefined(Undefined operands) {
     undefined = operands;
     return this;
   }
 
-  /** Its results differ between devices, so that they cannot be compared. */
+  /** Declares that results differ between devices and cannot be compared. */
   Row deviceSpecific() {
     deviceSpecific = true;
     return this;
   }
 
-  /** The forms of several rows, in their order. */
+  /** Returns the forms of several rows, in order. */
   static List<InstructionForm> forms(Row... rows) {
     return forms(List.of(rows));
   }
@@ -231,7 +234,7 @@ public final class Row {
     return rows.stream().flatMap(row -> row.forms().stream()).toList();
   }
 
-  /** One form for each choice of optional parts. */
+  /** Returns one form per combination of optional parts. */
   public List<InstructionForm> forms() {
     var all = new ArrayList<InstructionForm>();
     for (var notation : RowNotation.choices(syntax)) {
@@ -249,7 +252,7 @@ public final class Row {
     var newer = new HashMap<Modifier, Since>();
     for (var slot : modifiers) {
       for (var modifier : slot.choices()) {
-        var own = wordsSince.getOrDefault(modifier.word(), Vocabulary.since(modifier));
+        var own = modifiersSince.getOrDefault(modifier.word(), Vocabulary.since(modifier));
         if (own != null && !oldWords.contains(modifier.word())) {
           newer.put(modifier, own);
         }
@@ -264,7 +267,7 @@ public final class Row {
         modifiers,
         notation.operands(),
         legal,
-        meaning.of(notation),
-        new Facts(bound, undefined, deviceSpecific, removed, newer));
+        semantics.of(notation),
+        new Facts(errorBound, undefined, deviceSpecific, removed, newer));
   }
 }

@@ -18,17 +18,17 @@ import java.util.stream.LongStream;
  *
  * <ul>
  *   <li>{@code {.x}} is an optional modifier, {@code <x|y>} is a choice, and a word of {@link
- *       Vocabulary} stands for a class of modifiers.
- *   <li>An operand is {@code d}, {@code a:u32} (with a type of its own), {@code d:b32*4} or {@code
+ *       Vocabulary} denotes a class of modifiers.
+ *   <li>An operand is {@code d}, {@code a:u32} (with its own type), {@code d:b32*4} or {@code
  *       d*vec} (a vector), {@code d|p:pred} (a pair), {@code d+:f32*4} (a result that is also
- *       read), {@code d?} (a result for which {@code _} may stand), {@code [a]:shared} (memory),
+ *       read), {@code d?} (a result that {@code _} may replace), {@code [a]:shared} (memory),
  *       {@code n:literal(4,8,16)} or {@code a:u32(0..15)}.
  *   <li>{@code {1…}} is optional part 1; all parts of one number are present or absent together:
  *       {@code setp.cmp{2.<and|or|xor>}.sint p:pred{1|q:pred}, a, b{2, c:pred}} is four forms.
  * </ul>
  *
- * @param text one choice of the optional parts, as the syntax of a form
- * @param chosen the numbers of the parts that are present
+ * @param text syntax with one combination of the optional parts
+ * @param chosen numbers of the parts that are present
  */
 record RowNotation(String text, Set<Integer> chosen) {
 
@@ -40,7 +40,7 @@ record RowNotation(String text, Set<Integer> chosen) {
           "(\\[?)([a-z_]+)]?([+?]?)(?::([a-z0-9]+))?(?:\\(([-\\d,.]+)\\))?"
               + "(?:\\*(\\d+|vec|half|quarter))?(?:\\|(.+))?");
 
-  /** All choices of optional parts, those without part 1 first. */
+  /** Returns all combinations of optional parts, those without part 1 first. */
   static List<RowNotation> choices(String syntax) {
     var numbers = new TreeSet<Integer>();
     PART.matcher(syntax).results().forEach(part -> numbers.add(Integer.valueOf(part.group(1))));
@@ -58,7 +58,7 @@ record RowNotation(String text, Set<Integer> chosen) {
     return all;
   }
 
-  /** The text without the parts that are absent. */
+  /** Returns the text without absent parts. */
   String choose(String text) {
     return choose(text, chosen);
   }
@@ -80,9 +80,9 @@ record RowNotation(String text, Set<Integer> chosen) {
   }
 
   /**
-   * The slots of its modifiers.
+   * Returns the modifier slots.
    *
-   * @throws IllegalArgumentException when it is not in this notation
+   * @throws IllegalArgumentException if the text is not in this notation
    */
   List<ModifierSlot> modifiers() {
     var head = head();
@@ -105,12 +105,12 @@ record RowNotation(String text, Set<Integer> chosen) {
     return List.copyOf(slots);
   }
 
-  /** Whether it sets the carry flag. */
+  /** Returns whether the row sets the carry flag. */
   boolean setsCarry() {
     return head().contains(".cc");
   }
 
-  /** How many registers it writes. */
+  /** Returns the number of registers that the row writes. */
   int results() {
     return operands().stream()
         .filter(OperandSlot::isResult)
@@ -119,9 +119,9 @@ record RowNotation(String text, Set<Integer> chosen) {
   }
 
   /**
-   * The slots of its operands.
+   * Returns the operand slots.
    *
-   * @throws IllegalArgumentException when it is not in this notation
+   * @throws IllegalArgumentException if the text is not in this notation
    */
   List<OperandSlot> operands() {
     var parts = text.split(" ", 2);
@@ -133,7 +133,7 @@ record RowNotation(String text, Set<Integer> chosen) {
   private static OperandSlot operand(String text) {
     var m = OPERAND.matcher(text);
     if (!m.matches()) {
-      throw new IllegalArgumentException("no operand slot: " + text);
+      throw new IllegalArgumentException("not an operand slot: " + text);
     }
     var name = Name.of(m.group(2));
     var rule = m.group(4) == null ? "type" : m.group(4);
@@ -177,7 +177,7 @@ record RowNotation(String text, Set<Integer> chosen) {
     };
   }
 
-  /** Literals such as {@code 4,8,16} or {@code 0..15}. */
+  /** Parses literals such as {@code 4,8,16} or {@code 0..15}. */
   private static Set<Long> literals(String text) {
     var range = text.split("\\.\\.", 2);
     var all = new TreeSet<Long>();

@@ -12,12 +12,11 @@ import java.util.TreeMap;
 
 /**
  * Video instructions (PTX ISA 9.7.18): scalar ones, which select bytes and halves of registers, and
- * SIMD ones on all bytes or halves of registers, with masks, but without permutations of the
- * sources' elements.
+ * SIMD ones with masks. SIMD permutations of source elements are not supported.
  */
 public final class VideoRows {
 
-  /** The functions of elements by the beginnings of SIMD mnemonics, in the order of the rows. */
+  /** Element functions by prefix of the SIMD mnemonic, in the order of the rows. */
   private static final Map<String, String> FUNCTIONS =
       new TreeMap<>(
           Map.of(
@@ -28,7 +27,7 @@ public final class VideoRows {
               "vmin", "min",
               "vmax", "max"));
 
-  /** The functions of scalars by mnemonics, in the order of the rows. */
+  /** Scalar functions by mnemonic, in the order of the rows. */
   private static final Map<String, String> SCALARS =
       new TreeMap<>(
           Map.of(
@@ -69,7 +68,7 @@ public final class VideoRows {
     return rows;
   }
 
-  /** The product or the addend may be negated, but not both, and neither where one is added. */
+  /** Returns whether at most one of product and addend is negated, and neither with {@code .po}. */
   private static boolean isNegatedOnce(Modifiers modifiers) {
     boolean product = modifiers.has("a:negated") || modifiers.has("b:negated");
     return !(product && modifiers.has("c:negated"))

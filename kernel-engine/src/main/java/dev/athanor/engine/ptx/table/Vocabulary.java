@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The words that stand for a class of modifiers in {@link RowNotation}. */
+/** Words that denote a class of modifiers in {@link RowNotation}. */
 final class Vocabulary {
 
   private static final List<Modifier> SIGNED = List.of(S16, S32, S64);
@@ -63,7 +63,7 @@ final class Vocabulary {
           Map.entry("halfmask", parts("d", Modifier.Part.HALF_MASKS)),
           Map.entry("bytemask", parts("d", Modifier.Part.BYTE_MASKS)));
 
-  /** Classes whose choices do not change which other modifiers are legal. */
+  /** Classes whose choices do not affect which other modifiers are legal. */
   private static final Set<String> INDEPENDENT =
       Set.of(
           "weak",
@@ -113,19 +113,19 @@ final class Vocabulary {
     return CLASSES.getOrDefault(word, List.of(Modifier.of(word)));
   }
 
-  /** Whether a walk over all spellings need not combine each choice with all others. */
+  /** Returns whether enumerating spellings need not combine each choice with all others. */
   static boolean isIndependent(String word) {
     return INDEPENDENT.contains(word);
   }
 
-  /** The first version and target that have a modifier; null = it is as old as its row. */
+  /** Returns the first version and target of a modifier; null if it is as old as its row. */
   static @Nullable Since since(Modifier modifier) {
     return SINCE.get(modifier.word());
   }
 
   /**
-   * The shapes of {@code wgmma} of a depth: the number of columns grows by 8, or from 32 on by the
-   * step.
+   * Returns the {@code wgmma} shapes of a depth. The number of columns grows by 8, from 32 on by
+   * {@code step}.
    */
   private static List<Modifier> shapes(int step, int depth) {
     return Stream.iterate(8, columns -> columns + (columns < 32 ? 8 : step))

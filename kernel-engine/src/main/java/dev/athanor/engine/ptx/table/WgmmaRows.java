@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Matrix products of four warps, and the registers they take turns with (PTX ISA 9.7.15). */
+/** Asynchronous warpgroup products and their register handover (PTX ISA 9.7.15). */
 final class WgmmaRows {
 
   private static final WarpFunction NOTHING = (_, _, _) -> {};
@@ -55,7 +55,10 @@ final class WgmmaRows {
     return all;
   }
 
-  /** A from shared memory or from registers, where it is not transposed. */
+  /**
+   * Adds a product with A from shared memory and one with A from registers, where it cannot be
+   * transposed.
+   */
   private static void products(
       List<Row> all,
       String version,

@@ -1,4 +1,4 @@
-/** The instruction table: a row for each instruction, by chapter of the PTX manual. */
+/** The instruction table: a row per instruction, by chapter of the PTX manual. */
 @NullMarked
 package dev.athanor.engine.ptx.table;
 

@@ -123,7 +123,7 @@ final class BodyParser {
       default -> {
         if (token.kind() == Kind.WORD && tokens.peek().is(":")) {
           tokens.take();
-          body.add(named(scopes.symbol(token.text()), token.source().from(origin)));
+          body.add(named(scopes.symbol(token.text()), token.source().withOrigin(origin)));
         } else {
           instruction(token, null);
         }
@@ -149,7 +149,7 @@ final class BodyParser {
             do {
               names.add(scopes.symbol(tokens.name()));
             } while (tokens.takeIf(","));
-            yield new Statement.Targets(name, functions, names, source);
+            yield new Statement.TargetList(name, functions, names, source);
           }
           default -> null;
         };
@@ -316,7 +316,7 @@ final class BodyParser {
   private void add(
       Token at, String opcode, List<Operand> operands, Statement.@Nullable Guard guard) {
     try {
-      body.add(table.instruction(opcode, operands, guard, at.source().from(origin)));
+      body.add(table.instruction(opcode, operands, guard, at.source().withOrigin(origin)));
     } catch (IllegalArgumentException e) {
       throw Tokens.error(at, String.valueOf(e.getMessage()));
     }

@@ -1,13 +1,13 @@
 package dev.athanor.engine.ptx.text;
 
 import dev.athanor.engine.ptx.Kernel.Parameter;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Literals;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Operand;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Variable;
-import dev.athanor.engine.ptx.Variable.Value;
+import dev.athanor.engine.ptx.Variable.Initializer;
 import dev.athanor.engine.ptx.text.Lexer.Kind;
 import dev.athanor.engine.ptx.text.Lexer.Token;
 import java.util.ArrayList;
@@ -111,7 +111,7 @@ final class Declarations {
     var lengths = new ArrayList<Integer>();
     long count = vector;
     while (tokens.takeIf("[")) {
-      lengths.add(tokens.peek().is("]") ? Variable.OPEN : expressions.count());
+      lengths.add(tokens.peek().is("]") ? Variable.UNSIZED : expressions.count());
       tokens.expect("]");
       count = Math.min(1L << 32, count * lengths.getLast());
     }
@@ -121,7 +121,7 @@ final class Declarations {
     if (count * type.bytes() > Integer.MAX_VALUE) {
       throw Tokens.error(at, at + " is larger than 2 GiB");
     }
-    var values = new ArrayList<Value>();
+    var values = new ArrayList<Initializer>();
     if (tokens.peek().is("=") && space != Space.GLOBAL && space != Space.CONST) {
       throw Tokens.error(
           tokens.peek(),
@@ -131,8 +131,8 @@ final class Declarations {
     if (tokens.takeIf("=")) {
       initial(type, lengths, 0, symbol, values);
     }
-    if (lengths.contains(Variable.OPEN)) {
-      count = values.isEmpty() ? Variable.OPEN : values.size();
+    if (lengths.contains(Variable.UNSIZED)) {
+      count = values.isEmpty() ? Variable.UNSIZED : values.size();
     } else if (lengths.isEmpty()) {
       count = Variable.SCALAR;
     } else if (values.size() > count) {
@@ -163,7 +163,11 @@ final class Declarations {
   }
 
   private void initial(
-      Type type, List<Integer> lengths, int depth, UnaryOperator<String> symbol, List<Value> all) {
+      Type type,
+      List<Integer> lengths,
+      int depth,
+      UnaryOperator<String> symbol,
+      List<Initializer> all) {
     if (!tokens.peek().is("{")) {
       all.add(value(type, symbol));
       return;
@@ -179,7 +183,8 @@ final class Declarations {
     tokens.expect("}");
     tokens.leave();
     if (depth > 0) {
-      long row = lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, Limits::times);
+      long row =
+          lengths.stream().skip(depth).mapToLong(n -> n).reduce(1, LaunchBounds::saturatedProduct);
       if (depth >= lengths.size() || all.size() - before > row || row > MOST_VALUES) {
         throw Tokens.error(
             at,
@@ -187,7 +192,7 @@ final class Declarations {
                 .formatted(depth < lengths.size() ? row : 0, all.size() - before));
       }
       while (all.size() - before < row) {
-        all.add(new Value("", false, Literals.as(type, zero(type))));
+        all.add(new Initializer("", false, Literals.convert(type, zero(type))));
       }
     }
   }
@@ -196,17 +201,17 @@ final class Declarations {
     return type.kind() == Type.Kind.FLOAT ? Operand.Immediate.of(0.0) : Operand.Immediate.of(0);
   }
 
-  private Value value(Type type, UnaryOperator<String> symbol) {
+  private Initializer value(Type type, UnaryOperator<String> symbol) {
     var token = tokens.peek();
     if (expressions.begin()) {
       var number = expressions.value();
       if (tokens.takeIf("(")) { // one byte of an address: 0xFF00(x)
         var whole = address(symbol);
         tokens.expect(")");
-        return new Value(whole.symbol(), whole.generic(), whole.number(), number.bits());
+        return new Initializer(whole.symbol(), whole.generic(), whole.number(), number.bits());
       }
       try {
-        return new Value("", false, Literals.as(type, number));
+        return new Initializer("", false, Literals.convert(type, number));
       } catch (IllegalArgumentException e) {
         throw Tokens.error(token, String.valueOf(e.getMessage()));
       }
@@ -214,7 +219,7 @@ final class Declarations {
     return address(symbol);
   }
 
-  private Value address(UnaryOperator<String> symbol) {
+  private Initializer address(UnaryOperator<String> symbol) {
     boolean generic = tokens.peek().text().equals("generic");
     if (generic) {
       tokens.take();
@@ -226,9 +231,9 @@ final class Declarations {
     }
     var zero = Operand.Immediate.of(0);
     if (tokens.takeIf("+")) {
-      return new Value(name, generic, expressions.value());
+      return new Initializer(name, generic, expressions.value());
     }
-    return new Value(
+    return new Initializer(
         name, generic, tokens.takeIf("-") ? Literals.negate(expressions.value()) : zero);
   }
 
@@ -291,7 +296,7 @@ final class Declarations {
     tokens.name();
     int count = Variable.SCALAR;
     if (tokens.takeIf("[")) {
-      count = tokens.peek().is("]") ? Variable.OPEN : expressions.count();
+      count = tokens.peek().is("]") ? Variable.UNSIZED : expressions.count();
       tokens.expect("]");
     }
     if ((long) count * type.bytes() > 1 << 16) {
@@ -311,15 +316,15 @@ final class Declarations {
   }
 
   /** What stands between the parameters of a kernel and its body. */
-  Limits limits() {
-    var limits = Limits.NONE;
+  LaunchBounds limits() {
+    var limits = LaunchBounds.NONE;
     while (!tokens.peek().is("{")) {
       var directive = tokens.take();
       limits =
           switch (directive.text()) {
-            case ".maxntid" -> limits.withMostThreads(three());
-            case ".reqntid" -> limits.withThreads(three());
-            case ".reqnctapercluster" -> limits.withCluster(three());
+            case ".maxntid" -> limits.withMaxBlockShape(three());
+            case ".reqntid" -> limits.withRequiredBlockShape(three());
+            case ".reqnctapercluster" -> limits.withClusterShape(three());
             case ".minnctapersm" -> limits.withMinBlocks(count());
             case ".maxnreg" -> limits.withMaxRegisters(count());
             case ".explicitcluster" -> limits.withExplicitCluster();

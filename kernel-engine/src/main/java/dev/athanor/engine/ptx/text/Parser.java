@@ -4,7 +4,7 @@ import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.Kernel;
 import dev.athanor.engine.ptx.Kernel.Parameter;
 import dev.athanor.engine.ptx.Kernel.SharedArray;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifier.Space;
 import dev.athanor.engine.ptx.Module;
@@ -144,7 +144,7 @@ public final class Parser {
     return new SharedArray(
         variable.name(),
         variable.alignment(),
-        variable.count() == Variable.OPEN || variable.linkage().equals("extern")
+        variable.count() == Variable.UNSIZED || variable.linkage().equals("extern")
             ? SharedArray.DYNAMIC
             : declarations.size(variable),
         ofModule);
@@ -179,7 +179,7 @@ public final class Parser {
     }
     var parameters = declarations.parameters(scopes);
     for (var parameter : parameters) {
-      if (parameter.count() == Variable.OPEN) {
+      if (parameter.count() == Variable.UNSIZED) {
         throw Tokens.error(
             name, "parameter %s of kernel %s has no size".formatted(parameter.name(), name.text()));
       }
@@ -220,7 +220,7 @@ public final class Parser {
                 code.parameters(),
                 code.shared(),
                 code.locals(),
-                code.limits(),
+                code.launchBounds(),
                 code.body()),
             true,
             known.returns()));
@@ -248,7 +248,7 @@ public final class Parser {
     functions.put(name.text(), new Function(linkage, results, code, true, returns));
   }
 
-  private Kernel body(String name, List<Parameter> parameters, Limits limits, Scopes scopes) {
+  private Kernel body(String name, List<Parameter> parameters, LaunchBounds limits, Scopes scopes) {
     tokens.expect("{");
     scopes.open(tokens, tokens.position());
     var body = new BodyParser(tokens, declarations, table, files, scopes);

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What tensor copies put into shared memory is what descriptors find there. */
+/** Descriptors address the same elements that tensor copies store. */
 class SharedMatrixTest {
 
   private static void expectSame(Boxes boxes, int step) {
@@ -29,24 +29,24 @@ class SharedMatrixTest {
     }
   }
 
-  /** A step goes 32 bytes further along rows, from one box to the next too. */
+  /** A step advances 32 bytes along rows, also across boxes. */
   @ParameterizedTest
   @CsvSource({"NONE", "BYTES_32", "BYTES_64", "BYTES_128"})
-  void byDepth(SwizzleMode swizzle) {
+  void alongTheDepth(SwizzleMode swizzle) {
     for (int size : new int[] {1, 2, 4}) {
       expectSame(new Boxes(4096, swizzle, true, size, 128, 256 / size), 32 / size);
     }
   }
 
-  /** A step goes 16 rows further. */
+  /** A step advances 16 rows. */
   @ParameterizedTest
   @EnumSource(SwizzleMode.class)
-  void acrossTheDepth(SwizzleMode swizzle) {
+  void transposedAlongTheDepth(SwizzleMode swizzle) {
     expectSame(new Boxes(8192, swizzle, false, 2, 256, 64), 16);
   }
 
   @Test
-  void amidThePatternOfASwizzle() {
+  void offsetWithinASwizzlePattern() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> SharedMatrix.of(1L << 62 | 3L << 49, true, 2))
         .withMessage(
@@ -54,7 +54,7 @@ class SharedMatrixTest {
                 + " is that of matrices aligned to the repeat of their swizzle");
   }
 
-  /** Eight rows at one chunk lie in eight different groups of banks. */
+  /** Eight rows of one chunk are in eight different bank groups. */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
   void rowsInDifferentBanks(SwizzleMode swizzle) {
@@ -69,7 +69,7 @@ class SharedMatrixTest {
     }
   }
 
-  /** The value of a layout, its dimensions and strides from the fastest on, at an index. */
+  /** Evaluates a layout at an index; sizes and strides start with the fastest dimension. */
   private static int layout(int index, int... sizesAndStrides) {
     int half = sizesAndStrides.length / 2;
     int sum = 0;
@@ -80,10 +80,10 @@ class SharedMatrixTest {
     return sum;
   }
 
-  /** The strides with which CUTLASS describes D: 64 rows, column after column. */
+  /** The strides by which CUTLASS describes D: 64 rows, column after column. */
   @ParameterizedTest
   @ValueSource(ints = {8, 64, 256})
-  void sumsOfAWarpgroup(int n) {
+  void warpgroupAccumulators(int n) {
     var fragment = Fragments.wide(n);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < n / 2; i++) {
@@ -94,10 +94,10 @@ class SharedMatrixTest {
     }
   }
 
-  /** The same for A of 64 rows in registers. */
+  /** The same for A with 64 rows in registers. */
   @ParameterizedTest
   @CsvSource({"16", "8", "32"})
-  void factorsOfAWarpgroup(int bits) {
+  void warpgroupFactors(int bits) {
     var fragment = Fragments.a(16, 256 / bits, bits);
     for (int thread = 0; thread < 128; thread++) {
       for (int i = 0; i < 4 * 32 / bits; i++) {
@@ -113,9 +113,9 @@ class SharedMatrixTest {
     }
   }
 
-  /** Sums, packed in pairs, are A of the next product as they are. */
+  /** Accumulators packed in pairs are A of the next product. */
   @Test
-  void sumsAreFactorsOfTheNextProduct() {
+  void accumulatorsAreFactorsOfTheNextProduct() {
     var sums = Fragments.wide(64);
     var factors = Fragments.a(16, 16, 16);
     for (int lane = 0; lane < 32; lane++) {
@@ -130,9 +130,9 @@ class SharedMatrixTest {
     }
   }
 
-  /** The addresses at which {@code stmatrix} leaves a tile of D for a swizzled copy. */
+  /** The addresses at which {@code stmatrix} stores a tile of D for a swizzled copy. */
   @Test
-  void storedMatricesLieAsASwizzledBox() {
+  void storedMatricesMatchASwizzledBox() {
     var boxes = new Boxes(0, SwizzleMode.BYTES_128, true, 2, 64, 64);
     var fragment = Fragments.wide(64);
     for (int warp = 0; warp < 4; warp++) {

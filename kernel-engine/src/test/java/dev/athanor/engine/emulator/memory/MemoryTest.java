@@ -44,7 +44,7 @@ class MemoryTest {
   }
 
   @Test
-  void freshMemoryShowsWhenItIsUsed() {
+  void freshMemoryIsPoisoned() {
     try (var rig = Rig.unwatched();
         var fresh = rig.device().allocate(4096)) {
       assertThat(rig.read(fresh)).containsOnly(POISON);
@@ -93,7 +93,7 @@ class MemoryTest {
     check(body, 100, 2, i -> i ^ 1);
   }
 
-  /** Each thread has some words; {@code out[i]} has to be {@code in[source(i)]}. */
+  /** Each thread copies some words; checks that {@code out[i]} is {@code in[source(i)]}. */
   private void check(String body, int threads, int words, IntUnaryOperator source) {
     var values = each(words * threads, i -> i * 12_345 + 1);
     try (var out = rig.ints(new int[words * threads]);
@@ -104,7 +104,7 @@ class MemoryTest {
   }
 
   @Test
-  void narrowLoadsExtendAsTheirTypeSays() {
+  void narrowLoadsExtendByType() {
     var in = each(40, i -> i % 2 == 0 ? 0x1234_80FF : 0x7F01);
     assertThat(rig.run(narrow("s8"), 1, 40, in)).isEqualTo(each(40, i -> i % 2 == 0 ? -1 : 1));
     assertThat(rig.run(narrow("u8"), 1, 40, in)).isEqualTo(each(40, i -> i % 2 == 0 ? 255 : 1));
@@ -124,7 +124,7 @@ class MemoryTest {
   }
 
   @Test
-  void narrowStoresLeaveTheirNeighboursAlone() {
+  void narrowStoresKeepNeighbors() {
     var body =
         """
         mov.u32 %r5, 287454020;
@@ -137,7 +137,7 @@ class MemoryTest {
   }
 
   @Test
-  void lanesMayLoadFromSeveralBuffers() {
+  void lanesLoadFromSeveralBuffers() {
     var body =
         """
         and.b32 %r5, %r0, 1;
@@ -153,7 +153,7 @@ class MemoryTest {
   }
 
   @Test
-  void aRegisterMayHoldItsOwnAddress() {
+  void loadsCanOverwriteTheirAddress() {
     var body =
         """
         shl.b32 %r5, %r0, 2;
@@ -185,7 +185,10 @@ class MemoryTest {
       st.global.u32 [%rd6+8], %r8;
       """;
 
-  /** What each of 64 threads sees: the first group's last word, and both words of the second. */
+  /**
+   * Returns what each of 64 threads reads: the first group's last word, and both words of the
+   * second.
+   */
   private static int[] copied(EmulatorOptions options, String wait) {
     try (var rig = new Rig(options);
         var out = rig.ints(new int[192]);
@@ -208,14 +211,14 @@ class MemoryTest {
 
   @ParameterizedTest
   @EnumSource(AsyncTiming.class)
-  void asyncCopiesAreThereAfterTheirWaitAndFillUpWithZeros(AsyncTiming timing) {
+  void asyncCopiesCompleteAndZeroFill(AsyncTiming timing) {
     var options = EmulatorOptions.DEFAULT.withAsyncTiming(timing);
     assertThat(copied(options, "cp.async.wait_all;")).isEqualTo(expected(true, true));
     assertThat(copied(options, "cp.async.wait_group 0;")).isEqualTo(expected(true, true));
   }
 
   @Test
-  void lateCopiesShowAMissingWait() {
+  void lateCopiesRevealAMissingWait() {
     var late = EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF).withAsyncTiming(AsyncTiming.LAZY);
     assertThat(copied(late, "")).isEqualTo(expected(false, false));
     assertThat(copied(late, "cp.async.wait_group 2;")).isEqualTo(expected(false, false));
@@ -224,7 +227,7 @@ class MemoryTest {
   }
 
   @Test
-  void threadsWaitForTheirOwnCopiesOnly() {
+  void threadsWaitOnlyForTheirCopies() {
     var body =
         """
         shl.b32 %r5, %r0, 2;
@@ -241,7 +244,7 @@ class MemoryTest {
   }
 
   @Test
-  void copiesOfThreadsThatEndAreFinished() {
+  void copiesOfExitedThreadsComplete() {
     var body =
         """
         shl.b32 %r5, %r0, 2;

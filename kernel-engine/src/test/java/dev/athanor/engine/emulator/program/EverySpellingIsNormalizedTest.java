@@ -9,20 +9,20 @@ import dev.athanor.engine.ptx.table.TableWalk;
 import java.util.HashSet;
 import org.junit.jupiter.api.Test;
 
-/** Both normalizations take every instruction of the table. */
+/** Both normalizations accept every instruction of the table. */
 class EverySpellingIsNormalizedTest {
 
   private static final Kernel ALL =
       TableWalk.module(new Version(9, 0), Target.of("sm_90a")).kernels().getFirst();
 
   @Test
-  void registersAreNormalized() {
+  void normalizesOperands() {
     assertThat(Normalizer.normal(ALL, new HashSet<>()).instructions().count())
         .isGreaterThanOrEqualTo(ALL.instructions().count());
   }
 
   @Test
-  void nansAreMadeCanonical() {
+  void canonicalizesNans() {
     assertThat(CanonicalNans.in(ALL, new HashSet<>()).instructions().count())
         .isGreaterThan(ALL.instructions().count());
   }

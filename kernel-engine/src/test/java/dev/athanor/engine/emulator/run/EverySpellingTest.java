@@ -19,7 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Whatever decides something for each instruction decides it for all of the table. */
+/** All consumers of the table handle every instruction. */
 class EverySpellingTest {
 
   private static final List<Instruction> ALL = TableWalk.spellings();
@@ -35,7 +35,7 @@ class EverySpellingTest {
   }
 
   @Test
-  void everySpellingHasARoleInTheMemoryModel() {
+  void everySpellingHasAMemoryEffect() {
     var kernel = program(module(List.of())).code().kernel();
     var variables = new VariableExtents(kernel, List.of(), 0);
     for (int i = 0; i < ALL.size(); i++) {
@@ -44,15 +44,15 @@ class EverySpellingTest {
   }
 
   @Test
-  void everySpellingIsCheckedAndLinted() {
+  void everySpellingIsVerifiedAndLinted() {
     var module = module(ALL);
     assertThat(Verifier.faults(module)).isEmpty();
     assertThat(Verifier.warnings(module)).isNotNull();
   }
 
-  /** Of each row one spelling: the others are bound and compiled in the same way. */
+  /** Tests one spelling per row; the others are bound and compiled alike. */
   @Test
-  void everyRowIsCheckedBoundAndCompiled() {
+  void everyRowIsVerifiedBoundAndCompiled() {
     var known = new HashSet<InstructionForm>();
     var module = module(ALL.stream().filter(i -> known.add(i.form())).toList());
     var program = program(module);

@@ -62,7 +62,7 @@ class IdleClustersTest {
   }
 
   @Test
-  void theOnesUsedLastAreKeptAndNoMore() {
+  void keepsTheLastUsedClusters() {
     var program = program("one");
     int shapes = IdleClusters.MOST + 8;
     Map<Integer, ClusterRunner> used = new HashMap<>();
@@ -85,7 +85,7 @@ class IdleClustersTest {
   }
 
   @Test
-  void anotherProgramHasItsOwn() {
+  void separatesPrograms() {
     var launch = launch(program("one"), 1, null);
     var cluster = take(launch);
     idle.keep(launch, cluster);
@@ -93,7 +93,7 @@ class IdleClustersTest {
   }
 
   @Test
-  void whatTheSanitizerWatchesIsNotKept() {
+  void doesNotKeepObservedClusters() {
     var launch =
         launch(program("one"), 1, launched -> new SanitizedLaunch(launched, false, Set.of()));
     var cluster = take(launch);

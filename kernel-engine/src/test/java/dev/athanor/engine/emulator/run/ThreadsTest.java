@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Threads that part, meet, wait and end. */
+/** Divergence, reconvergence, waiting and exit of threads. */
 @ParameterizedClass
 @EnumSource(
     value = Execution.class,
@@ -44,10 +44,10 @@ class ThreadsTest {
     return IntStream.range(0, threads).map(value).toArray();
   }
 
-  /** One of a warp that is not full, whole warps, and both. */
+  /** A partial warp, whole warps, and both. */
   @ParameterizedTest
   @ValueSource(ints = {1, 31, 32, 70, 256})
-  void bothSidesOfABranchRunForTheirLanes(int threads) {
+  void branchesRunBothSides(int threads) {
     var body =
         """
         and.b32 %r5, %r0, 1;
@@ -66,7 +66,7 @@ class ThreadsTest {
   }
 
   @Test
-  void warpsMayGoDifferentWaysAsWhole() {
+  void wholeWarpsCanBranchDifferently() {
     var body =
         """
         shr.u32 %r5, %r0, 5;
@@ -83,7 +83,7 @@ class ThreadsTest {
   }
 
   @Test
-  void threadsThatExitEarlyAreNotWaitedFor() {
+  void exitedThreadsAreNotAwaited() {
     var body =
         """
         setp.ge.u32 %p0, %r0, 40;
@@ -103,7 +103,7 @@ class ThreadsTest {
   }
 
   @Test
-  void everyLaneRunsItsOwnNumberOfTrips() {
+  void lanesHaveSeparateTripCounts() {
     var body =
         """
         mov.u32 %r5, 0;
@@ -126,7 +126,7 @@ class ThreadsTest {
   }
 
   @Test
-  void aGuardHoldsForItsLanesOnly() {
+  void guardsApplyPerLane() {
     var body =
         """
         mov.u32 %r5, 10;
@@ -145,7 +145,7 @@ class ThreadsTest {
   }
 
   @Test
-  void aBlockSumsThroughSharedMemory() {
+  void blockSumInSharedMemory() {
     var body =
         """
         ld.global.u32 %r5, [%rd3];
@@ -177,8 +177,8 @@ class ThreadsTest {
   }
 
   @Test
-  void namedBarriersJoinSomeWarps() {
-    // warps 0 and 1 hand a value over at barrier 3, warps 2 and 3 at barrier 4
+  void namedBarriersSynchronizeSomeWarps() {
+    // warps 0 and 1 pass a value at barrier 3, warps 2 and 3 at barrier 4
     var body =
         """
         shr.u32 %r5, %r0, 6;
@@ -196,7 +196,7 @@ class ThreadsTest {
   }
 
   @Test
-  void aLoopThatWaitsForAnotherWarpLetsItRun() {
+  void spinLoopsYieldToOtherWarps() {
     var body =
         """
         mov.u32 %r5, 0;
@@ -220,7 +220,7 @@ class ThreadsTest {
   }
 
   @Test
-  void lanesOfOneWarpMayWaitForOneAnother() {
+  void lanesOfAWarpCanWaitForEachOther() {
     var body =
         """
         mov.u32 %r5, 0;
@@ -275,7 +275,7 @@ class ThreadsTest {
   }
 
   @Test
-  void theResultDoesNotDependOnTheWorkers() {
+  void resultsAreIndependentOfWorkers() {
     var body =
         """
         mov.u32 %r5, %r1;
@@ -301,8 +301,8 @@ class ThreadsTest {
   }
 
   @Test
-  void aBlockMayWaitForOneBeforeIt() {
-    // each block adds 1 to what the block before has left
+  void blocksCanWaitForEarlierOnes() {
+    // each block adds 1 to the previous block's value
     var body =
         """
         setp.eq.u32 %p0, %r1, 0;
@@ -319,10 +319,10 @@ class ThreadsTest {
     assertThat(rig.run(body, 40, 1)).isEqualTo(each(40, i -> i + 1));
   }
 
-  /** Loops that do something in each round are no livelock. */
+  /** Loops with side effects are not livelocks. */
   @ParameterizedTest
   @ValueSource(ints = {1, 3})
-  void whoRunsBeyondTheTimeoutIsNamed(int blocks) {
+  void reportsThreadsBeyondTheTimeout(int blocks) {
     var body =
         """
         mov.u64 %rd5, 0;
@@ -342,7 +342,7 @@ class ThreadsTest {
   }
 
   @Test
-  void aTimeoutIsPositive() {
+  void rejectsNonPositiveTimeouts() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> options.withTimeout(Duration.ZERO))
         .withMessage("timeout must be positive, got PT0S");

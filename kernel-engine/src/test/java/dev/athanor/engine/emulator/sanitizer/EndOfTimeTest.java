@@ -20,10 +20,10 @@ import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What happens when a launch has more synchronizations than the sanitizer can tell apart. */
+/** Launches with more synchronizations than the sanitizer's clocks can count. */
 class EndOfTimeTest {
 
-  /** Each thread writes a word of shared memory, and after a barrier reads it. */
+  /** Each thread writes a word of shared memory and reads it after a barrier. */
   private static final String KERNEL =
       """
       .version 7.8
@@ -81,7 +81,7 @@ class EndOfTimeTest {
   }
 
   @Test
-  void aLaunchWithTooManySynchronizationsIsStopped() {
+  void stopsAfterTooManySynchronizations() {
     var cluster = cluster(true);
     cluster.run(0);
     goOn(cluster, AccessStamp.END_OF_TIME - 100);
@@ -97,12 +97,12 @@ class EndOfTimeTest {
         .hasMessageMatching(
             "thread \\(\\d+,0,0\\) of block \\(%d,0,0\\) of kernel steps, \".*shared.*\" at steps.ptx:1\\d(:\\d+)?: the sanitizer tells 268435456 synchronizations or asynchronous operations of a launch apart, and this launch has more; launch fewer blocks at once, or check with athanor.sanitize=memory"
                 .formatted(last));
-    // nothing is taken for a race that is none
+    // no false race is reported
     assertThat(history(cluster).launch.reports.all()).isEmpty();
   }
 
   @Test
-  void accessesAloneAreCheckedForAnyTime() {
+  void accessesDoNotExhaustClocks() {
     var cluster = cluster(false);
     goOn(cluster, AccessStamp.END_OF_TIME + 100);
     cluster.run(1);

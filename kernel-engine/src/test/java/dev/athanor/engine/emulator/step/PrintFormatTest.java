@@ -14,10 +14,10 @@ import java.util.Deque;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The formatting of vprintf is that of C. */
+/** vprintf formats like C. */
 class PrintFormatTest {
 
-  /** Arguments as lines of the file have them. */
+  /** Arguments as listed in the test file. */
   private record Given(Deque<String> left) implements PrintFormat.Arguments {
 
     private String next(String kind) {
@@ -63,7 +63,7 @@ class PrintFormatTest {
   }
 
   @Test
-  void printsWhatTheCLibraryPrints() throws IOException {
+  void formatsLikeTheCLibrary() throws IOException {
     var wrong = new ArrayList<String>();
     int cases = 0;
     for (var line : Files.readAllLines(Path.of("src/test/resources/printf.tsv"))) {
@@ -83,20 +83,20 @@ class PrintFormatTest {
   }
 
   @Test
-  void countsTheArgumentsThatDirectivesTake() {
+  void countsArguments() {
     assertThat(format("none").taken()).isZero();
     assertThat(format("%%").taken()).isZero();
     assertThat(format("%d %*.*f %s", "i:1", "i:5", "i:2", "d:0", "s:x").taken()).isEqualTo(5);
   }
 
   @Test
-  void printsDirectivesThatAreNoneAsTheyAre() {
+  void printsInvalidDirectivesVerbatim() {
     assertThat(text("%y %n %", "i:1")).isEqualTo("%y %n %");
     assertThat(text("%5.2k|%ld", "q:7")).isEqualTo("%5.2k|7");
   }
 
   @Test
-  void takesThirtyTwoArguments() {
+  void accepts32Arguments() {
     var arguments = Collections.nCopies(32, "i:1").toArray(String[]::new);
     assertThat(text("%d".repeat(34), arguments)).isEqualTo("1".repeat(32) + "%d%d");
   }

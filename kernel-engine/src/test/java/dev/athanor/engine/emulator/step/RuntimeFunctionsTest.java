@@ -28,10 +28,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Calls of CUDA's device runtime, in kernels that nvcc compiled and in our own. */
+/** Calls of the CUDA device runtime, in kernels of nvcc and handwritten ones. */
 class RuntimeFunctionsTest {
 
-  /** How a kernel is compiled and executed. */
+  /** The compilation and execution of a kernel. */
   record Way(String target, Execution execution, Sanitize sanitize, int workers) {}
 
   static List<Way> ways() {
@@ -45,7 +45,7 @@ class RuntimeFunctionsTest {
     return all;
   }
 
-  /** An emulator with a module, and what it has printed. */
+  /** An emulator with a module, and its output. */
   private static final class Machine implements AutoCloseable {
     final StringBuilder printed = new StringBuilder();
     final EmulatedDevice device;
@@ -77,7 +77,10 @@ class RuntimeFunctionsTest {
               List.of(arguments)));
     }
 
-    /** Launches a kernel whose first argument is a buffer of a word a thread; answers those. */
+    /**
+     * Launches a kernel whose first argument is a buffer with a word per thread, and returns the
+     * words.
+     */
     int[] words(String kernel, int blocks, int threads, Argument... others) {
       try (var out = device.allocate(4L * blocks * threads)) {
         stream.fill(out, 0, out.bytes(), (byte) 0);
@@ -98,7 +101,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void printsInTheOrderOfBlocksAndReturnsTheNumberOfArguments(Way way) {
+  void printsInBlockOrderAndReturnsTheArgumentCount(Way way) {
     try (var machine = Machine.of(way)) {
       var returned = machine.words("hello", 5, 32, Argument.of(150));
       assertThat(returned)
@@ -112,7 +115,7 @@ class RuntimeFunctionsTest {
                               i,
                               i * 0.5,
                               i % 2 == 1 ? "odd" : "even",
-                              // in the text a byte that is no ASCII is no character
+                              // a non-ASCII byte in the text is not a character
                               97 + i < 128 ? (char) (97 + i) : '\uFFFD',
                               (long) i << 40))
                   .collect(Collectors.joining()));
@@ -124,7 +127,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void anAssertionThatFailsNamesItselfAndTheThread(Way way) {
+  void reportsFailedAssertions(Way way) {
     try (var machine = Machine.of(way);
         var in = machine.device.allocate(4 * 64)) {
       machine.stream.upload(MemorySegment.ofArray(IntStream.range(0, 64).toArray()), in, 0);
@@ -145,7 +148,7 @@ class RuntimeFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("ways")
-  void kernelsAllocateAndFree(Way way) {
+  void mallocAndFree(Way way) {
     try (var machine = Machine.of(way)) {
       assertThat(machine.words("heap", 4, 64, Argument.of(0)))
           .containsExactly(IntStream.range(0, 256).map(i -> i * (i + 1) / 2).toArray());
@@ -179,7 +182,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFullBufferKeepsTheFirstBlocksAndSaysWhatWasDropped() {
+  void fullBufferReportsDroppedOutput() {
     var kernel =
         """
         .visible .entry k(.param .u32 n)
@@ -197,7 +200,8 @@ class RuntimeFunctionsTest {
           ret;
         }
         """;
-    int calls = PrintBuffer.CAPACITY / 16 / 4; // so many of each of four blocks fill it
+    int calls =
+        PrintBuffer.CAPACITY / 16 / 4; // this many calls of each of four blocks fill the buffer
     for (int workers : new int[] {1, 3}) {
       try (var machine =
           machine(
@@ -236,11 +240,11 @@ class RuntimeFunctionsTest {
       """;
 
   @Test
-  void mallocReturnsNullWhenTheHeapIsUsedUpAndLeaksAreNoted() {
+  void fullHeapReturnsNullAndReportsLeaks() {
     var options = EmulatorOptions.DEFAULT.withSanitize(Sanitize.MEMORY).withHeapBytes(1 << 16);
     var machine = machine(HOARD, options);
     try (machine) {
-      // each takes a gap of 16 bytes besides, but the last
+      // each allocation but the last also takes a gap of 16 bytes
       assertThat(machine.words("hoard", 1, 1, Argument.of(8176L))).containsExactly(8);
       assertThat(machine.printed).isEmpty();
     }
@@ -252,7 +256,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void theHeapIsEightMegabytesAndOutlivesLaunches() {
+  void heapIsEightMegabytesAndPersists() {
     try (var machine = machine(HOARD, EmulatorOptions.DEFAULT.withSanitize(Sanitize.OFF))) {
       int most = (8 << 20) / ((64 << 10) + 16);
       assertThat(machine.words("hoard", 1, 1, Argument.of(64L << 10))).containsExactly(most);
@@ -263,7 +267,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aBlockThatIsUsedAgainIsNoRace() {
+  void reusedHeapBlocksAreNoRace() {
     var kernel =
         """
         .visible .entry k(.param .u64 out)
@@ -298,7 +302,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFaultSaysWhatVprintfTouches() {
+  void reportsFaultsOfVprintf() {
     var kernel =
         """
         .visible .entry k()
@@ -316,7 +320,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aNullFormatReturnsMinusOne() {
+  void nullFormatReturnsMinusOne() {
     var kernel =
         """
         .visible .entry k(.param .u64 out)
@@ -335,7 +339,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void otherExternalFunctionsAreRefusedByName() {
+  void rejectsOtherExternalFunctions() {
     var kernel =
         """
         .extern .func cudaFree(.param .b64 p);
@@ -355,7 +359,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aFunctionThatIsDeclaredWronglyIsRefused() {
+  void rejectsWrongDeclarations() {
     var text =
         """
         .version 8.0
@@ -378,7 +382,7 @@ class RuntimeFunctionsTest {
   }
 
   @Test
-  void aModulesOwnFunctionOfTheNameIsCalled() {
+  void callsTheModulesFunctionOfTheSameName() {
     var text =
         """
         .version 8.0

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The processor's vectors give what plain loops give. */
+/** Vector code gives the results of scalar loops. */
 class VectorsTest {
 
   private static final int WORDS = 1024;
@@ -40,10 +40,10 @@ class VectorsTest {
           .withSanitize(Sanitize.OFF)
           .withExecution(Execution.INTERPRETED);
 
-  /** Only gangs execute products together, and this schedule forms none. */
+  /** Only gangs execute fused products, and this schedule forms none. */
   private static final EmulatorOptions PLAIN = FUSED.withSchedule(Schedule.ONE_BY_ONE);
 
-  /** The build runs this class with the module for vectors, and then it must be there. */
+  /** The build runs this class with the vector module, which must then be present. */
   @BeforeAll
   static void vectorsAreThere() {
     if (Vectors.available() == null) {
@@ -55,13 +55,12 @@ class VectorsTest {
   }
 
   /**
-   * A kernel whose threads add products of words of shared memory, which is filled from {@code in}
-   * before. There are loads of one word and of several, four rows of four sums, one sum more in a
-   * row, and one that has other factors.
+   * Returns a kernel whose threads add products of words of shared memory, filled from {@code in}:
+   * loads of one and of several words, four rows of four accumulators, an extra accumulator in a
+   * row, and one with other factors.
    *
-   * @param left PTX that computes the address of the factors on the left in %r10, from the thread's
-   *     number in %r0
-   * @param right likewise in %r11, of those on the right
+   * @param left PTX that computes the address of the left factors in %r10, from the thread in %r0
+   * @param right likewise in %r11, for the right factors
    * @param vectors whether vectors are loaded, else words
    */
   private static Module kernel(String left, String right, boolean vectors) {
@@ -112,8 +111,8 @@ class VectorsTest {
       product(text, 16, "%a" + 4 * k, "%a" + (4 * k + 3));
       product(text, 17, "%b" + 4 * k, "%a" + (4 * k + 3));
     }
-    // a factor that becomes a sum, one that is loaded, a loaded one that becomes a sum, and a sum
-    // that becomes a factor: places where a run has to end
+    // a factor that becomes an accumulator, one that is loaded, a loaded one that becomes an
+    // accumulator, and an accumulator that becomes a factor: a run must end at each
     product(text, 16, "%c0", "%b0");
     tile(text, 0);
     product(text, 16, "%a0", "%a1");
@@ -135,7 +134,7 @@ class VectorsTest {
     return Parser.parse(text.append("ret;\n}\n").toString(), "products.ptx");
   }
 
-  /** Four rows of four sums. */
+  /** Emits four rows of four accumulators. */
   private static void tile(StringBuilder text, int k) {
     for (int row = 0; row < 4; row++) {
       for (int column = 0; column < 4; column++) {
@@ -148,7 +147,7 @@ class VectorsTest {
     text.append("fma.rn.f32 %%c%1$d, %2$s, %3$s, %%c%1$d;\n".formatted(sum, left, right));
   }
 
-  /** Numbers of all sizes, among them zeros, subnormal ones, infinities and NaNs. */
+  /** Returns numbers of all magnitudes, including zeros, subnormals, infinities and NaNs. */
   private static int[] words() {
     var random = new Random(7);
     var words = new int[WORDS];
@@ -199,7 +198,7 @@ class VectorsTest {
           every other              | shl.b32 %r10, %r0, 5; and.b32 %r10, %r10, 2047;
           backward                 | sub.u32 %r10, 200, %r0; shl.b32 %r10, %r10, 4;
           """)
-  void productsAreTheSameWhereverVectorsLie(String name, String left) {
+  void productsAgreeForAllVectorPositions(String name, String left) {
     isTheSame(kernel(left, "and.b32 %r11, %r0, 15; shl.b32 %r11, %r11, 4;", true));
   }
 
@@ -211,7 +210,7 @@ class VectorsTest {
           one after the other      | shl.b32 %r10, %r0, 2;
           with a gap               | shl.b32 %r10, %r0, 2; add.u32 %r11, %r10, 4; setp.gt.u32 %p2, %r0, 70; selp.u32 %r10, %r11, %r10, %p2;
           """)
-  void productsAreTheSameWhereverWordsLie(String name, String left) {
+  void productsAgreeForAllWordPositions(String name, String left) {
     isTheSame(kernel(left, "and.b32 %r11, %r0, 31; shl.b32 %r11, %r11, 2;", false));
   }
 
@@ -229,7 +228,7 @@ class VectorsTest {
 
   @ParameterizedTest
   @ValueSource(ints = {8, 8192, -16, Integer.MIN_VALUE})
-  void wrongAddressesAreFoundAsEver(int address) {
+  void detectsInvalidAddresses(int address) {
     var left = "setp.eq.u32 %%p2, %%r0, 77; selp.b32 %%r10, %d, 0, %%p2;".formatted(address);
     var module = kernel(left, "mov.u32 %r11, 0;", true);
     try (var together = new EmulatedDevice(FUSED);
@@ -249,16 +248,16 @@ class VectorsTest {
 
   @ParameterizedTest
   @CsvSource({"16, 8, 16", "8, 32, 16", "32, 8, 4", "64, 24, 16", "2, 8, 5", "10, 16, 8"})
-  void matricesAreMultipliedTheSame(int m, int n, int k) {
+  void matrixProductsAgree(int m, int n, int k) {
     var shape = new MatrixShape(m, n, k);
     var words = words();
     var a = numbers(words, 0, m * k);
     var b = numbers(words, 100, k * n);
     var expected = numbers(words, 200, m * n);
     var actual = expected.clone();
-    DotProducts.PLAIN.add(shape, a, b, expected);
+    DotProducts.SCALAR.add(shape, a, b, expected);
     Vectors.products().add(shape, a, b, actual);
-    // NaNs are made canonical where they are written
+    // NaNs are canonicalized where they are written
     assertThat(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(actual[i])).toArray())
         .isEqualTo(IntStream.range(0, m * n).map(i -> Float.floatToIntBits(expected[i])).toArray());
   }

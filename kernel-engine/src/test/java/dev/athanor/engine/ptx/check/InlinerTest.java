@@ -29,7 +29,7 @@ class InlinerTest {
       """;
 
   @Test
-  void aFunctionsBodyStandsInThePlaceOfItsCall() {
+  void bodiesReplaceCalls() {
     var module =
         parse(
             """
@@ -86,7 +86,7 @@ class InlinerTest {
   }
 
   @Test
-  void clonesKeepTheSourcesOfTheFunction() {
+  void copiesKeepSourcePositions() {
     var module =
         parse(
             """
@@ -108,7 +108,7 @@ class InlinerTest {
   }
 
   @Test
-  void valuesGoThroughRegistersAsThroughVariables() {
+  void passesRegistersAndVariables() {
     var module =
         parse(
             """
@@ -155,7 +155,7 @@ class InlinerTest {
   }
 
   @Test
-  void allClonesUseTheSharedArraysOfTheirFunction() {
+  void copiesUseTheFunctionsSharedArrays() {
     var module =
         parse(
             """
@@ -187,7 +187,7 @@ class InlinerTest {
   }
 
   @Test
-  void aPointerIsComparedWithTheFunctionsThatItMayMean() {
+  void indirectCallsCompareAddresses() {
     var module =
         parse(
             """
@@ -239,7 +239,7 @@ class InlinerTest {
             "$not_neverPointedTo:",
             "trap;",
             "$called$1:");
-    assertThat(inliner.variables().getFirst().initial())
+    assertThat(inliner.variables().getFirst().initializers())
         .extracting(v -> v.number().bits())
         .containsExactly(f, inliner.address("another"), 5L);
     assembles(module, kernel);
@@ -248,7 +248,7 @@ class InlinerTest {
   }
 
   @Test
-  void anIndexedBranchComparesNumbers() {
+  void indexedBranchesCompareIndices() {
     var module =
         parse(
             """
@@ -282,7 +282,7 @@ class InlinerTest {
   }
 
   @Test
-  void refusesWhatHasNoEndOrNoBody() {
+  void rejectsRecursionAndMissingBodies() {
     var recursive =
         parse(
             """
@@ -320,7 +320,7 @@ class InlinerTest {
   }
 
   @Test
-  void refusesCallsThatDisagreeWithTheirFunction() {
+  void rejectsMismatchedCalls() {
     var module =
         parse(
             """
@@ -335,7 +335,7 @@ class InlinerTest {
   }
 
   @Test
-  void aKernelWithoutCallsIsItself() {
+  void keepsKernelsWithoutCalls() {
     var module = parse(".visible .entry k() { ret; }");
     assertThat(new Inliner(module).kernel("k")).isSameAs(module.kernels().getFirst());
     assertThat(new Inliner(module).variables()).isEqualTo(module.variables());
@@ -347,7 +347,7 @@ class InlinerTest {
     "k12_math.fast.sm_80, mathd, 1",
     "k12_math.sm_80, mathd, 1"
   })
-  void whatNvccCallsAssemblesWithoutCalls(String sample, String name, int clones) {
+  void inlinedNvccKernelsAssemble(String sample, String name, int clones) {
     var module = Parser.parse(Samples.text(sample + ".ptx"), sample, Samples::anyInstruction);
     var inliner = new Inliner(module);
     var kernel = inliner.kernel(name);
@@ -371,7 +371,7 @@ class InlinerTest {
     return kernel.body().stream().map(Statement::toString).collect(Collectors.toList());
   }
 
-  /** NVIDIA's compiler takes the kernel, and reading what is printed gives the same. */
+  /** Checks that NVIDIA's compiler accepts the kernel and that it survives a round trip. */
   private static void assembles(Module module, Kernel kernel) {
     var variables =
         module.functions().isEmpty() ? module.variables() : new Inliner(module).variables();

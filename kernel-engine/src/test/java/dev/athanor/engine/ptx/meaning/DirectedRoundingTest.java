@@ -7,13 +7,13 @@ import java.math.BigDecimal;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Results rounded in a direction lie beside the exact ones, on the right side. */
+/** Results of directed rounding are adjacent to the exact result, on the correct side. */
 class DirectedRoundingTest {
 
   private static final int ROUNDS = 20_000;
   private final Random random = new Random(7);
 
-  /** How a result compares with the exact one, as a number of its sign. */
+  /** Compares a result with the exact one, as a sign. */
   private interface Exact {
     int sign(double result);
   }
@@ -78,7 +78,7 @@ class DirectedRoundingTest {
     assertThat(operation.in(Rounding.RZ)).isEqualTo(down >= 0 ? down : up);
   }
 
-  /** Mostly near 1, sometimes of any size, with few or many digits. */
+  /** Returns a number mostly near 1, sometimes of any magnitude, with few or many digits. */
   private double number() {
     double size = Math.scalb(1 + random.nextDouble(), random.nextInt(120) - 60);
     if (random.nextInt(3) == 0) {

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Products of whole tiles, as a warpgroup multiplies them. */
+/** Products of whole tiles, as in warpgroup products. */
 class DotProductsTest {
 
   @ParameterizedTest
@@ -24,7 +24,7 @@ class DotProductsTest {
     "E4M3, F32, 32, 8, 13, E8M13",
     "E5M2, F16, 32, 8, 13, F16"
   })
-  void productsOfAWarpgroupAreOneBlock(
+  void warpgroupProductsAreOneBlock(
       NumberFormat factors,
       Type sum,
       int depth,
@@ -36,12 +36,10 @@ class DotProductsTest {
     int rows = 64;
     var shape = new MatrixShape(rows, columns, depth);
     var core = TensorCore.wgmma(factors, sum, depth);
-    var products = new DotProducts(shape, core, DotProducts.PLAIN);
-    var a = new NumberTile(rows, depth, factors.smallestExponent());
-    var b = new NumberTile(depth, columns, factors.smallestExponent());
-    var slow =
-        new SlowTensorCore(
-            fraction, format, factors.smallestExponent(), factors.smallestExponent());
+    var products = new DotProducts(shape, core, DotProducts.SCALAR);
+    var a = new NumberTile(rows, depth, factors.minExponent());
+    var b = new NumberTile(depth, columns, factors.minExponent());
+    var slow = new SlowTensorCore(fraction, format, factors.minExponent(), factors.minExponent());
     var sums = new float[rows * columns];
     for (int i = 0; i < a.values().length; i++) {
       a.values()[i] = number(random, factors);
@@ -49,7 +47,7 @@ class DotProductsTest {
     for (int i = 0; i < b.values().length; i++) {
       b.values()[i] = number(random, factors);
     }
-    for (int step = 0; step < 2; step++) { // the second adds to what the first gave
+    for (int step = 0; step < 2; step++) { // the second product accumulates onto the first
       var before = sums.clone();
       products.add(a, b, sums, Arithmetic.EXACT);
       for (int i = 0; i < rows; i += 5) {
@@ -86,20 +84,19 @@ class DotProductsTest {
   }
 
   @Test
-  void refusesShapesThatItCannotCut() {
+  void rejectsUnsupportedShapes() {
     var core = new TensorCore(25, 16, TensorCore.Sum.F32);
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, DotProducts.PLAIN))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 12, 16), core, DotProducts.SCALAR))
         .hasMessage(
             "m must be a multiple of 2, n of 8 and k of 16, got MatrixShape[m=16, n=12, k=16]");
-    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, DotProducts.PLAIN))
+    assertThatThrownBy(() -> new DotProducts(new MatrixShape(16, 8, 8), core, DotProducts.SCALAR))
         .hasMessageStartingWith("m must be a multiple of 2, n of 8 and k of 16, got");
     assertThatThrownBy(() -> new TensorCore(41, 16, TensorCore.Sum.F32))
         .hasMessage(
-            "a block has at least 1 product, of which at most 40 fraction bits are kept, got 16 and"
-                + " 41");
+            "a block has at least 1 product and keeps 1 to 40 fraction bits, got 16 and" + " 41");
     assertThatThrownBy(() -> MatrixShape.of(new Modifiers(java.util.List.of(Type.F32))))
-        .hasMessage("no shape such as .m16n8k16 among .f32");
+        .hasMessage("no shape such as .m16n8k16 in .f32");
     assertThatThrownBy(() -> NumberFormat.of(Type.S8))
-        .hasMessage(".s8 is no floating-point type of a matrix");
+        .hasMessage(".s8 is not a floating-point type of a matrix");
   }
 }

@@ -24,16 +24,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What ptxas makes of instructions whose operands are constants is what the table's meanings
- * answer, bit by bit. Each row of the file has a name, the bits of {@code %r1} at the end, and
- * statements. The rows from number 641 on come from ptxas 13.0 for sm_90a: corner cases of bit
- * fields, classes of numbers and NaNs, and a sweep with seeds over all that ptxas folds, at edges
- * and random values.
+ * Lane functions match ptxas's constant folding, bit by bit. Each row of the file has a name, the
+ * final bits of {@code %r1}, and statements. Rows from number 641 on come from ptxas 13.0 for
+ * sm_90a: corner cases of bit fields, number classes and NaNs, and a seeded sweep over everything
+ * that ptxas folds, at edge cases and random values.
  *
- * <p>Three kinds of answers are left out. The sums and products of f32 that are NaN, which only a
- * whole kernel makes canonical. {@code neg} and {@code abs} of a signaling NaN of f32, which ptxas
- * makes quiet and the emulator keeps; the manual leaves its payload open. {@code slct} by {@code
- * 0x80000000} as s32, which ptxas takes for a number that is not negative, against the manual.
+ * <p>Three kinds of results are excluded: NaN sums and products of f32, which only whole kernels
+ * make canonical; {@code neg} and {@code abs} of a signaling f32 NaN, which ptxas quiets and the
+ * emulator preserves, while the manual leaves the payload open; and {@code slct} by {@code
+ * 0x80000000} as s32, which ptxas treats as non-negative, contrary to the manual.
  */
 class FoldOracleTest {
 
@@ -58,7 +57,7 @@ class FoldOracleTest {
   }
 
   @Test
-  void allRowsAreThere() {
+  void allRowsArePresent() {
     assertThat(rows()).hasSize(3157);
   }
 
@@ -92,7 +91,7 @@ class FoldOracleTest {
 
   private static void execute(Statement.Instruction i, Map<Operand, Object> values)
       throws Throwable {
-    var types = LaneMeaning.types(i.form(), i.modifiers(), false);
+    var types = LaneSemantics.types(i.form(), i.modifiers(), false);
     var sources = new ArrayList<Object>();
     for (var operand : operands(i, false)) {
       var carrier = types.get(sources.size()).carrier();
@@ -103,7 +102,7 @@ class FoldOracleTest {
       sources.add(convert(value, carrier));
     }
     var results = operands(i, true);
-    List<MethodHandle> meanings = LaneMeaning.of(i.form(), i.modifiers());
+    List<MethodHandle> meanings = LaneSemantics.of(i.form(), i.modifiers());
     for (int r = 0; r < results.size(); r++) {
       var register = (Register) results.get(r);
       values.put(
@@ -113,7 +112,7 @@ class FoldOracleTest {
     }
   }
 
-  /** The same bits in another carrier. */
+  /** Returns the same bits in another carrier. */
   private static Object convert(Object value, Class<?> carrier) {
     if (value instanceof Boolean) {
       return value;

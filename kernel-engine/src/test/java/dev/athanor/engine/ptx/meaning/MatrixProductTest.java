@@ -3,8 +3,8 @@ package dev.athanor.engine.ptx.meaning;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.athanor.engine.ptx.Arithmetic;
+import dev.athanor.engine.ptx.InstructionRun;
 import dev.athanor.engine.ptx.Modifier.Rounding;
-import dev.athanor.engine.ptx.Run;
 import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import java.math.BigDecimal;
@@ -16,12 +16,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Products in registers, compared with {@link SlowTensorCore} and with numbers of any length. */
+/** Matrix products, compared with {@link SlowTensorCore} and exact arithmetic. */
 class MatrixProductTest {
 
   private static final int ROUNDS = 12;
 
-  /** Which arithmetic each target has, as the MMA-Sim model states it. */
+  /** The arithmetic of each target, as stated by the MMA-Sim model. */
   @ParameterizedTest
   @CsvSource({
     // spelling, target, fraction bits, depth of a block, format of the sums, smallest exponents
@@ -41,7 +41,7 @@ class MatrixProductTest {
     "m16n8k4.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_80, 24, 4,  F32,   -126, -126",
     "m16n8k8.row.col.f32.tf32.tf32.f32,   sm_90, 25, 8,  F32,   -126, -126",
-    // ptxas makes HMMA.1684 of wmma for every target, two along k
+    // ptxas emits HMMA.1684 for wmma on every target, two along k
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_80, 24, 4, F32, -126, -126",
     "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32, sm_90, 25, 4, F32, -126, -126",
     "m16n8k16.row.col.f32.e4m3.e4m3.f32,  sm_89, 13, 16, E8M13, -6,   -6",
@@ -51,7 +51,7 @@ class MatrixProductTest {
     "m16n8k32.row.col.f32.e4m3.e5m2.f32,  sm_120, 25, 32, F32,  -6,   -14",
     "m16n8k32.row.col.f16.e5m2.e4m3.f16,  sm_121, 25, 32, F16,  -14,  -6",
   })
-  void sumsAreTruncatedAsTheModelSays(
+  void sumsMatchTheModel(
       String spelling,
       String target,
       int fraction,
@@ -62,7 +62,7 @@ class MatrixProductTest {
     long seed = System.nanoTime();
     var random = new Random(seed);
     var opcode = spelling.startsWith("wmma") ? spelling : "mma.sync.aligned." + spelling;
-    var run = new Run(opcode, Target.of(target), Arithmetic.EXACT);
+    var run = new InstructionRun(opcode, Target.of(target), Arithmetic.EXACT);
     var typeA = run.types.get(1);
     var typeB = run.types.get(2);
     var typeC = run.types.get(3);
@@ -92,8 +92,8 @@ class MatrixProductTest {
   }
 
   /**
-   * The SASS that ptxas 13.0 emits: one HMMA of the elements whose k is 0 or 1 modulo 4, from zero,
-   * then one of those with 2 or 3, then an FADD or HADD2 with the summand.
+   * The SASS of ptxas 13.0: an HMMA of the elements with k mod 4 of 0 or 1, starting from zero,
+   * then one of those with 2 or 3, then an FADD or HADD2 of the addend.
    */
   @ParameterizedTest
   @CsvSource({
@@ -105,10 +105,10 @@ class MatrixProductTest {
     "m16n8k32.row.col.f16.e4m3.e5m2.f16, sm_90",
     "m16n8k32.row.col.f16.e4m3.e4m3.f16, sm_110"
   })
-  void ptxasReplacesProductsOfBytesByTwoOfHalvesAndASum(String spelling, String target) {
+  void ptxasReplacesFp8Products(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.of(target));
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.of(target));
     boolean halves = run.types.getFirst() == Type.F16;
     var format = halves ? SlowTensorCore.Format.F16 : SlowTensorCore.Format.F32;
     var core = new SlowTensorCore(25, format, -14, -14);
@@ -139,8 +139,8 @@ class MatrixProductTest {
   }
 
   @Test
-  void whatIsNotFiniteFollowsArithmetic() {
-    var run = new Run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Target.SM_90);
+  void infinitiesAndNansFollowArithmetic() {
+    var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Target.SM_90);
     for (int k = 0; k < 16; k++) {
       run.b[k][0] = 0x3C00; // 1
     }
@@ -170,9 +170,9 @@ class MatrixProductTest {
   }
 
   @Test
-  void smallProductsAreLostBesideLargeOnesOnAmpereSooner() {
+  void ampereDropsSmallProductsEarlier() {
     for (var target : new Target[] {Target.SM_80, Target.SM_90}) {
-      var run = new Run("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", target);
+      var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", target);
       run.a[0][0] = 0x3C00; // 1
       run.b[0][0] = 0x3C00;
       run.a[0][1] = 0x0C00; // 2^-12
@@ -183,10 +183,11 @@ class MatrixProductTest {
     }
   }
 
-  /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not push small terms out. */
+  /** 2^-9 is subnormal in e4m3 but not in f16, so its product does not displace small terms. */
   @Test
-  void hopperConvertsBytesToHalvesFirst() {
-    var run = new Run("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
+  void hopperConvertsFp8ToF16() {
+    var run =
+        new InstructionRun("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", Target.SM_90);
     run.a[0][0] = 0x01; // 2^-9
     run.a[0][1] = 0x01;
     run.a[0][4] = 0x01;
@@ -198,8 +199,8 @@ class MatrixProductTest {
   }
 
   @Test
-  void tooGreatASumOfHalvesIsInfiniteAndTheGreatestIsNot() {
-    var run = new Run("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", Target.SM_90);
+  void f16SumsOverflowToInfinity() {
+    var run = new InstructionRun("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16", Target.SM_90);
     run.a[0][0] = 0x7BFF; // 65504
     run.b[0][0] = 0x3C00;
     run.c[0][0] = 0x4BFF; // 15.99, which leaves the sum nearer to 65504 than to 65536
@@ -220,7 +221,8 @@ class MatrixProductTest {
   void fastSumsAreFusedMultiplyAddsOfF32(String spelling, String target) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
+    var run =
+        new InstructionRun("mma.sync.aligned." + spelling, Target.of(target), Arithmetic.FAST);
     run.fill(random, false, 6);
     run.execute();
     for (int i = 0; i < run.shape.m(); i++) {
@@ -254,10 +256,10 @@ class MatrixProductTest {
     "m16n8k128.row.col.s32.b1.b1.s32.and.popc",
     "m16n8k256.row.col.s32.b1.b1.s32.xor.popc"
   })
-  void integersWrapOrEndAtTheirBounds(String spelling) {
+  void integersWrapOrSaturate(String spelling) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.SM_80);
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_80);
     int[] extremes = {0, 1, -1, Integer.MAX_VALUE, Integer.MIN_VALUE, Integer.MAX_VALUE - 1000};
     run.each(run.a, i -> random.nextInt(3) == 0 ? -1 : random.nextInt());
     run.each(
@@ -304,7 +306,7 @@ class MatrixProductTest {
   void doublesAreFusedMultiplyAdds(String spelling) {
     long seed = System.nanoTime();
     var random = new Random(seed);
-    var run = new Run("mma.sync.aligned." + spelling, Target.SM_90);
+    var run = new InstructionRun("mma.sync.aligned." + spelling, Target.SM_90);
     for (var matrix : List.of(run.a, run.b, run.c)) {
       for (var row : matrix) {
         for (int j = 0; j < row.length; j++) {

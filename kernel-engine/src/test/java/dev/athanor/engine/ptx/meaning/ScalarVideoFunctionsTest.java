@@ -16,14 +16,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Scalar video instructions, against the pseudocode of PTX ISA 9.7.18.1 over large integers. */
+/**
+ * Scalar video instructions, compared with the pseudocode of PTX ISA 9.7.18.1 in exact arithmetic.
+ */
 class ScalarVideoFunctionsTest {
 
   private static final int[] EDGES = {
     0, 1, -1, Integer.MIN_VALUE, Integer.MAX_VALUE, 0x7F80FF81, 0x80017FFF, 32, 0x1F20
   };
 
-  /** The spellings of a row that are tried. */
+  /** Number of spellings to test per row. */
   private static final int SPELLINGS = Boolean.getBoolean("athanor.sweep") ? 100_000 : 800;
 
   private static final long SEED = Long.getLong("athanor.seed", 1);
@@ -37,7 +39,7 @@ class ScalarVideoFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("mnemonics")
-  void spellingsComputeWhatTheManualSays(String mnemonic) throws Throwable {
+  void spellingsMatchTheManual(String mnemonic) throws Throwable {
     var random = new Random(SEED);
     for (var form : VideoRows.ALL) {
       if (!form.mnemonic().equals(mnemonic)) {
@@ -47,7 +49,7 @@ class ScalarVideoFunctionsTest {
       var spellings = new ArrayList<>(VideoFunctionsTest.everyType(form));
       Collections.shuffle(spellings, random);
       for (var modifiers : spellings.subList(0, Math.min(SPELLINGS, spellings.size()))) {
-        var meaning = LaneMeaning.of(form, modifiers).getFirst();
+        var meaning = LaneSemantics.of(form, modifiers).getFirst();
         var words = List.of(modifiers.toString().substring(1).split("\\.", -1));
         for (int i = 0; i < 6; i++) {
           int a = value(random);
@@ -164,7 +166,7 @@ class ScalarVideoFunctionsTest {
     return type.equals("s32") && value.testBit(bits - 1) ? value.subtract(range) : value;
   }
 
-  /** The element of an operand that a part such as {@code a:b1} selects. */
+  /** Returns the selected element of an operand, such as that of {@code a:b1}. */
   private static String part(List<String> words, String operand) {
     return words.stream()
         .filter(word -> word.matches(operand + ":[bh]\\d"))
@@ -174,7 +176,7 @@ class ScalarVideoFunctionsTest {
   }
 
   @Test
-  void partsOfOtherInstructionsAreRefused() {
+  void rejectsPartsInOtherInstructions() {
     var text =
         """
         .version 7.0

@@ -5,9 +5,9 @@ import java.math.BigInteger;
 import java.math.RoundingMode;
 
 /**
- * The model of a tensor core's sums written again, slowly, with decimal numbers of any length.
+ * A slow reimplementation of the tensor-core model with exact decimal arithmetic.
  *
- * @param smallestA the smallest exponent of a normal number among the first factors
+ * @param smallestA exponent of the smallest normal number of the first factors
  */
 public record SlowTensorCore(int fraction, Format format, int smallestA, int smallestB) {
 
@@ -33,7 +33,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
     }
   }
 
-  /** The sum of a block of products and c. */
+  /** Returns the sum of a block of products and c. */
   public double add(double[] a, double[] b, double c) {
     double plain = c;
     int greatest = exponent(c, format.smallest);
@@ -56,7 +56,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
         : rounded;
   }
 
-  /** What is left of a number when only whole units are kept. */
+  /** Truncates a number to whole units. */
   private static BigInteger units(BigDecimal number, BigDecimal unit) {
     return number.divideToIntegralValue(unit).toBigIntegerExact();
   }
@@ -65,7 +65,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
     return value == 0 ? ZERO : Math.max(Math.getExponent(value), smallest);
   }
 
-  /** A number with so many bits after the first one, or fewer below the smallest exponent. */
+  /** Rounds a number to some bits after the first one; fewer below the smallest exponent. */
   static double round(BigDecimal number, int bits, int smallest, RoundingMode mode) {
     if (number.signum() == 0) {
       return 0;
@@ -79,7 +79,7 @@ public record SlowTensorCore(int fraction, Format format, int smallestA, int sma
     }
     var unit = power(exponent - bits);
     double rounded = number.divide(unit).setScale(0, mode).multiply(unit).doubleValue();
-    return Math.copySign(rounded, number.signum()); // what is too small becomes a zero of its sign
+    return Math.copySign(rounded, number.signum()); // underflow gives a zero of the same sign
   }
 
   private static BigDecimal power(int exponent) {

@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** SIMD video instructions, against arrays of elements. */
+/** SIMD video instructions, compared with arrays of elements. */
 class VideoFunctionsTest {
 
   private static final int[] EDGES = {
@@ -43,7 +43,7 @@ class VideoFunctionsTest {
 
   @ParameterizedTest
   @MethodSource("mnemonics")
-  void everySpellingComputesElementByElement(String mnemonic) throws Throwable {
+  void spellingsMatchTheManual(String mnemonic) throws Throwable {
     var random = new Random(SEED);
     var spellings = new HashSet<Modifiers>();
     for (var form : VideoRows.ALL) {
@@ -51,7 +51,7 @@ class VideoFunctionsTest {
         continue;
       }
       for (var modifiers : everyType(form)) {
-        var meaning = LaneMeaning.of(form, modifiers).getFirst();
+        var meaning = LaneSemantics.of(form, modifiers).getFirst();
         var words = List.of(modifiers.toString().substring(1).split("\\.", -1));
         for (int i = 0; i < 120; i++) {
           int a = i < 100 ? EDGES[i % 10] : random.nextInt();
@@ -68,7 +68,7 @@ class VideoFunctionsTest {
     assertThat(spellings).hasSize((mnemonic.startsWith("vset") ? 48 : 24) * masks);
   }
 
-  /** All legal modifiers of a row, types and parts of operands varied together. */
+  /** Returns all legal modifiers of a row, with types and parts combined. */
   static List<Modifiers> everyType(InstructionForm form) {
     List<List<Modifier>> all = List.of(List.of());
     for (var slot : form.modifiers()) {

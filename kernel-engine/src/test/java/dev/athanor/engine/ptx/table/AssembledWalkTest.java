@@ -27,10 +27,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** NVIDIA's assemblers take every spelling of the table, on every target that has it. */
+/** NVIDIA's assemblers accept every spelling of the table on every supported target. */
 class AssembledWalkTest {
 
-  /** Since 3.0, before which nobody compiles for 64 bits. 5.1 has what the manual dates to 6.0. */
+  /**
+   * Versions since 3.0, the first with 64-bit compilers. 5.1 supports what the manual dates to 6.0.
+   */
   private static final List<Version> VERSIONS =
       Stream.of(
               "3.0 3.1 3.2 4.0 4.1 4.2 4.3 5.0 5.1 6.0 6.1 6.2 6.3"
@@ -40,7 +42,7 @@ class AssembledWalkTest {
           .map(Version::of)
           .toList();
 
-  /** The newest version that the ptxas here reads. */
+  /** Newest version that the available ptxas supports. */
   private static final Version NEWEST = VERSIONS.getLast();
 
   private static final List<Target> TARGETS =
@@ -48,7 +50,9 @@ class AssembledWalkTest {
           .map(sm -> new Target(sm, false))
           .toList();
 
-  /** What this ptxas takes in versions in which older assemblers and the manual do not have it. */
+  /**
+   * Spellings that this ptxas accepts in versions older than the manual and older assemblers do.
+   */
   private static final Pattern TAKEN_TOO_EARLY =
       Pattern.compile("fence\\.(acquire|release)\\..*|cp\\.async\\..*\\.shared::cta\\..*");
 
@@ -82,9 +86,9 @@ class AssembledWalkTest {
   }
 
   /**
-   * A version or a target for which ptxas must refuse what needs the next one.
+   * A version or target for which ptxas must reject spellings that need the next one.
    *
-   * @param since what the refused spellings need
+   * @param since requirement of the rejected spellings
    */
   record Before(Version version, Target target, InstructionForm.Since since) {
     @Override
@@ -118,7 +122,7 @@ class AssembledWalkTest {
   @ParameterizedTest
   @MethodSource("before")
   @EnabledIfSystemProperty(named = "athanor.sweep", matches = "true")
-  void spellingsAreRefusedBeforeTheVersionAndTargetThatHaveThem(Before before) {
+  void assemblerRejectsOlderVersionsAndTargets(Before before) {
     var assembler = Ptxas.find();
     if (assembler.isEmpty()) {
       System.err.println("SKIPPED: ptxas is not here, so it was not asked about " + before);
@@ -127,7 +131,7 @@ class AssembledWalkTest {
     var spellings =
         TableWalk.spellings().stream()
             .filter(i -> i.since().equals(before.since) && i.form().alternative() == null)
-            .filter(i -> !i.form().isIn(before.version, before.target, i.modifiers()))
+            .filter(i -> !i.form().isSupported(before.version, before.target, i.modifiers()))
             .filter(i -> !TAKEN_TOO_EARLY.matcher(i.opcode()).matches())
             .toList();
     var written =
@@ -147,11 +151,11 @@ class AssembledWalkTest {
     assertThat(taken).as("%s: ptxas takes", before).isEmpty();
   }
 
-  /** The numbers of the lines that ptxas complains of. */
+  /** Returns the numbers of lines with errors. */
   private static Set<Integer> refusedLines(Assembler assembler, String text, Target target) {
-    var oldest = Target.of("sm_75"); // that ptxas generates code for
+    var oldest = Target.of("sm_75"); // for which ptxas generates code
     try {
-      assembler.assemble(text, target.runs(oldest) ? target : oldest);
+      assembler.assemble(text, target.canRun(oldest) ? target : oldest);
       return Set.of();
     } catch (Assembler.AssemblyException e) {
       return LINE.matcher(String.valueOf(e.getMessage()))
@@ -162,12 +166,12 @@ class AssembledWalkTest {
   }
 
   @Test
-  void atLeastOneAssemblerIsAlwaysHere() {
+  void anAssemblerIsAvailable() {
     assertThat(JCudaAssembler.find()).isPresent();
   }
 
   @Test
-  void anAssemblerWouldRefuseWhatThePrinterGetsWrong() {
+  void assemblerRejectsWrongText() {
     var module = TableWalk.module(Module.PORTABLE, Target.SM_80).toString();
     var broken = module.replaceFirst("fma\\.rn\\.f32", "fma.f32");
     assertThat(broken).isNotEqualTo(module);

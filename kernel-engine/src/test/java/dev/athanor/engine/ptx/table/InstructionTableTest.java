@@ -15,7 +15,7 @@ import dev.athanor.engine.ptx.Target;
 import dev.athanor.engine.ptx.Type;
 import dev.athanor.engine.ptx.Version;
 import dev.athanor.engine.ptx.check.Verifier;
-import dev.athanor.engine.ptx.meaning.LaneMeaning;
+import dev.athanor.engine.ptx.meaning.LaneSemantics;
 import dev.athanor.engine.ptx.text.Parser;
 import java.util.Collections;
 import java.util.List;
@@ -25,7 +25,7 @@ class InstructionTableTest {
 
   private static final Target EVERY_TARGET = new Target(90, true);
 
-  /** Floors, so that no walk passes for want of instructions; raise them as the table grows. */
+  /** Minimum counts, so that tests do not pass vacuously; raise them as the table grows. */
   private static final int FEWEST_FORMS = 1043;
 
   private static final int FEWEST_SPELLINGS = 29_698;
@@ -33,13 +33,13 @@ class InstructionTableTest {
   private static final Version NEWEST = new Version(9, 0);
 
   @Test
-  void everySpellingIsThereAndPureOnesHaveAMeaning() {
+  void everySpellingIsFoundAndHasALaneFunction() {
     var spellings = TableWalk.spellings();
     assertThat(InstructionTable.all()).hasSizeGreaterThanOrEqualTo(FEWEST_FORMS);
     assertThat(spellings).hasSizeGreaterThanOrEqualTo(FEWEST_SPELLINGS);
     for (var instruction : spellings) {
       if (instruction.form().semantics() instanceof Semantics.Pure) {
-        assertThat(LaneMeaning.of(instruction.form(), instruction.modifiers()))
+        assertThat(LaneSemantics.of(instruction.form(), instruction.modifiers()))
             .as(instruction.toString())
             .isNotEmpty();
       }
@@ -47,7 +47,7 @@ class InstructionTableTest {
   }
 
   @Test
-  void everySpellingPrintsParsesBackEqualAndVerifies() {
+  void everySpellingSurvivesARoundTrip() {
     var module = TableWalk.module(NEWEST, EVERY_TARGET);
     var text = module.toString();
     var again = Parser.parse(text, "walk.ptx");
@@ -55,7 +55,7 @@ class InstructionTableTest {
     var before = module.kernels().getFirst().instructions().toList();
     long spellings =
         TableWalk.spellings().stream()
-            .filter(i -> i.form().isIn(NEWEST, EVERY_TARGET, i.modifiers()))
+            .filter(i -> i.form().isSupported(NEWEST, EVERY_TARGET, i.modifiers()))
             .count();
     assertThat(before).hasSizeGreaterThanOrEqualTo((int) spellings);
     assertThat(again.kernels().getFirst().instructions().toList()).isEqualTo(before);
@@ -64,17 +64,17 @@ class InstructionTableTest {
   }
 
   @Test
-  void modifiersMayComeInAnyOrder() {
+  void modifiersCanHaveAnyOrder() {
     for (var instruction : TableWalk.spellings()) {
       var words = new java.util.ArrayList<>(instruction.modifiers().list());
-      // of types, the layouts of two matrices and two priorities, the order is what tells them
-      // apart
+      // the order of types, of the layouts of two matrices and of two priorities
+      // is significant
       words.removeIf(word -> isOrdered(instruction, word));
       Collections.reverse(words);
       instruction.modifiers().list().stream()
           .filter(word -> isOrdered(instruction, word))
           .forEach(words::add);
-      assertThat(instruction.form().fit(words))
+      assertThat(instruction.form().match(words))
           .as(instruction.toString())
           .contains(instruction.modifiers());
     }
@@ -88,16 +88,16 @@ class InstructionTableTest {
   }
 
   @Test
-  void noSpellingIsInTwoRows() {
+  void spellingsAreUnique() {
     for (var instruction : TableWalk.spellings()) {
       var rows =
           InstructionTable.all().stream()
               .filter(row -> row.mnemonic().equals(instruction.form().mnemonic()))
               .filter(row ->
-                  row.fit(instruction.modifiers().list())
+                  row.match(instruction.modifiers().list())
                       .filter(m ->
-                          row.takes(instruction.operands(), m)
-                              && row.suits(instruction.operands(), m))
+                          row.acceptsShapes(instruction.operands(), m)
+                              && row.acceptsClasses(instruction.operands(), m))
                       .isPresent())
               .toList();
       assertThat(rows).as(instruction.toString()).containsExactly(instruction.form());
@@ -105,13 +105,13 @@ class InstructionTableTest {
   }
 
   @Test
-  void saysHowAnInstructionIsWritten() {
+  void errorsGiveTheSyntax() {
     assertThatThrownBy(() -> InstructionTable.find("mul.s32", List.of()))
         .hasMessageContaining(
-            "no instruction \"mul.s32\"; mul is written mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
+            "unknown instruction \"mul.s32\"; the syntax of mul is mul.lo.int d, a, b or mul.hi.<s32|s64> d, a, b or");
     assertThatThrownBy(() -> InstructionTable.find("frobnicate.f32", List.of()))
         .hasMessageStartingWith(
-            "no instruction \"frobnicate\"; the table has abs, activemask, add, addc, and, applypriority, atom,");
+            "unknown instruction \"frobnicate\"; supported are abs, activemask, add, addc, and, applypriority, atom,");
     assertThatThrownBy(() ->
             InstructionTable.find("fma.rn.f32", List.of(new Register(RegisterClass.F32, "%f0"))))
         .hasMessage(
@@ -120,30 +120,30 @@ class InstructionTableTest {
   }
 
   @Test
-  void namesTheProductsOfMatricesThatItLacks() {
+  void errorsNameUnsupportedMatrixProducts() {
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32", List.of()))
         .hasMessage(
-            "mma.m8n8k4 of .f16 is not supported: it is Volta's; write m16n8k8 or m16n8k16");
+            "mma.m8n8k4 of .f16 is not supported because only Volta has it; use m16n8k8 or m16n8k16");
     assertThatThrownBy(() ->
             InstructionTable.find(
                 "mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", List.of()))
-        .hasMessage("mma.sp is not supported: no product of a sparse matrix is");
+        .hasMessage("mma.sp is not supported; sparse products are out of scope");
     assertThatThrownBy(() ->
             InstructionTable.find("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32", List.of()))
         .hasMessageStartingWith(
-            "no instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; mma is written mma.sync");
+            "unknown instruction \"mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f32\"; the syntax of mma is mma.sync");
   }
 
   @Test
-  void literalsMustSuitTheirOperand() {
+  void rejectsUnsuitableLiterals() {
     var rs = new Register(RegisterClass.B16, "%rs0");
     // ptxas truncates integers
     assertThat(move("mov.u16", rs, Immediate.of(70_000)).toString())
         .isEqualTo("mov.u16 %rs0, 4464;");
     assertThatThrownBy(
             () -> move("mov.f32", new Register(RegisterClass.F32, "%f0"), Immediate.of(1)))
-        .hasMessage("1 is no .f32 literal; write it as 0f3F800000 or 1.0");
+        .hasMessage("1 is not a .f32 literal; write it as 0f3F800000 or 1.0");
     assertThat(move("mov.s16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.s16 %rs0, -1;");
     assertThat(move("mov.u16", rs, Immediate.of(-1)).toString()).isEqualTo("mov.u16 %rs0, 65535;");
     var address = new Operand.Address(new Register(RegisterClass.B64, "%rd0"), 0);

@@ -16,7 +16,9 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** Only the table, and code that writes kernels, knows mnemonics; others read the row's columns. */
+/**
+ * Only the table and code that writes kernels refer to mnemonics; others use the columns of rows.
+ */
 class MnemonicsTest {
 
   private static final String ENGINE = "dev/athanor/engine";
@@ -24,7 +26,7 @@ class MnemonicsTest {
   private static final Set<String> MNEMONICS =
       InstructionTable.all().stream().map(InstructionForm::mnemonic).collect(Collectors.toSet());
 
-  /** The classes that may have such words. */
+  /** Classes that may contain such words. */
   private static final Map<String, Set<String>> ALLOWED =
       Map.of(
           // write instructions
@@ -59,7 +61,7 @@ class MnemonicsTest {
         .isEqualTo(ALLOWED);
   }
 
-  /** The top-level class of a file, below the engine's package. */
+  /** Returns the top-level class of a file, relative to the engine's package. */
   private static String name(Path file) {
     return file.toString()
         .replaceFirst("(\\$.*)?\\.class$", "")

@@ -3,7 +3,7 @@ package dev.athanor.engine.ptx.table;
 import dev.athanor.engine.ptx.Function;
 import dev.athanor.engine.ptx.InstructionForm;
 import dev.athanor.engine.ptx.Kernel;
-import dev.athanor.engine.ptx.Limits;
+import dev.athanor.engine.ptx.LaunchBounds;
 import dev.athanor.engine.ptx.Modifier;
 import dev.athanor.engine.ptx.Modifiers;
 import dev.athanor.engine.ptx.Module;
@@ -26,24 +26,24 @@ import java.util.Optional;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/** Every legal spelling of every row of the table, as instructions. */
+/** Every legal spelling of every row, as instructions. */
 public final class TableWalk {
 
   private static final String LABEL = "$end";
 
-  /** A parameter, a result and variables that calls hand over are alike. */
+  /** Bytes of parameters, results and call variables. */
   private static final int HANDED_OVER = 16;
 
   private TableWalk() {}
 
   /**
-   * One instruction a spelling. Sources are registers; results are other registers of the same
-   * class.
+   * Returns one instruction per spelling. Sources are registers; results are other registers of the
+   * same class.
    */
   public static List<Instruction> spellings() {
     var all = new ArrayList<Instruction>();
     for (var form : InstructionTable.all()) {
-      for (var modifiers : form.everyModifiers()) {
+      for (var modifiers : form.allModifiers()) {
         var operands =
             form.operands().stream().map(slot -> operand(form, slot, modifiers)).toList();
         all.add(
@@ -54,7 +54,7 @@ public final class TableWalk {
       predicates(
               form,
               (slot, register) ->
-                  slot.takesLiteral(form.everyModifiers().getFirst())
+                  slot.takesLiteral(form.allModifiers().getFirst())
                       ? Operand.Immediate.of(0)
                       : register)
           .ifPresent(all::add);
@@ -62,10 +62,10 @@ public final class TableWalk {
     return all;
   }
 
-  /** The first spelling of a row with others for the predicates that it reads, if any differs. */
+  /** Returns the first spelling of a row with other predicates as sources, if it reads any. */
   private static Optional<Instruction> predicates(
       InstructionForm form, BiFunction<OperandSlot, Register, Operand> other) {
-    var modifiers = form.everyModifiers().getFirst();
+    var modifiers = form.allModifiers().getFirst();
     var operands = new ArrayList<Operand>();
     boolean differs = false;
     for (var slot : form.operands()) {
@@ -87,14 +87,14 @@ public final class TableWalk {
   }
 
   /**
-   * A kernel that has all the instructions that a target and a version have, every register written
-   * before.
+   * Returns a kernel with all instructions that a target and version support, with every register
+   * initialized.
    */
   public static Module module(Version version, Target target) {
     return module(version, target, spellings());
   }
 
-  /** As {@link #module(Version, Target)}, with these of the instructions. */
+  /** Like {@link #module(Version, Target)}, with only these instructions. */
   public static Module module(Version version, Target target, List<Instruction> spellings) {
     var body = new ArrayList<Statement>();
     for (boolean gives : List.of(false, true)) {
@@ -108,19 +108,19 @@ public final class TableWalk {
                 Source.UNKNOWN));
       }
     }
-    body.add(new Statement.Targets("cases", false, List.of(LABEL, LABEL), Source.UNKNOWN));
+    body.add(new Statement.TargetList("cases", false, List.of(LABEL, LABEL), Source.UNKNOWN));
     for (var registerClass : RegisterClass.values()) {
       for (int i = 0; i < 16; i++) {
         body.add(initial(new Register(registerClass, registerClass.prefix() + i)));
       }
     }
     for (var instruction : spellings) {
-      if (instruction.form().isIn(version, target, instruction.modifiers())) {
+      if (instruction.form().isSupported(version, target, instruction.modifiers())) {
         boolean ends =
             instruction.form().semantics() instanceof Semantics.Exit
                 || instruction.form().semantics() instanceof Semantics.IndexedBranch
                 || instruction.form().semantics() instanceof Semantics.Branch;
-        // an unconditional end would make the rest unreachable
+        // an unconditional exit would make the rest unreachable
         body.add(
             ends
                 ? new Instruction(
@@ -143,7 +143,7 @@ public final class TableWalk {
                 variable(Modifier.Space.LOCAL, "own"),
                 variable(Modifier.Space.PARAM, "given"),
                 variable(Modifier.Space.PARAM, "result")),
-            Limits.NONE.withMostThreads(List.of(256, 1, 1)),
+            LaunchBounds.NONE.withMaxBlockShape(List.of(256, 1, 1)),
             body);
     return new Module(
         version,
@@ -169,7 +169,7 @@ public final class TableWalk {
     return new Variable("", space, HANDED_OVER, Type.B8, name, HANDED_OVER, List.of());
   }
 
-  /** A function of each shape of calls. */
+  /** Returns a function for each shape of calls. */
   private static List<Function> functions() {
     var all = new ArrayList<Function>();
     for (boolean gives : List.of(false, true)) {

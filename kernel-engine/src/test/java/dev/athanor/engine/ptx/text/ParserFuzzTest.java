@@ -8,12 +8,12 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Whatever the text, the parser reads it or complains of it; it never fails otherwise. */
+/** The parser accepts or rejects any text, without other failures. */
 class ParserFuzzTest {
 
   private static final Duration BUDGET = Duration.ofSeconds(5);
 
-  /** Longer than any text here takes; a parser that hangs is stopped by it. */
+  /** Timeout in seconds, for a parser that hangs. */
   private static final int LIMIT_SECONDS = 60;
 
   private static final String[] SPLINTERS = {
@@ -55,7 +55,7 @@ class ParserFuzzTest {
 
   @Test
   @Timeout(LIMIT_SECONDS)
-  void damagedSamplesAreReadOrRefused() {
+  void damagedSamplesAreParsedOrRejected() {
     long seed = System.nanoTime();
     System.out.println("ParserFuzzTest seed " + seed);
     var random = new Random(seed);
@@ -102,7 +102,7 @@ class ParserFuzzTest {
 
   @Test
   @Timeout(LIMIT_SECONDS)
-  void deepNestingAndLongTokensAreNoDanger() {
+  void deepNestingAndLongTokensAreHandled() {
     int many = 200_000;
     var head = ".version 9.0\n.target sm_90\n.address_size 64\n";
     var body = head + ".visible .entry k()\n{\n.reg .b32 %r<4>; .reg .pred %p<2>;\n";

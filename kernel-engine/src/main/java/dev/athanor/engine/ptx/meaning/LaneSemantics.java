@@ -19,11 +19,11 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * What a {@link Semantics.Pure} row computes in one lane, as one method handle a result. A handle
- * takes the values of all source registers in order, vectors spread out, each in the carrier of its
- * type, and answers in the carrier of the result's type.
+ * The computation of a {@link Semantics.Pure} row in one lane, as one method handle per result. A
+ * handle takes the values of all source registers in order, with vectors flattened, in the carriers
+ * of their types, and returns the carrier of the result's type.
  */
-public final class LaneMeaning {
+public final class LaneSemantics {
 
   private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
   private static final List<Class<?>> OWNERS =
@@ -41,8 +41,8 @@ public final class LaneMeaning {
           .flatMap(owner -> Arrays.stream(owner.getDeclaredMethods()))
           .filter(method -> !Modifier.isPrivate(method.getModifiers()))
           .collect(Collectors.groupingBy(Method::getName));
-  private static final MethodHandle CUT =
-      of(LaneFunctions.class, "cut", int.class, Type.class, int.class);
+  private static final MethodHandle TRUNCATE =
+      of(LaneFunctions.class, "truncate", int.class, Type.class, int.class);
   private static final MethodHandle DECODE =
       of(SmallFloat.class, "decode", float.class, int.class, Type.class);
   private static final MethodHandle ENCODE =
@@ -57,12 +57,12 @@ public final class LaneMeaning {
   private static final MethodHandle ENCODE_TO_NEAREST =
       of(SmallFloat.class, "encode", int.class, float.class, Type.class);
 
-  private LaneMeaning() {}
+  private LaneSemantics() {}
 
-  /** The handles of a row under the given modifiers, one for each result register. */
+  /** Returns the handles of a row with the given modifiers, one per result register. */
   public static List<MethodHandle> of(InstructionForm form, Modifiers modifiers) {
     if (!(form.semantics() instanceof Semantics.Pure pure)) {
-      throw new IllegalArgumentException(form + " is not computed lane by lane");
+      throw new IllegalArgumentException(form + " is not a lane-by-lane computation");
     }
     var results = types(form, modifiers, true);
     var sources = types(form, modifiers, false);
@@ -81,16 +81,16 @@ public final class LaneMeaning {
     return handles;
   }
 
-  /** The method that a handle of a row is, unless it is made of several or has more arguments. */
+  /** Returns the method of a handle; empty if the handle combines several or binds arguments. */
   public static Optional<Method> method(MethodHandle meaning) {
     try {
       return Optional.of(LOOKUP.revealDirect(meaning).reflectAs(Method.class, LOOKUP));
     } catch (IllegalArgumentException e) {
-      return Optional.empty(); // it is not direct
+      return Optional.empty(); // not a direct handle
     }
   }
 
-  /** The types of all source or all result registers of a row, vectors spread out. */
+  /** Returns the types of all source or result registers of a row, with vectors flattened. */
   public static List<Type> types(InstructionForm form, Modifiers modifiers, boolean results) {
     var types = new ArrayList<Type>();
     for (var slot : form.operands()) {
@@ -103,16 +103,16 @@ public final class LaneMeaning {
         }
       }
     }
-    form.implied(results).forEach(_ -> types.add(Type.PRED));
+    form.impliedRegisters(results).forEach(_ -> types.add(Type.PRED));
     return types;
   }
 
-  /** One result of an instruction. */
+  /** A result of an instruction. */
   private record Result(String functions, InstructionForm form, Modifiers modifiers) {
 
     /**
-     * What a packed instruction computes: the same in both halves. Of two predicates the first is
-     * that of the low half.
+     * Returns the function of a packed instruction, which applies to both halves. For two
+     * predicates, the first is the low half's.
      */
     MethodHandle packed(Type result, int index, List<Type> sources) {
       var elements = sources.stream().map(Type::element).toList();
@@ -137,7 +137,7 @@ public final class LaneMeaning {
       return MethodHandles.permuteArguments(both, halves.get(0).type(), twice);
     }
 
-    /** Two floats rounded; the first goes to the high half. */
+    /** Returns the function that rounds two floats and packs them, the first into the high half. */
     MethodHandle pair(Type result) {
       var one = new Result("identity", form, modifiers).bind(result.element(), List.of(Type.F32));
       var pack = MethodHandles.filterArguments(pack(result), 0, one, one);
@@ -173,14 +173,14 @@ public final class LaneMeaning {
       return filterResult(handle, result);
     }
 
-    /** The overload for some types, or for the first of them where more functions follow. */
+    /** Returns the overload for the types, or for their longest prefix if more functions follow. */
     private Method find(String name, List<Type> sources, boolean prefix) {
       for (int count = sources.size(); count >= (prefix ? 1 : sources.size()); count--) {
         var types = sources.subList(0, count);
-        // the values of small formats are floats; some functions want the bits
+        // small formats are passed as floats, except to functions of their bits
         var values =
             types.stream()
-                .<Class<?>>map(type -> SmallFloat.has(type) ? float.class : type.carrier())
+                .<Class<?>>map(type -> SmallFloat.isSmall(type) ? float.class : type.carrier())
                 .toList();
         var bits = types.stream().<Class<?>>map(Type::carrier).toList();
         for (var carriers : List.of(values, bits)) {
@@ -217,7 +217,7 @@ public final class LaneMeaning {
     }
 
     /**
-     * Trailing parameters are modifiers of the instruction, of each kind in their order, or all of
+     * Binds trailing parameters to modifiers of the instruction: each kind in order, or all of
      * them.
      */
     private MethodHandle withModifiers(Method method, int operands) {
@@ -243,7 +243,7 @@ public final class LaneMeaning {
 
     private MethodHandle filterArgument(MethodHandle given, int index, Type type) {
       var handle = given;
-      if (SmallFloat.has(type) && handle.type().parameterType(index) == float.class) {
+      if (SmallFloat.isSmall(type) && handle.type().parameterType(index) == float.class) {
         handle =
             MethodHandles.filterArguments(
                 handle, index, MethodHandles.insertArguments(DECODE, 1, type));
@@ -252,14 +252,14 @@ public final class LaneMeaning {
         handle = MethodHandles.filterArguments(handle, index, filter("flushHalf", int.class));
       }
       if (type.carrier() == int.class && type.bits() < 32) {
-        return MethodHandles.filterArguments(handle, index, CUT.bindTo(type));
+        return MethodHandles.filterArguments(handle, index, TRUNCATE.bindTo(type));
       }
       return type == Type.F32 && modifiers.has("ftz")
           ? MethodHandles.filterArguments(handle, index, filter("flush", float.class))
           : handle;
     }
 
-    /** In conversions {@code .ftz} is for f32 alone. */
+    /** Returns whether {@code .ftz} applies to f16; in conversions it applies only to f32. */
     private boolean flushes() {
       return modifiers.has("ftz") && !form.isConversion();
     }
@@ -279,11 +279,11 @@ public final class LaneMeaning {
           }
         }
       }
-      if (SmallFloat.has(result) && answered != int.class) {
+      if (SmallFloat.isSmall(result) && answered != int.class) {
         handle = MethodHandles.filterReturnValue(handle, encoder(result, answered));
       } else if (answered != result.carrier()) {
         if (!isInteger(answered) || !isInteger(result.carrier())) {
-          throw new IllegalStateException(functions + " does not answer a ." + result.word());
+          throw new IllegalStateException(functions + " does not return a ." + result.word());
         }
         handle =
             MethodHandles.explicitCastArguments(
@@ -292,16 +292,16 @@ public final class LaneMeaning {
       if (result == Type.F16 && flushes()) {
         handle = MethodHandles.filterReturnValue(handle, filter("flushHalf", int.class));
       }
-      // a conversion may have a wider register, which takes its sign
+      // the destination register of a conversion may be wider, so extend its sign
       var kept = form.isConversion() && result.kind() != Type.Kind.FLOAT ? result : Type.B16;
       return result.carrier() == int.class && result.bits() < 32
-          ? MethodHandles.filterReturnValue(handle, CUT.bindTo(kept))
+          ? MethodHandles.filterReturnValue(handle, TRUNCATE.bindTo(kept))
           : handle;
     }
 
     private MethodHandle encoder(Type result, Class<?> answered) {
       var rounding =
-          modifiers.find(Rounding.class).filter(Rounding::isOfDigits).orElse(Rounding.RN);
+          modifiers.find(Rounding.class).filter(Rounding::roundsSignificand).orElse(Rounding.RN);
       boolean finite = modifiers.has("satfinite");
       if (answered == float.class && rounding == Rounding.RN && !finite) {
         return MethodHandles.insertArguments(ENCODE_TO_NEAREST, 1, result);

@@ -6,7 +6,7 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-class LatestTest {
+class LastRequestCacheTest {
 
   private static long[] addresses(long start, int step) {
     var addresses = new long[32];
@@ -15,36 +15,36 @@ class LatestTest {
   }
 
   @Test
-  void aRequestThatIsOnlyFurtherOnCostsTheSame() {
-    var latest = new Latest<String>();
-    assertThat(latest.cost(addresses(0, 4), -1)).isNull();
-    latest.keep(addresses(64, 4), -1, "four");
-    assertThat(latest.cost(addresses(64, 4), -1)).isEqualTo("four");
-    assertThat(latest.cost(addresses(64 + 1280, 4), -1)).isEqualTo("four");
+  void shiftedRequestsCostTheSame() {
+    var latest = new LastRequestCache<String>();
+    assertThat(latest.find(addresses(0, 4), -1)).isNull();
+    latest.put(addresses(64, 4), -1, "four");
+    assertThat(latest.find(addresses(64, 4), -1)).isEqualTo("four");
+    assertThat(latest.find(addresses(64 + 1280, 4), -1)).isEqualTo("four");
     assertThat(latest.shift(addresses(64 + 1280, 4))).isEqualTo(1280);
-    assertThat(latest.cost(addresses(96, 4), -1)).as("other banks").isNull();
-    assertThat(latest.cost(addresses(64, 8), -1)).as("another stride").isNull();
-    assertThat(latest.cost(addresses(64, 4), 1)).as("other lanes").isNull();
+    assertThat(latest.find(addresses(96, 4), -1)).as("other banks").isNull();
+    assertThat(latest.find(addresses(64, 8), -1)).as("another stride").isNull();
+    assertThat(latest.find(addresses(64, 4), 1)).as("other lanes").isNull();
     var last = addresses(64, 4);
     last[31] += 128;
-    assertThat(latest.cost(last, -1)).isNull();
+    assertThat(latest.find(last, -1)).isNull();
   }
 
   @Test
-  void onlyLanesThatTakePartAreCompared() {
-    var latest = new Latest<String>();
-    latest.keep(addresses(0, 4), 0x8000_0010, "two");
+  void comparesOnlyActiveLanes() {
+    var latest = new LastRequestCache<String>();
+    latest.put(addresses(0, 4), 0x8000_0010, "two");
     var other = new long[32];
     other[4] = 16 - 256;
     other[31] = 124 - 256;
-    assertThat(latest.cost(other, 0x8000_0010)).isEqualTo("two");
+    assertThat(latest.find(other, 0x8000_0010)).isEqualTo("two");
     other[31] += 4;
-    assertThat(latest.cost(other, 0x8000_0010)).isNull();
+    assertThat(latest.find(other, 0x8000_0010)).isNull();
   }
 
-  /** Whatever is said to cost the same does. */
+  /** Requests that are reported as equal in cost are. */
   @Test
-  void randomRequestsOnePeriodFurtherOnCostTheSame() {
+  void randomRequestsShiftedByAPeriodCostTheSame() {
     long seed = System.nanoTime();
     var random = new SplittableRandom(seed);
     var banks = new Banks();

@@ -11,13 +11,12 @@ import java.util.Random;
 import java.util.Set;
 
 /**
- * The inputs of the threads of a probe. Half of the threads take the values at which instructions
- * go wrong, each with each as far as they go; the others take random ones. Where there is one
- * source of at most 16 bits, every value is taken.
+ * The sources of a probe's threads. Half of the threads combine edge cases, as far as the threads
+ * suffice; the others use random values. A single source of 16 bits is tested exhaustively.
  */
-final class Values {
+final class OperandGenerator {
 
-  /** The threads of a probe. */
+  /** Number of threads of a probe. */
   static final int THREADS = 4096;
 
   private static final int WARP = Warps.SIZE;
@@ -28,14 +27,14 @@ final class Values {
   private final Random random;
   private final int threads;
 
-  Values(Probe probe, long seed) {
+  OperandGenerator(Probe probe, long seed) {
     this.probe = probe;
     random = new Random(seed ^ probe.name().hashCode());
     threads = isExhaustive() ? HALFWORD : THREADS;
   }
 
   private boolean isExhaustive() {
-    return !probe.isOfWarp()
+    return !probe.isWarpLevel()
         && probe.sources().size() == 1
         && probe.sources().getFirst().register().registerClass().bits() == 16;
   }
@@ -44,19 +43,19 @@ final class Values {
     return threads;
   }
 
-  /** The sources of all threads, those of a thread one after the other. */
-  long[] draw() {
+  /** Returns the sources of all threads, contiguous per thread. */
+  long[] generate() {
     int count = probe.sources().size();
     var words = new long[threads * count];
     for (int thread = 0; thread < threads; thread++) {
-      int mixed = thread; // the digits of it choose among the edges
+      int mixed = thread; // its digits select the edge cases
       for (int i = 0; i < count; i++) {
         var value = probe.sources().get(i);
         long word;
         if (isExhaustive()) {
           word = thread;
-        } else if (probe.isOfWarp()) {
-          word = ofWarp(value, thread / WARP);
+        } else if (probe.isWarpLevel()) {
+          word = warpOperand(value, thread / WARP);
         } else if (thread < threads / 2) {
           var edges = edges(value.type());
           word = edges[mixed % edges.length];
@@ -78,10 +77,13 @@ final class Values {
     return bits == 64 ? -1 : (1L << bits) - 1;
   }
 
-  /** Edges and any bits for some warps; others take numbers whose sums stay finite. */
-  private long ofWarp(Probe.Value value, int warp) {
+  /**
+   * Returns edge cases and arbitrary bits for some warps, and numbers with finite sums for the
+   * others.
+   */
+  private long warpOperand(Probe.Value value, int warp) {
     if (value.operand() == Name.MEMBER_MASK) {
-      return mask(32); // the members: a lane that is missing makes the others wait
+      return mask(32); // all lanes, because others would wait for a missing one
     }
     var element = element(value);
     int bits = value.register().registerClass().bits();
@@ -93,7 +95,7 @@ final class Values {
     };
   }
 
-  /** The element type of a matrix register; of others their own type. */
+  /** Returns the element type of a matrix register; other values have their own type. */
   private Type element(Probe.Value value) {
     if (!probe.isMatrixProduct()) {
       return value.type().element();
@@ -102,7 +104,7 @@ final class Values {
     return switch (value.operand()) {
       case A -> types.size() == 2 ? Type.F16 : types.get(1);
       case B -> types.size() == 2 ? Type.F16 : types.get(2);
-      default -> probe.isOfWarpgroup() ? types.getFirst() : types.getLast();
+      default -> probe.isWarpgroupProduct() ? types.getFirst() : types.getLast();
     };
   }
 
@@ -110,13 +112,13 @@ final class Values {
     int width = Math.min(bits, element.bits());
     long word = 0;
     for (int at = 0; at < bits; at += width) {
-      long one = edges ? any(edges(element)) : moderate(element);
+      long one = edges ? anyOf(edges(element)) : moderate(element);
       word |= (one & mask(width)) << at;
     }
     return word;
   }
 
-  private long any(long[] values) {
+  private long anyOf(long[] values) {
     return values[random.nextInt(values.length)];
   }
 
@@ -126,7 +128,7 @@ final class Values {
     for (int at = 0; at < type.bits(); at += bits) {
       long one =
           switch (random.nextInt(4)) {
-            case 0 -> any(edges(type.element()));
+            case 0 -> anyOf(edges(type.element()));
             case 1 -> moderate(type.element());
             default -> random.nextLong();
           };
@@ -135,7 +137,7 @@ final class Values {
     return word;
   }
 
-  /** A number about 1 of any significand, or a small integer. */
+  /** Returns a number of magnitude about 1 with a random significand, or a small integer. */
   private long moderate(Type type) {
     double number = random.nextGaussian() * Math.scalb(1.0, random.nextInt(9) - 4);
     return switch (type) {
@@ -185,7 +187,7 @@ final class Values {
     return array(all);
   }
 
-  /** By the bits of exponent and of significand, each of both signs. */
+  /** Returns the edge cases of a format, each with both signs. */
   private static long[] floats(int exponentBits, int digits) {
     long one = mask(exponentBits - 1) << digits;
     long step = 1L << digits;
@@ -194,9 +196,9 @@ final class Values {
     var positive =
         new long[] {
           0,
-          1, // the least subnormal
-          step - 1, // the greatest subnormal
-          step, // the least normal
+          1, // smallest subnormal
+          step - 1, // largest subnormal
+          step, // smallest normal
           half,
           one,
           one + 1,
@@ -206,14 +208,14 @@ final class Values {
           one - step, // 0.5
           one + step + (half >>> 1), // 2.5
           one + 5 * step + 3,
-          one + (long) (digits + 1) * step, // where integers end
+          one + (long) (digits + 1) * step, // precision limit of integers
           one - (long) (digits + 1) * step,
-          Math.min(one + 31 * step, infinity - 2), // the limits of int
+          Math.min(one + 31 * step, infinity - 2), // range of int
           Math.min(one + 31 * step - 1, infinity - 3),
-          infinity - 1, // the greatest
+          infinity - 1, // largest finite
           infinity,
-          infinity + half, // quiet
-          infinity + 1, // signalling
+          infinity + half, // quiet NaN
+          infinity + 1, // signaling NaN
           infinity + step - 1
         };
     long sign = 1L << (exponentBits + digits);

@@ -10,15 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 
-/** Runs of probes on a device. */
-record Run(Device device) {
+/** Runs probes on a device. */
+record ProbeRunner(Device device) {
 
   /**
-   * The results of all threads, those of a thread one after the other.
+   * Returns the results of all threads, contiguous per thread.
    *
-   * @param sources in the same order
+   * @param sources sources in the same order
    */
-  long[] of(Probe probe, LoadedKernel kernel, int threads, long[] sources) {
+  long[] run(Probe probe, LoadedKernel kernel, int threads, long[] sources) {
     long inBytes = Math.max(Probe.WORD, (long) sources.length * Probe.WORD);
     long outBytes = (long) threads * probe.results().size() * Probe.WORD;
     try (var arena = Arena.ofConfined();
@@ -27,7 +27,7 @@ record Run(Device device) {
         var out = device.allocate(outBytes)) {
       var host = arena.allocate(inBytes, Probe.WORD);
       MemorySegment.copy(sources, 0, host, ValueLayout.JAVA_LONG, 0, sources.length);
-      var answers = arena.allocate(outBytes, Probe.WORD);
+      var results = arena.allocate(outBytes, Probe.WORD);
       stream.upload(host, in, 0);
       stream.fill(out, 0, outBytes, (byte) 0);
       stream.launch(
@@ -37,9 +37,9 @@ record Run(Device device) {
               Dim3.of(Probe.BLOCK),
               0,
               List.of(Argument.of(in), Argument.of(out))));
-      stream.download(out, 0, answers);
+      stream.download(out, 0, results);
       stream.synchronize();
-      return answers.toArray(ValueLayout.JAVA_LONG);
+      return results.toArray(ValueLayout.JAVA_LONG);
     }
   }
 }

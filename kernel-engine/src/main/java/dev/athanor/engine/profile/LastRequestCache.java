@@ -3,11 +3,11 @@ package dev.athanor.engine.profile;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The latest request of an instruction of a warp and what it cost. In loops the next is mostly the
- * same some multiples of 128 bytes further on, in which banks, sectors and lines repeat, and costs
- * the same.
+ * The last request of an instruction in a warp, with its cost. In loops, the next request is
+ * usually the same at a multiple of 128 bytes further on. Banks, sectors and lines repeat there, so
+ * the cost is the same.
  */
-final class Latest<T> {
+final class LastRequestCache<T> {
 
   private static final int PERIOD = 128;
   private static final long[] NONE = new long[32];
@@ -16,8 +16,8 @@ final class Latest<T> {
   private int mask;
   private @Nullable T cost;
 
-  /** Returns the cost of a request that is like the latest; null if it is not. */
-  @Nullable T cost(long[] now, int lanes) {
+  /** Returns the cost of a request; null if it differs from the last one by more than a shift. */
+  @Nullable T find(long[] now, int lanes) {
     if (lanes != mask) {
       return null;
     }
@@ -41,13 +41,13 @@ final class Latest<T> {
     return cost;
   }
 
-  /** How much further on than the latest a request begins that is like it. */
+  /** Returns the distance of a request from the last one in bytes. */
   long shift(long[] now) {
     int first = Integer.numberOfTrailingZeros(mask) & 31;
     return now[first] - addresses[first];
   }
 
-  void keep(long[] now, int lanes, T costs) {
+  void put(long[] now, int lanes, T costs) {
     if (cost == null) {
       addresses = now.clone();
     } else {

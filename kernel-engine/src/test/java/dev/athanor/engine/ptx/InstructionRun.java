@@ -15,10 +15,10 @@ import java.util.Random;
 import java.util.function.IntUnaryOperator;
 
 /**
- * One {@code mma.sync} or {@code wmma.mma} on matrices whose elements are bits, spread over
- * registers and collected.
+ * Runs an {@code mma.sync} or {@code wmma.mma} on matrices of bits: distributes them to registers
+ * and collects the result.
  */
-public final class Run {
+public final class InstructionRun {
 
   public final Modifiers modifiers;
   public final MatrixShape shape;
@@ -35,17 +35,17 @@ public final class Run {
   private final Target target;
   private final Arithmetic arithmetic;
 
-  public Run(String opcode, Target target) {
+  public InstructionRun(String opcode, Target target) {
     this(opcode, target, Arithmetic.EXACT);
   }
 
-  public Run(String opcode, Target target, Arithmetic arithmetic) {
+  public InstructionRun(String opcode, Target target, Arithmetic arithmetic) {
     var words = Arrays.stream(opcode.split("\\.")).skip(1).map(Modifier::of).toList();
     product = opcode.startsWith("wmma") ? MatrixProduct.WMMA : MatrixProduct.MMA;
     modifiers =
         InstructionTable.all().stream()
             .filter(row -> opcode.startsWith(row.mnemonic() + "."))
-            .flatMap(row -> row.fit(words).stream())
+            .flatMap(row -> row.match(words).stream())
             .findFirst()
             .orElseThrow(() -> new IllegalArgumentException(opcode));
     shape = MatrixShape.of(modifiers);
@@ -68,10 +68,10 @@ public final class Run {
   }
 
   /**
-   * Fills the factors and the summand with numbers.
+   * Fills the factors and the addend with random numbers.
    *
-   * @param special whether infinities and NaN are among them
-   * @param spread how far apart their exponents are
+   * @param special whether to include infinities and NaN
+   * @param spread range of the exponents
    */
   public void fill(Random random, boolean special, int spread) {
     each(a, _ -> number(random, types.get(1), special, spread));
@@ -126,7 +126,7 @@ public final class Run {
     spread(c, fragmentC, types.get(3), sources, rowsA + rowsB);
     var results = new int[rows(fragmentC, types.get(0))][Fragment.LANES];
     product
-        .bind(modifiers, target, DotProducts.PLAIN)
+        .bind(modifiers, target, DotProducts.SCALAR)
         .apply(new WarpFunction.Call(modifiers, target, arithmetic, -1), sources, results);
     collect(results, fragmentC, types.get(0));
   }
