@@ -3,7 +3,6 @@ package dev.athanor.deploy;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.marcnuri.helm.Helm;
-import com.marcnuri.helm.TemplateCommand;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,6 +11,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Function;
+import org.springframework.util.FileSystemUtils;
 import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
 import org.yaml.snakeyaml.constructor.SafeConstructor;
@@ -37,17 +38,68 @@ final class Chart {
    * @throws IllegalStateException with Helm's message when the chart rejects the values
    */
   static Map<String, Object> render(String values) throws IOException {
+    return objects(
+        with(
+            values,
+            file ->
+                new Helm(FOLDER)
+                    .template()
+                    .withName("kiln")
+                    .withNamespace("lab")
+                    .withKubeVersion(OLDEST_KUBERNETES)
+                    .withValuesFile(file)
+                    .call()));
+  }
+
+  /** Returns the notes that {@code helm install} prints. */
+  static String notes(String values) throws IOException {
+    String output =
+        with(
+            values,
+            file ->
+                new Helm(FOLDER)
+                    .install()
+                    .withName("kiln")
+                    .withNamespace("lab")
+                    .withKubeVersion(OLDEST_KUBERNETES)
+                    .withValuesFile(file)
+                    .clientOnly()
+                    .dryRun()
+                    .call()
+                    .getOutput());
+    return output.substring(output.indexOf("NOTES:\n") + 7);
+  }
+
+  /** Returns the pod of {@code helm test}, which {@code helm template} leaves out here. */
+  static Object testPod(String values) throws IOException {
+    Path copy = Files.createTempDirectory("chart");
+    try {
+      FileSystemUtils.copyRecursively(FOLDER, copy);
+      Path pod = copy.resolve("templates/tests/product.yaml");
+      Files.writeString(pod, Files.readString(pod).replace("helm.sh/hook:", "hook:"));
+      return with(
+          values,
+          file ->
+              at(
+                  objects(
+                      new Helm(copy)
+                          .template()
+                          .withName("kiln")
+                          .withNamespace("lab")
+                          .withKubeVersion(OLDEST_KUBERNETES)
+                          .withValuesFile(file)
+                          .call()),
+                  "Pod"));
+    } finally {
+      FileSystemUtils.deleteRecursively(copy);
+    }
+  }
+
+  private static <T> T with(String values, Function<Path, T> work) throws IOException {
     Path file = Files.createTempFile("values", ".yaml");
     try {
       Files.writeString(file, values);
-      TemplateCommand template =
-          new Helm(FOLDER)
-              .template()
-              .withName("kiln")
-              .withNamespace("lab")
-              .withKubeVersion(OLDEST_KUBERNETES)
-              .withValuesFile(file);
-      return objects(template.call());
+      return work.apply(file);
     } finally {
       Files.delete(file);
     }
