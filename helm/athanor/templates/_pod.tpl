@@ -40,7 +40,7 @@ routes to the only port of a container and probes that one.
       value: /etc/athanor/
     {{- end }}
     {{- if not $gpu }}
-    # A node's default runtime may be NVIDIA's, which would give this pod all GPUs.
+    # If NVIDIA's runtime is the node's default, it would give this pod all GPUs.
     - name: NVIDIA_VISIBLE_DEVICES
       value: void
     {{- end }}

@@ -135,6 +135,11 @@ class TrafficChartTest {
     assertThat(at(spec, "minReplicaCount")).isEqualTo(1);
     assertThat(at(spec, "maxReplicaCount")).isEqualTo(4);
     assertThat(at(spec, "fallback")).isEqualTo(Map.of("failureThreshold", 5, "replicas", 3));
+    // KEDA rejects a fallback where all triggers are of type Value.
+    Object onTimeAlone =
+        at(render("autoscaling: {keda: {enabled: true}, queueDepth: 0}"), "ScaledObject", "spec");
+    assertThat(list(onTimeAlone, "triggers")).hasSize(1);
+    assertThat(((Map<?, ?>) onTimeAlone).containsKey("fallback")).isFalse();
     assertThat(at(spec, "triggers", "0", "metricType")).isEqualTo("AverageValue");
     assertThat(at(spec, "triggers", "0", "authenticationRef")).isEqualTo(Map.of("name", "p"));
     assertThat(at(spec, "triggers", "0", "metadata"))
