@@ -2,13 +2,25 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
+{{/* At most 52 characters: the pods of a StatefulSet carry its name and a hash of 11 characters in a label of at most 63. */}}
 {{- define "athanor.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
 {{- else if contains (include "athanor.name" .) .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name (include "athanor.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name (include "athanor.name" .) | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "athanor.headless" -}}
+{{ include "athanor.fullname" . }}-headless
+{{- end -}}
+
+{{/* Not empty if an autoscaler sets the number of replicas. */}}
+{{- define "athanor.autoscaled" -}}
+{{- if or .Values.autoscaling.hpa.enabled .Values.autoscaling.keda.enabled -}}
+true
 {{- end -}}
 {{- end -}}
 
@@ -50,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- ternary "HTTPS" "HTTP" (ne .Values.security.tls.existingSecret "") -}}
 {{- end -}}
 
-{{/* What the settings of athanor.security and server.ssl are, as Spring Boot reads them from the environment. */}}
+{{/* The settings athanor.security and server.ssl, as environment variables that Spring Boot reads. */}}
 {{- define "athanor.securityEnv" -}}
 - name: ATHANOR_SECURITY_MODE
   value: {{ .mode }}
@@ -93,7 +105,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end }}
 {{- end -}}
 
-{{/* The port of a URL, or that of its scheme. */}}
+{{/* The port of a URL; its scheme's default if it names none. */}}
 {{- define "athanor.urlPort" -}}
 {{- $url := urlParse . -}}
 {{- regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
@@ -107,7 +119,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- divf (mulf (trimSuffix $unit $text | float64) (get $units $unit)) 1048576 | floor | int64 -}}
 {{- end -}}
 
-{{/* The Java heap in MiB: the share of the memory limit that nothing else takes. Empty without a limit. */}}
+{{/* The Java heap in MiB: what the memory limit leaves after everything else. Empty without a limit. */}}
 {{- define "athanor.heap" -}}
 {{- $limit := (.Values.resources.limits | default dict).memory -}}
 {{- if $limit -}}
@@ -129,7 +141,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end -}}
 
-{{/* The limits on host memory, as the JVM and Spring Boot read them from the environment. */}}
+{{/* The limits on host memory, as environment variables that the JVM and Spring Boot read. */}}
 {{- define "athanor.memoryEnv" -}}
 {{- $memory := .Values.memory -}}
 {{- $options := list -}}
@@ -139,7 +151,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- $options = append $options (printf "-XX:MaxDirectMemorySize=%sm" (include "athanor.mebibytes" $memory.buffers)) -}}
 {{- with .Values.jvmOptions -}}
 {{- with regexFind "-Xmx|-XX:(Max|Initial|Min)RAM[A-Za-z]*|-XX:Max(Heap|DirectMemory)Size" . -}}
-{{- fail (printf "jvmOptions has %s: set resources.limits.memory and memory instead, from which heap and direct memory follow." .) -}}
+{{- fail (printf "jvmOptions has %s: set resources.limits.memory and memory instead; heap and direct memory are derived from them." .) -}}
 {{- end -}}
 {{- $options = append $options . -}}
 {{- end -}}

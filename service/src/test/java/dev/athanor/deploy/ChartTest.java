@@ -1,5 +1,10 @@
 package dev.athanor.deploy;
 
+import static dev.athanor.deploy.Chart.at;
+import static dev.athanor.deploy.Chart.container;
+import static dev.athanor.deploy.Chart.env;
+import static dev.athanor.deploy.Chart.pod;
+import static dev.athanor.deploy.Chart.render;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.LIST;
@@ -9,96 +14,29 @@ import com.marcnuri.helm.LintResult;
 import dev.athanor.service.device.RunSettings;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
 import org.springframework.boot.convert.DurationStyle;
 import org.springframework.util.unit.DataSize;
-import org.yaml.snakeyaml.LoaderOptions;
-import org.yaml.snakeyaml.Yaml;
-import org.yaml.snakeyaml.constructor.SafeConstructor;
 
-/** The chart in {@code helm/athanor}, rendered by Helm itself. */
+/** The pods of the chart, their security, memory, probes and settings. */
 class ChartTest {
-  private static final Path CHART = Path.of("../helm/athanor").toAbsolutePath().normalize();
-
-  /** What Chart.yaml asks for; without a cluster Helm would else assume a release of its own. */
-  private static final String OLDEST_KUBERNETES = "1.28.0";
-
   /**
    * {@code spring.grpc.server.shutdown.grace-period}, and with it the longest that follows a drain.
    */
   private static final Duration GRPC_GRACE = Duration.ofSeconds(10);
 
-  @TempDir Path folder;
-
-  /** The rendered objects by kind; {@code values} is YAML laid over the chart's own. */
-  private Map<String, Object> render(String values) throws IOException {
-    Path file = Files.writeString(folder.resolve("values.yaml"), values);
-    String rendered =
-        new Helm(CHART)
-            .template()
-            .withName("kiln")
-            .withNamespace("lab")
-            .withKubeVersion(OLDEST_KUBERNETES)
-            .withValuesFile(file)
-            .call();
-    Map<String, Object> objects = new LinkedHashMap<>();
-    for (Object object : new Yaml(new SafeConstructor(new LoaderOptions())).loadAll(rendered)) {
-      if (object != null) {
-        String kind = (String) at(object, "kind");
-        assertThat(objects.put(kind, object)).as("a second " + kind).isNull();
-      }
-    }
-    return objects;
-  }
-
-  /** What lies at a path through maps by key and lists by index; a step that is not there fails. */
-  private static Object at(Object object, String... path) {
-    Object here = object;
-    for (String step : path) {
-      Object below =
-          switch (here) {
-            case Map<?, ?> map -> map.get(step);
-            case List<?> list -> list.get(Integer.parseInt(step));
-            default -> null;
-          };
-      here = Objects.requireNonNull(below, () -> "no " + step + " of " + String.join(".", path));
-    }
-    return here;
-  }
-
-  private static Map<?, ?> pod(Map<String, Object> objects) {
-    return (Map<?, ?>) at(objects, "Deployment", "spec", "template", "spec");
-  }
-
-  private static Map<?, ?> container(Map<String, Object> objects) {
-    return (Map<?, ?>) at(pod(objects), "containers", "0");
-  }
-
-  private static Map<Object, Object> env(Map<String, Object> objects) {
-    Map<Object, Object> env = new LinkedHashMap<>();
-    for (Object variable : (List<?>) at(container(objects), "env")) {
-      var value = ((Map<?, ?>) variable).get("value");
-      env.put(at(variable, "name"), value == null ? at(variable, "valueFrom") : value);
-    }
-    return env;
-  }
-
   @Test
   void strictLintFindsNothing() {
-    LintResult result = new Helm(CHART).lint().strict().call();
+    LintResult result = new Helm(Chart.FOLDER).lint().strict().call();
 
     assertThat(result.isFailed()).as(() -> String.join("\n", result.getMessages())).isFalse();
   }
@@ -108,7 +46,13 @@ class ChartTest {
     Map<String, Object> objects = render("{}");
 
     assertThat(objects)
-        .containsOnlyKeys("ServiceAccount", "Service", "Deployment", "Secret", "NetworkPolicy");
+        .containsOnlyKeys(
+            "ServiceAccount",
+            "Service",
+            "Service/kiln-athanor-headless",
+            "StatefulSet",
+            "Secret",
+            "NetworkPolicy");
     assertThat(at(container(objects), "resources", "limits"))
         .isEqualTo(Map.of("memory", "4Gi", "nvidia.com/gpu", 1));
     assertThat(at(container(objects), "args"))
@@ -127,16 +71,6 @@ class ChartTest {
     assertThat(pod(objects).containsKey("runtimeClassName")).isFalse();
     // The device plugin says which GPUs a pod sees; a value here would overrule it.
     assertThat(env(objects)).doesNotContainKey("NVIDIA_VISIBLE_DEVICES");
-    // With one GPU a new pod starts only after the old one has gone.
-    assertThat(at(objects, "Deployment", "spec", "strategy", "rollingUpdate"))
-        .isEqualTo(Map.of("maxSurge", 0, "maxUnavailable", 1));
-  }
-
-  @Test
-  void podsMayBeReplacedAllAtOnce() throws IOException {
-    Map<String, Object> objects = render("strategy: {type: Recreate}");
-
-    assertThat(at(objects, "Deployment", "spec", "strategy")).isEqualTo(Map.of("type", "Recreate"));
   }
 
   @Test
@@ -240,9 +174,9 @@ class ChartTest {
                 "appProtocol",
                 "kubernetes.io/h2c"));
     Map<?, ?> selector = (Map<?, ?>) at(objects, "Service", "spec", "selector");
-    assertThat(at(objects, "Deployment", "spec", "selector", "matchLabels")).isEqualTo(selector);
+    assertThat(at(objects, "StatefulSet", "spec", "selector", "matchLabels")).isEqualTo(selector);
     Map<?, ?> labels =
-        (Map<?, ?>) at(objects, "Deployment", "spec", "template", "metadata", "labels");
+        (Map<?, ?>) at(objects, "StatefulSet", "spec", "template", "metadata", "labels");
     assertThat(labels.entrySet().containsAll(selector.entrySet())).isTrue();
   }
 
@@ -275,8 +209,8 @@ class ChartTest {
   @Test
   void composeWaitsForTheDrainToo() throws IOException {
     Object compose =
-        new Yaml(new SafeConstructor(new LoaderOptions()))
-            .load(Files.readString(CHART.resolve("../../docker/compose.yaml")));
+        Chart.yaml()
+            .load(Files.readString(Chart.FOLDER.resolve("../../docker/compose.yaml")));
     RunSettings settings =
         new Binder(new MapConfigurationPropertySource(Map.of()))
             .bindOrCreate("athanor.run", RunSettings.class);
@@ -349,13 +283,6 @@ class ChartTest {
     assertThatThrownBy(() -> render(values)).hasMessageContaining(reason);
   }
 
-  /** Marks the handles, so that another replica can name the owner: contract and README say so. */
-  @Test
-  void everyPodIsAReplicaUnderItsName() throws IOException {
-    assertThat(env(render("replicas: 3")))
-        .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
-  }
-
   @Test
   void settingsReachTheServiceAndAChangeRestartsThePods() throws IOException {
     Map<String, Object> objects = render("config: {athanor: {quota: 5}}");
@@ -371,7 +298,7 @@ class ChartTest {
 
   private static Object checksum(Map<String, Object> objects) {
     return at(
-        objects, "Deployment", "spec", "template", "metadata", "annotations", "checksum/config");
+        objects, "StatefulSet", "spec", "template", "metadata", "annotations", "checksum/config");
   }
 
   @Test
@@ -510,7 +437,7 @@ class ChartTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "security: {mode: none} | security.mode is none, which lets in whoever reaches the pods",
+        "security: {mode: none} | security.mode is none, which admits everyone who reaches the pods",
         "security: {mode: jwt} | security.jwt.audiences and security.jwt.issuerUri or jwkSetUri",
         "security: {mode: mtls} | needs security.tls.existingSecret",
         "management: {port: 8080} | port and management.port are both 8080",
@@ -533,7 +460,7 @@ class ChartTest {
     Map<String, Object> objects = render("{}");
 
     Object spec = at(objects, "NetworkPolicy", "spec");
-    assertThat(at(spec, "podSelector")).isEqualTo(at(objects, "Deployment", "spec", "selector"));
+    assertThat(at(spec, "podSelector")).isEqualTo(at(objects, "StatefulSet", "spec", "selector"));
     assertThat(at(spec, "policyTypes")).isEqualTo(List.of("Ingress", "Egress"));
     assertThat(at(spec, "egress")).isEqualTo(List.of());
     Map<?, ?> api = (Map<?, ?>) at(spec, "ingress", "0");
@@ -590,21 +517,12 @@ class ChartTest {
   }
 
   @Test
-  void theDisruptionBudgetCoversThePods() throws IOException {
-    Map<String, Object> objects = render("podDisruptionBudget: {enabled: true}");
-
-    assertThat(at(objects, "PodDisruptionBudget", "spec", "maxUnavailable")).isEqualTo(1);
-    assertThat(at(objects, "PodDisruptionBudget", "spec", "selector", "matchLabels"))
-        .isEqualTo(at(objects, "Deployment", "spec", "selector", "matchLabels"));
-  }
-
-  @Test
   void whatIsAddedArrives() throws IOException {
     Map<String, Object> objects =
         render(
             """
             extraArgs: [--plugins, /plugins]
-            env: [{name: LOGGING_LEVEL_ROOT, value: debug}]
+            extraEnv: [{name: LOGGING_LEVEL_ROOT, value: debug}]
             nodeSelector: {nvidia.com/gpu.present: "true"}
             tolerations: [{key: lab, operator: Exists}]
             topologySpreadConstraints:

@@ -333,11 +333,14 @@ class DeviceConfiguration {
       StreamPool streams,
       TensorStore store,
       InlineMemory inline,
+      DeviceHealth health,
       Metrics all) {
     all.gauge(Meters.INLINE_BYTES, inline::used);
+    all.gauge(Meters.READY, () -> health.isReady() ? 1 : 0);
     for (var place : places.all()) {
       var metrics = place.metrics();
       var device = place.device();
+      metrics.gauge(Meters.DEVICE_LOST, () -> health.isLost(place.number()) ? 1 : 0);
       metrics.gauge(Meters.TENSORS, () -> store.count(place.memory()));
       metrics.gauge(Meters.TENSOR_BYTES, () -> store.bytes(place.memory()));
       metrics.gauge(Meters.TENSOR_SPILLED_BYTES, () -> store.spilled(place.memory()));

@@ -75,6 +75,16 @@ public enum Meters {
       Meter.Type.GAUGE,
       "Jobs that wait for a stream"),
   STREAMS_BUSY("athanor.streams.busy", "athanor_streams_busy", Meter.Type.GAUGE, "Streams at work"),
+  READY(
+      "athanor.ready",
+      "athanor_ready",
+      Meter.Type.GAUGE,
+      "1 while the service is ready for work, else 0"),
+  DEVICE_LOST(
+      "athanor.device.lost",
+      "athanor_device_lost",
+      Meter.Type.GAUGE,
+      "1 if the device is lost until the process restarts, else 0"),
   KERNEL_LOADS(
       "athanor.kernel.loads",
       "athanor_kernel_loads_total",

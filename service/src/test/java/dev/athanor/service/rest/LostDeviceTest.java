@@ -1,5 +1,6 @@
 package dev.athanor.service.rest;
 
+import static org.hamcrest.Matchers.containsString;
 import static org.hamcrest.Matchers.equalTo;
 
 import dev.athanor.engine.device.DeviceException;
@@ -17,6 +18,11 @@ class LostDeviceTest extends RestTest {
 
   @Test
   void itsTensorsAnswerThatItIsLost() {
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(containsString("athanor_device_lost{device=\"fake:0\"} 0.0"))
+        .body(containsString("athanor_ready{device=\"fake:0\"} 1.0"));
     var handle = tensor(1, 2);
     device.failWith(new DeviceException.Lost("it fell off the bus"));
     var body = "{\"inputs\": {\"x\": {\"handle\": \"%s\"}}}".formatted(handle);
@@ -25,6 +31,11 @@ class LostDeviceTest extends RestTest {
           .header("Retry-After", "5");
     }
     given().get("/readyz").then().statusCode(503);
+    given()
+        .get("/actuator/prometheus")
+        .then()
+        .body(containsString("athanor_device_lost{device=\"fake:0\"} 1.0"))
+        .body(containsString("athanor_ready{device=\"fake:0\"} 0.0"));
     given().get("/livez").then().statusCode(200);
     var path = "/tensors/" + handle;
     problem(given().get(path), 503, "device-lost", null, DETAIL);

@@ -1,0 +1,144 @@
+package dev.athanor.deploy;
+
+import static dev.athanor.deploy.Chart.at;
+import static dev.athanor.deploy.Chart.container;
+import static dev.athanor.deploy.Chart.env;
+import static dev.athanor.deploy.Chart.list;
+import static dev.athanor.deploy.Chart.pod;
+import static dev.athanor.deploy.Chart.render;
+import static dev.athanor.deploy.Chart.text;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** The replicas of the chart: their names, their order, their spread and what each of them keeps. */
+class ReplicasChartTest {
+
+  private static final Map<String, Object> SELECTOR =
+      Map.of("app.kubernetes.io/name", "athanor", "app.kubernetes.io/instance", "kiln");
+
+  @Test
+  void podsAreAStatefulSetThatStartsTogetherAndUpdatesOneByOne() throws IOException {
+    Map<String, Object> objects = render("replicas: 3");
+
+    Object spec = at(objects, "StatefulSet", "spec");
+    assertThat(at(objects, "StatefulSet", "apiVersion")).isEqualTo("apps/v1");
+    assertThat(at(spec, "replicas")).isEqualTo(3);
+    assertThat(at(spec, "podManagementPolicy")).isEqualTo("Parallel");
+    assertThat(at(spec, "updateStrategy"))
+        .isEqualTo(Map.of("type", "RollingUpdate", "rollingUpdate", Map.of("partition", 0)));
+    assertThat(at(spec, "serviceName")).isEqualTo("kiln-athanor-headless");
+    assertThat(at(render("updateStrategy: {type: OnDelete}"), "StatefulSet", "spec", "updateStrategy"))
+        .isEqualTo(Map.of("type", "OnDelete"));
+  }
+
+  /** The service marks handles with what follows the last hyphen of its name: the ordinal. */
+  @Test
+  void theOrdinalOfAPodMarksItsHandles() throws IOException {
+    assertThat(env(render("replicas: 3")))
+        .containsEntry("ATHANOR_REPLICA", Map.of("fieldRef", Map.of("fieldPath", "metadata.name")));
+  }
+
+  @Test
+  void aHeadlessServiceNamesEveryPod() throws IOException {
+    Map<String, Object> objects = render("{port: 8181, grpcPort: 9191, service: {port: 80}}");
+
+    Object spec = at(objects, "Service/kiln-athanor-headless", "spec");
+    assertThat(at(spec, "clusterIP")).isEqualTo("None");
+    assertThat(at(spec, "publishNotReadyAddresses")).isEqualTo(true);
+    assertThat(at(spec, "selector")).isEqualTo(SELECTOR);
+    // A headless Service translates no ports.
+    assertThat(at(spec, "ports", "0", "port")).isEqualTo(8181);
+    assertThat(at(spec, "ports", "1", "port")).isEqualTo(9191);
+  }
+
+  /** Pods get the label controller-revision-hash: the name, a hyphen and up to ten characters. */
+  @Test
+  void namesLeaveRoomForTheHashOfARevision() throws IOException {
+    String long52 = "a".repeat(52);
+    assertThat(at(render("fullnameOverride: " + long52), "StatefulSet", "metadata", "name"))
+        .isEqualTo(long52);
+    assertThatThrownBy(() -> render("fullnameOverride: a" + long52))
+        .hasMessageContaining("/fullnameOverride");
+    String derived = text(render("nameOverride: " + "b".repeat(60)), "StatefulSet", "metadata", "name");
+    assertThat(derived).startsWith("kiln-b").hasSize(52);
+  }
+
+  @Test
+  void moreThanOnePodHasADisruptionBudget() throws IOException {
+    assertThat(render("{}")).doesNotContainKey("PodDisruptionBudget");
+    Map<String, Object> objects = render("replicas: 2");
+    assertThat(at(objects, "PodDisruptionBudget", "spec"))
+        .isEqualTo(Map.of("maxUnavailable", 1, "selector", Map.of("matchLabels", SELECTOR)));
+    assertThat(render("autoscaling: {hpa: {enabled: true}}")).containsKey("PodDisruptionBudget");
+    assertThat(render("{replicas: 2, podDisruptionBudget: {enabled: false}}"))
+        .doesNotContainKey("PodDisruptionBudget");
+  }
+
+  @Test
+  void podsSpreadOverNodesIfTheyCan() throws IOException {
+    assertThat(at(pod(render("{}")), "topologySpreadConstraints"))
+        .isEqualTo(
+            List.of(
+                Map.of(
+                    "maxSkew", 1,
+                    "topologyKey", "kubernetes.io/hostname",
+                    "whenUnsatisfiable", "ScheduleAnyway",
+                    "labelSelector", Map.of("matchLabels", SELECTOR))));
+    String own =
+        """
+        topologySpreadConstraints:
+          - {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}
+        """;
+    assertThat(at(pod(render(own)), "topologySpreadConstraints", "0", "labelSelector"))
+        .isEqualTo(Map.of("matchLabels", Map.of("a", "b")));
+    assertThat(pod(render("topologySpreadConstraints: []")).containsKey("topologySpreadConstraints"))
+        .isFalse();
+  }
+
+  @Test
+  void theCacheMayOutliveItsPod() throws IOException {
+    Map<String, Object> objects =
+        render("cache: {persistent: true, sizeLimit: 5Gi, storageClassName: fast}");
+
+    assertThat(at(objects, "StatefulSet", "spec", "volumeClaimTemplates"))
+        .isEqualTo(
+            List.of(
+                Map.of(
+                    "metadata",
+                    Map.of("name", "cache"),
+                    "spec",
+                    Map.of(
+                        "accessModes", List.of("ReadWriteOnce"),
+                        "storageClassName", "fast",
+                        "resources", Map.of("requests", Map.of("storage", "5Gi"))))));
+    assertThat(at(objects, "StatefulSet", "spec", "persistentVolumeClaimRetentionPolicy"))
+        .isEqualTo(Map.of("whenDeleted", "Delete", "whenScaled", "Retain"));
+    assertThat(list(pod(objects), "volumes")).noneMatch(volume -> at(volume, "name").equals("cache"));
+    assertThat(list(container(objects), "volumeMounts"))
+        .anyMatch(Map.of("name", "cache", "mountPath", "/var/cache/athanor")::equals);
+    assertThat(((Map<?, ?>) at(render("{}"), "StatefulSet", "spec")).containsKey("volumeClaimTemplates"))
+        .isFalse();
+  }
+
+  @Test
+  void furtherVolumesAndVariablesAreAdded() throws IOException {
+    Map<String, Object> objects =
+        render(
+            """
+            extraVolumes: [{name: plugins, configMap: {name: jars}}]
+            extraVolumeMounts: [{name: plugins, mountPath: /plugins, readOnly: true}]
+            extraEnv: [{name: ATHANOR_PLUGINS, value: /plugins}]
+            """);
+
+    assertThat(list(pod(objects), "volumes").getLast())
+        .isEqualTo(Map.of("name", "plugins", "configMap", Map.of("name", "jars")));
+    assertThat(list(container(objects), "volumeMounts").getLast())
+        .isEqualTo(Map.of("name", "plugins", "mountPath", "/plugins", "readOnly", true));
+    assertThat(env(objects)).containsEntry("ATHANOR_PLUGINS", "/plugins");
+  }
+}

@@ -1,0 +1,41 @@
+package dev.athanor.service.rest;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import dev.athanor.service.TestService;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.springframework.boot.test.context.SpringBootTest;
+import org.springframework.boot.test.web.server.LocalServerPort;
+
+/** The script of {@code helm test} passes against the service. Shares the context of ReadmeTest. */
+@SpringBootTest(
+    classes = TestService.class,
+    properties = "athanor.device=emulator",
+    webEnvironment = SpringBootTest.WebEnvironment.RANDOM_PORT)
+class ChartProductTest {
+
+  private static final Path SCRIPT = Path.of("../helm/athanor/files/test-product.sh");
+
+  @LocalServerPort int port;
+
+  @Test
+  void theServicePassesTheTestOfTheChart() throws Exception {
+    assumeTrue(
+        Files.isExecutable(Path.of("/usr/bin/curl")),
+        "SKIPPED: there is no curl; apt-get install curl");
+    var builder = new ProcessBuilder("sh", SCRIPT.toString()).redirectErrorStream(true);
+    builder.environment().put("URL", "http://127.0.0.1:" + port);
+    builder.environment().put("MODE", "none");
+    builder.environment().put("no_proxy", "127.0.0.1");
+    var process = builder.start();
+    var output = new String(process.getInputStream().readAllBytes(), UTF_8);
+    assertThat(process.waitFor(1, TimeUnit.MINUTES)).isTrue();
+    assertThat(output).contains("The product is right.");
+    assertThat(process.exitValue()).isZero();
+  }
+}
