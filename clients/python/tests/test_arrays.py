@@ -72,11 +72,12 @@ class ArraysTest(unittest.TestCase):
             TypeError, r"numpy has no dtype q4_k; read the bytes with raw\(\), or call dequantize"
         ):
             numpy_dtype("q4_k")
-        with mock.patch.dict("sys.modules", ml_dtypes=None), mock.patch("numpy.dtype", side_effect=TypeError):
-            with self.assertRaisesRegex(
-                TypeError, "numpy has no dtype bf16; install ml_dtypes, read the bytes"
-            ):
-                numpy_dtype("bf16")
+        with (
+            mock.patch.dict("sys.modules", ml_dtypes=None),
+            mock.patch("numpy.dtype", side_effect=TypeError),
+            self.assertRaisesRegex(TypeError, "numpy has no dtype bf16; install ml_dtypes, read the bytes"),
+        ):
+            numpy_dtype("bf16")
 
     def test_ml_dtypes(self) -> None:
         try:

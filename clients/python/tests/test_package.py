@@ -23,9 +23,9 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 def build(folder: str) -> Path:
     """Builds the wheel as `pip wheel` does, without isolation and index."""
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation"]
-        + ["--disable-pip-version-check", "-w", folder, str(PROJECT)],
+        [sys.executable, "-m", "pip", "wheel", "-q", *options, "-w", folder, str(PROJECT)],
         check=True,
         env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
     )

@@ -30,7 +30,7 @@ class AsyncAthanor(AsyncOps):
 
     def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
         self._core = Core(settings)
-        self._http = httpx.AsyncClient(timeout=None, **options)
+        self._http = httpx.AsyncClient(**{"verify": settings.encrypted, "timeout": None, **options})
         self._tender: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
 

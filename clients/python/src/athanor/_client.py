@@ -28,7 +28,7 @@ class Athanor(Ops):
 
     def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
         self._core = Core(settings)
-        self._http = httpx.Client(timeout=None, **options)
+        self._http = httpx.Client(**{"verify": settings.encrypted, "timeout": None, **options})
         self._lock = threading.Lock()
         self._tender: threading.Thread | None = None
 

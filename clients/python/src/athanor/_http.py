@@ -102,8 +102,17 @@ class Settings:
     replicas: Mapping[str, str] | None = None
     headers: Mapping[str, str] | None = None
 
+    @property
+    def urls(self) -> list[str]:
+        return [self.url, *(self.replicas or {}).values()]
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether certificates are needed; loading them takes a good part of a second."""
+        return any(urlsplit(url).scheme == "https" for url in self.urls)
+
     def __post_init__(self) -> None:
-        for url in (self.url, *(self.replicas or {}).values()):
+        for url in self.urls:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname:
                 raise ValueError(f"{url!r} is no URL of a service; pass one such as http://127.0.0.1:8080")
