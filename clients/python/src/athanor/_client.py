@@ -1,0 +1,257 @@
+"""The blocking client."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import httpx
+
+from ._arrays import Array, Bytes, NDArray
+from ._core import Attribute, Core, Step
+from ._http import Answer, Flow, Settings
+from ._ops import Ops
+from ._tensor import Tensor
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+T = TypeVar("T")
+
+
+class Athanor(Ops):
+    """A client of one service, made by `athanor.connect`. Threads may share it."""
+
+    def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
+        self._core = Core(settings)
+        self._http = httpx.Client(**{"verify": settings.encrypted, "timeout": None, **options})
+        self._lock = threading.Lock()
+        self._tender: threading.Thread | None = None
+
+    # -- tensors
+
+    def upload(
+        self,
+        array: Array | Bytes,
+        *,
+        dtype: str | None = None,
+        shape: Sequence[int] | None = None,
+        name: str | None = None,
+        scope: str | None = None,
+        device: str | None = None,
+        ttl: int | None = None,
+        timeout: float | None = None,
+    ) -> Tensor:
+        """Makes an array resident on the device.
+
+        Args:
+            array: a numpy array, anything with `__array__` or `__dlpack__`, or the bytes of the elements.
+            dtype: the dtype that bytes or an array of uint8 stand for, such as `bf16` or `q4_k`.
+            shape: the extents that they stand for, in elements.
+            name: a label for people.
+            scope: a label of tensors that `delete_scope` frees together.
+            device: the device to place it on, such as `cuda:1`; the service chooses if None.
+            ttl: seconds that the tensor lives after its last use, 0 until it is deleted. The client then does
+                not own it: it neither renews the lease nor frees the tensor.
+            timeout: seconds after which the call fails; the client's if None.
+
+        Raises:
+            AthanorError: if the service refuses the call or cannot be reached.
+            TypeError: if it is no array, or the service has no such dtype.
+        """
+        lease = self._core.settings.lease if ttl is None else ttl
+        options = {"name": name, "scope": scope, "device": device, "ttlSeconds": lease}
+        description = self._run(self._core.upload(array, dtype, shape, options, timeout))
+        return self._own(description) if ttl is None else Tensor(self, description)
+
+    def tensor(self, handle: str) -> Tensor:
+        """Returns the tensor of a handle, which the client does not own.
+
+        Raises:
+            AthanorError: with code `unknown-handle` or `expired-handle` if there is no such tensor.
+        """
+        return Tensor(self, self._run(self._core.describe(handle)))
+
+    def tensors(self, scope: str | None = None) -> list[Tensor]:
+        """Returns the caller's tensors, newest first, all or those of a scope; the client does not own them."""
+        return [Tensor(self, found) for found in self._run(self._core.list_tensors(scope))]
+
+    def delete_scope(self, scope: str) -> None:
+        """Frees all tensors of a scope."""
+        self._run(self._core.delete_scope(scope))
+
+    # -- ops
+
+    def _run_op(
+        self,
+        op: str,
+        inputs: Mapping[str, Tensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        outputs: Sequence[str],
+        out: Tensor | Sequence[Tensor | None] | None,
+        timeout: float | None,
+    ) -> dict[str, Tensor]:
+        targets = self._core.targets(op, outputs, out)
+        return self._results(self._run(self._core.run_op(op, inputs, attributes, targets, timeout)), targets)
+
+    def run(
+        self,
+        op: str,
+        inputs: Mapping[str, Tensor | Array],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        outputs: Sequence[str],
+        out: Tensor | Sequence[Tensor | None] | None = None,
+        timeout: float | None = None,
+    ) -> dict[str, Tensor]:
+        """Runs an op by its name, such as one of a plugin, and keeps the named outputs on the device.
+
+        Inputs and attributes have the names that `ops` lists, such as `transposeB`.
+        """
+        return self._run_op(op, inputs, attributes or {}, outputs, out, timeout)
+
+    def compute(
+        self,
+        op: str,
+        inputs: Mapping[str, Tensor | Array],
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> dict[str, NDArray]:
+        """Runs an op by its name and returns its outputs as arrays, in one request."""
+        return self._run(self._core.compute(op, inputs, attributes or {}, timeout))
+
+    def pipeline(
+        self,
+        inputs: Mapping[str, Tensor | Array],
+        steps: Sequence[Step],
+        outputs: Sequence[str] | Mapping[str, Tensor | None],
+        *,
+        timeout: float | None = None,
+    ) -> dict[str, Tensor]:
+        """Runs several ops in one request; intermediate tensors are freed after their last reader.
+
+        Args:
+            inputs: tensors and arrays, by names of your choice. Arrays travel as base64: upload large ones.
+            steps: the ops in their order: `{"op": "relu", "inputs": {"x": "h"}, "outputs": {"y": "z"}}`.
+            outputs: the names to keep on the device, or a mapping from names to tensors to write to (None:
+                a new tensor).
+            timeout: seconds after which the call fails; the client's if None.
+
+        Raises:
+            AthanorError: if the service refuses the call; `step` counts the failed step from 0.
+        """
+        targets = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs)
+        return self._results(self._run(self._core.pipeline(inputs, steps, targets, timeout)), targets)
+
+    # -- the service
+
+    def ops(self) -> list[dict[str, Any]]:
+        """Returns the description of every op of the service, those of plugins included."""
+        return self._run(self._core.ops())
+
+    def ready(self) -> bool:
+        """Returns whether the service can be reached and takes calls."""
+        return self._run(self._core.ready())
+
+    def close(self) -> None:
+        """Frees the tensors that the client owns, as far as the service can be reached, and disconnects."""
+        if self._http.is_closed:
+            return
+        with self._lock:
+            tender, self._tender = self._tender, None
+        if tender:
+            self._core.leases.garbage.put(None)
+            tender.join()
+        self._run(self._core.free_all())
+        self._http.close()
+
+    def __enter__(self) -> Athanor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- how flows run
+
+    def _run(self, flow: Flow[T]) -> T:
+        try:
+            step = next(flow)
+            while True:
+                if isinstance(step, float):
+                    time.sleep(step)
+                    step = next(flow)
+                    continue
+                try:
+                    answer = self._send(step)
+                except httpx.TransportError as e:
+                    step = flow.throw(e)
+                else:
+                    step = flow.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def _send(self, request: httpx.Request) -> Answer:
+        response = self._http.send(request, stream=True)
+        try:
+            body = bytearray()
+            for piece in response.iter_raw():
+                body += piece
+            return Answer(response.status_code, response.headers, body)
+        finally:
+            response.close()
+
+    # -- leases
+
+    def _results(
+        self, described: Mapping[str, Mapping[str, Any]], targets: Mapping[str, Tensor | None]
+    ) -> dict[str, Tensor]:
+        results = {}
+        for name, description in described.items():
+            target = targets.get(name)
+            if target is not None:
+                target._set(description)
+            results[name] = target or self._own(description)
+        return results
+
+    def _own(self, description: Mapping[str, Any]) -> Tensor:
+        tensor = Tensor(self, description)
+        tensor._finalizer = weakref.finalize(tensor, self._core.leases.garbage.put, tensor.handle)
+        tensor._finalizer.atexit = False
+        self._core.leases.hold(tensor.handle)
+        with self._lock:
+            if self._tender is None and not self._http.is_closed:
+                self._tender = threading.Thread(
+                    target=_tend, args=(weakref.ref(self), self._core), name="athanor-leases", daemon=True
+                )
+                self._tender.start()
+        return tensor
+
+
+def _tend(client: weakref.ref[Athanor], core: Core) -> None:
+    """Frees tensors that were garbage collected and renews leases, until the client is closed or gone."""
+    check = time.monotonic() + core.leases.tick
+    while True:
+        try:
+            handle = core.leases.garbage.get(timeout=max(check - time.monotonic(), 0))
+        except queue.Empty:
+            handle = ""
+        living = client()
+        if living is None or handle is None:
+            return
+        try:
+            if handle:
+                living._run(core.free(handle))
+            if time.monotonic() >= check:
+                check = time.monotonic() + core.leases.tick
+                living._run(core.renew_due())
+        except RuntimeError:  # the HTTP client was closed meanwhile
+            return
+        del living

@@ -1,0 +1,278 @@
+"""What both clients share: the requests of all calls and the meaning of their answers, without any I/O."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, TypeVar
+
+from ._arrays import Array, Bytes, HostTensor, NDArray, decode_safetensors, encode_safetensors, to_host
+from ._errors import AthanorError
+from ._http import CONNECT_TIMEOUT, LOG, Answer, Caller, Flow, Settings
+from ._leases import Leases
+from ._tensor import BaseTensor
+
+B = TypeVar("B", bound=BaseTensor)
+Attribute: TypeAlias = bool | int | float | str | None
+Description: TypeAlias = dict[str, Any]
+
+BINARY = "application/octet-stream"
+SAFETENSORS = "application/x-safetensors"
+JSON = "application/json"
+
+
+class Step(TypedDict, total=False):
+    """A step of a pipeline, as `POST /pipelines/run` takes it.
+
+    `inputs` maps the op's inputs to names (of the pipeline's inputs or earlier outputs) or tensors, `outputs`
+    the op's outputs to new names. Attributes have the names that GET /ops lists, such as `transposeB`.
+    """
+
+    op: str
+    inputs: Mapping[str, str | BaseTensor]
+    attributes: Mapping[str, bool | int | float | str]
+    outputs: Mapping[str, str]
+
+
+class Core(Caller):
+    """The calls, and the tensors that the client owns."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.leases = Leases(settings.lease)
+
+    # -- tensors
+
+    def upload(
+        self,
+        value: Array | Bytes,
+        dtype: str | None,
+        shape: Sequence[int] | None,
+        options: Mapping[str, object],
+        timeout: float | None,
+    ) -> Flow[Description]:
+        host = _contents(value, dtype, shape)
+        extents = ",".join(map(str, host.shape))
+        query = {"dtype": host.dtype, "shape": extents, **options}
+        headers = {"Content-Type": BINARY, "Idempotency-Key": uuid.uuid4().hex}
+        answer = yield from self.call("POST", "/tensors", query, [host.data], headers, timeout=timeout)
+        return answer.json()
+
+    def describe(self, handle: str) -> Flow[Description]:
+        return (yield from self.call("GET", f"/tensors/{handle}")).json()
+
+    def list_tensors(self, scope: str | None) -> Flow[list[Description]]:
+        found: list[Description] = []
+        after: str | None = None
+        while True:
+            query = {"scope": scope, "after": after, "limit": 1000}
+            page = (yield from self.call("GET", "/tensors", query)).json()
+            found += page["tensors"]
+            after = page["next"]
+            if after is None:
+                return found
+
+    def read(self, handle: str, timeout: float | None) -> Flow[bytearray]:
+        headers = {"Accept": BINARY}
+        answer = yield from self.call("GET", f"/tensors/{handle}/data", headers=headers, timeout=timeout)
+        return answer.body
+
+    def write(
+        self, tensor: BaseTensor, value: Array | Bytes, expected_version: int | None, timeout: float | None
+    ) -> Flow[Description]:
+        host = _contents(value, tensor.dtype, tensor.shape)
+        headers = {"Content-Type": BINARY}
+        if expected_version is not None:
+            headers["If-Match"] = f'"{expected_version}"'
+        answer = yield from self.call(
+            "PUT",
+            f"/tensors/{tensor.handle}/data",
+            parts=[host.data],
+            headers=headers,
+            timeout=timeout,
+            repeatable=expected_version is None,
+        )
+        return answer.json()
+
+    def renew(self, handle: str, ttl: int | None, retries: int | None = None) -> Flow[Description]:
+        text = json.dumps({"ttlSeconds": self.settings.lease if ttl is None else ttl}).encode()
+        headers = {"Content-Type": JSON}
+        parts = [memoryview(text)]
+        answer = yield from self.call("PATCH", f"/tensors/{handle}", None, parts, headers, retries=retries)
+        return answer.json()
+
+    def delete(self, handle: str, retries: int | None = None) -> Flow[None]:
+        self.leases.forget(handle)
+        yield from self.call("DELETE", f"/tensors/{handle}", retries=retries)
+
+    def delete_scope(self, scope: str) -> Flow[None]:
+        yield from self.call("DELETE", "/tensors", {"scope": scope})
+
+    # -- leases
+
+    def renew_due(self) -> Flow[None]:
+        """Renews the leases whose time has come; those that fail are tried again at the next tick."""
+        for handle in self.leases.due():
+            try:
+                yield from self.renew(handle, None, retries=0)
+            except AthanorError as e:
+                LOG.warning("The lease of %s was not renewed: %s", handle, e)
+                if e.status in (404, 410):
+                    self.leases.forget(handle)
+            else:
+                self.leases.renewed(handle)
+
+    def free(self, handle: str) -> Flow[bool]:
+        """Deletes a tensor that nobody can use any more; returns whether the service could be reached."""
+        try:
+            yield from self.delete(handle, retries=0)
+        except AthanorError as e:
+            if e.status not in (404, 410):
+                LOG.warning("%s was not deleted and lives until its lease ends: %s", handle, e)
+            return e.status is not None
+        return True
+
+    def free_all(self) -> Flow[None]:
+        """Deletes all tensors that the client owns, unless the service is gone."""
+        for handle in self.leases.take_all():
+            if not (yield from self.free(handle)):
+                return
+
+    # -- ops
+
+    @staticmethod
+    def targets(op: str, outputs: Sequence[str], out: B | Sequence[B | None] | None) -> dict[str, B | None]:
+        """Returns the tensors that an op shall write to, by its outputs."""
+        given: list[B | None] = [out] if isinstance(out, BaseTensor) else list(out or [None] * len(outputs))
+        while len(given) > len(outputs) and given[-1] is None:
+            given.pop()
+        if len(given) != len(outputs):
+            names = ", ".join(outputs)
+            raise ValueError(
+                f"{op} gives {names}, but out has {len(given)} tensors; give {len(outputs)} or None"
+            )
+        return dict(zip(outputs, given, strict=True))
+
+    def run_op(
+        self,
+        op: str,
+        inputs: Mapping[str, BaseTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        targets: Mapping[str, BaseTensor | None],
+        timeout: float | None,
+    ) -> Flow[dict[str, Description]]:
+        """Runs an op whose outputs stay on the device; returns their descriptions."""
+        outputs = {name: target.handle if target else "handle" for name, target in targets.items()}
+        answer = yield from self._op(op, inputs, attributes, outputs, JSON, timeout)
+        described: dict[str, Description] = answer.json()["outputs"]
+        return {name: described[name] for name in targets}
+
+    def compute(
+        self,
+        op: str,
+        inputs: Mapping[str, BaseTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        timeout: float | None,
+    ) -> Flow[dict[str, NDArray]]:
+        """Runs an op whose outputs come back at once."""
+        answer = yield from self._op(op, inputs, attributes, {}, SAFETENSORS, timeout)
+        return decode_safetensors(answer.body)
+
+    def _op(
+        self,
+        op: str,
+        inputs: Mapping[str, BaseTensor | Array | None],
+        attributes: Mapping[str, Attribute],
+        outputs: Mapping[str, str],
+        accept: str,
+        timeout: float | None,
+    ) -> Flow[Answer]:
+        handles = {name: one.handle for name, one in inputs.items() if isinstance(one, BaseTensor)}
+        arrays = {
+            name: to_host(one)
+            for name, one in inputs.items()
+            if one is not None and not isinstance(one, BaseTensor)
+        }
+        return (
+            yield from self.call(
+                "POST",
+                f"/ops/{op}",
+                {**attributes, **handles, **outputs},
+                encode_safetensors(arrays),
+                {"Content-Type": SAFETENSORS, "Accept": accept},
+                timeout=timeout,
+                repeatable=not set(handles.values()) & set(outputs.values()),
+            )
+        )
+
+    def pipeline(
+        self,
+        inputs: Mapping[str, BaseTensor | Array],
+        steps: Iterable[Step],
+        targets: Mapping[str, BaseTensor | None],
+        timeout: float | None,
+    ) -> Flow[dict[str, Description]]:
+        """Runs ops in one request; returns the descriptions of the outputs, which stay on the device."""
+        body = {
+            "inputs": {name: _json_tensor(one) for name, one in inputs.items()},
+            "steps": [_json_step(step) for step in steps],
+            "outputs": {
+                name: {"into": target.handle} if target else {"as": "handle"}
+                for name, target in targets.items()
+            },
+        }
+        answer = yield from self.call(
+            "POST",
+            "/pipelines/run",
+            parts=[memoryview(json.dumps(body).encode())],
+            headers={"Content-Type": JSON},
+            timeout=timeout,
+            repeatable=not any(targets.values()),
+        )
+        described: dict[str, Description] = answer.json()["outputs"]
+        return described
+
+    # -- the service
+
+    def ops(self) -> Flow[list[Description]]:
+        described: list[Description] = (yield from self.call("GET", "/ops")).json()["ops"]
+        return described
+
+    def ready(self) -> Flow[bool]:
+        try:
+            yield from self.call("GET", "/readyz", timeout=CONNECT_TIMEOUT, retries=0)
+        except AthanorError as e:
+            if e.status in (None, 503):
+                return False
+            raise
+        return True
+
+
+def _contents(value: Array | Bytes, dtype: str | None, shape: Sequence[int] | None) -> HostTensor:
+    """Returns the elements to send. Buffers and arrays of uint8 can hold the bytes of any dtype."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        if dtype is None or shape is None:
+            raise TypeError("bytes have no dtype and shape; pass dtype= and shape= with them")
+        return HostTensor(dtype, tuple(shape), memoryview(value).cast("B"))
+    host = to_host(value)
+    wanted = HostTensor(dtype or host.dtype, host.shape if shape is None else tuple(shape), host.data)
+    if wanted[:2] != host[:2] and (host.dtype != "u8" or dtype is None):
+        given = f"{host.dtype}{list(host.shape)}"
+        raise ValueError(f"the array is {given}, not {wanted.dtype}{list(wanted.shape)}; convert it first")
+    return wanted
+
+
+def _json_tensor(value: BaseTensor | Array) -> Mapping[str, object]:
+    if isinstance(value, BaseTensor):
+        return {"handle": value.handle}
+    host = to_host(value)
+    return {"dtype": host.dtype, "shape": host.shape, "base64": base64.b64encode(host.data).decode()}
+
+
+def _json_step(step: Step) -> Mapping[str, object]:
+    inputs = {
+        name: one.handle if isinstance(one, BaseTensor) else one for name, one in step.get("inputs", {}).items()
+    }
+    return {**step, "inputs": inputs}

@@ -1,0 +1,184 @@
+"""A small call of every op, with the answer that numpy gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[Any]
+RANDOM = np.random.default_rng(20260101)
+F32, F16 = np.float32, np.float16
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Bytes of a dtype that numpy lacks."""
+
+    data: bytes
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    inputs: tuple[Values | Raw, ...]
+    expected: tuple[Values | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    tolerance: float = 1e-5
+
+
+def random(*shape: int, dtype: npt.DTypeLike = F32) -> Values:
+    return RANDOM.uniform(-1, 1, shape).astype(dtype)
+
+
+def softmax(x: Values) -> Values:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(e / e.sum(-1, keepdims=True))
+
+
+def layer_norm(x: Values, epsilon: float = 1e-5) -> Values:
+    return np.asarray((x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + epsilon))
+
+
+def rms_norm(x: Values, epsilon: float = 1e-6) -> Values:
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon))
+
+
+def sigmoid(x: Values) -> Values:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def gelu(x: Values) -> Values:
+    return np.asarray(x * 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))))
+
+
+def rope(x: Values, cos: Values, sin: Values) -> Values:
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def pack_int4(values: Values) -> Values:
+    """Packs [N, K] into [N, K/8] words; element k is nibble k % 8."""
+    nibbles = values.astype(np.uint32).reshape(len(values), -1, 8) & 15
+    return np.asarray((nibbles << np.arange(0, 32, 4, dtype=np.uint32)).sum(-1, dtype=np.uint32))
+
+
+def numeric_gradient(f: Callable[[Values], Values], x: Values, grad: Values) -> Values:
+    """Returns the gradient of sum(grad · f(x)) by x, from differences in f64."""
+    x, step = x.astype(np.float64), 1e-5
+    result = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        moved = np.zeros_like(x)
+        moved[at] = step
+        result[at] = (grad * (f(x + moved) - f(x - moved))).sum() / (2 * step)
+    return result
+
+
+def examples() -> dict[str, Example]:
+    """Returns an example for every op, by its Python name."""
+    x, y = random(3, 8), random(3, 8)
+    gamma, beta, bias = random(8), random(8), random(8)
+    a, b, v = random(4, 8), random(8, 5), random(8)
+    grad = random(4, 5)
+    half = random(2, 32, dtype=F16)
+    scales = np.full((1, 3), 0.5, F16)
+    weights = RANDOM.integers(-8, 8, (3, 32))
+    packed = pack_int4(weights)
+    bytes_a, bytes_b = (
+        RANDOM.integers(-9, 9, (3, 16)).astype(np.int8),
+        RANDOM.integers(-9, 9, (16, 4)).astype(np.int8),
+    )
+    wide = RANDOM.integers(-9, 9, (32, 3)).astype(np.int8)
+    scale = np.float32(0.25)
+    q, k, w = random(1, 2, 3, 8), random(1, 2, 3, 8), random(1, 2, 3, 8)
+    out = softmax(q @ k.swapaxes(-1, -2) / math.sqrt(8)) @ w
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(8)
+    lse = np.log(np.exp(scores).sum(-1)).astype(F32)
+    angles = random(3, 2)
+    cos, sin = np.cos(angles), np.sin(angles)
+    heads = random(3, 2, 4)
+    mask = RANDOM.integers(0, 2, (3, 8)).astype(np.uint8)
+    blocks = RANDOM.integers(-9, 9, (4, 32)).astype(np.int8)
+    q8_0 = b"".join(F16(0.5).tobytes() + row.tobytes() for row in blocks)
+    r = random(2, 32)
+    per_tensor = np.abs(x).max() / 127
+
+    def of_q(q: Values) -> Values:
+        return np.asarray(softmax(q @ k.swapaxes(-1, -2) / math.sqrt(8)) @ w)
+
+    qkv = half.astype(F32) @ weights.T * 0.5
+    return {
+        "add": Example((x, beta), (x + beta,)),
+        "argmax": Example((x,), (x.argmax(-1),)),
+        "attention": Example((q, k, w), (out, lse), {"with_lse": True}, 1e-4),
+        "attention_backward": Example(
+            (q, q, k, w, out, lse), (numeric_gradient(of_q, q, q), None, None), {}, 1e-3
+        ),
+        "attention_decode": Example((q[:, :, :1], k, w, np.array([3], np.int32)), (out[:, :, :1],), {}, 1e-4),
+        "bias_activation": Example((x, bias), (np.maximum(x + bias, 0),), {"activation": "relu"}),
+        "cast": Example((x,), (x.astype(F16),), {"to": "f16"}, 0),
+        "dequantize": Example((Raw(q8_0, "q8_0", (4, 32)),), (blocks * F32(0.5),), {}, 0),
+        "gather": Example((a, np.array([3, 0], np.int64)), (a[[3, 0]],), {}, 0),
+        "geglu": Example((x, y), (gelu(x) * y,)),
+        "gelu": Example((x,), (gelu(x),)),
+        "gemv": Example((a, v), (a @ v,)),
+        "layer_norm": Example((x, gamma, beta), (layer_norm(x) * gamma + beta,)),
+        "layer_norm_backward": Example(
+            (y, x, gamma),
+            (
+                numeric_gradient(lambda x: layer_norm(x) * gamma, x, y),
+                (y * layer_norm(x)).sum(0),
+                y.sum(0),
+            ),
+            {},
+            1e-3,
+        ),
+        "layer_norm_linear": Example(
+            (x, gamma, beta, a, a[:, 0].copy()), ((layer_norm(x) * gamma + beta) @ a.T + a[:, 0],)
+        ),
+        "matmul": Example((a, b, b[0]), (np.maximum(a @ b + b[0], 0),), {"activation": "relu"}),
+        "matmul_backward": Example((grad, a, b), (grad @ b.T, a.T @ grad)),
+        "matmul_gguf": Example((r, Raw(q8_0, "q8_0", (4, 32))), (r @ (blocks * F32(0.5)).T,), {}, 0.1),
+        "matmul_int4": Example((half, packed, scales), (qkv,), {"group_size": 32, "out_dtype": "f32"}, 0.02),
+        "matmul_int8": Example(
+            (bytes_a, bytes_b), (bytes_a.astype(np.int32) @ bytes_b,), {"out_dtype": "i32"}, 0
+        ),
+        "mul": Example((x, y), (x * y,)),
+        "qkv_project_int4": Example(
+            (half, packed, packed, packed, scales, scales, scales), (qkv, qkv, qkv), {"group_size": 32}, 0.1
+        ),
+        "qkv_project_int8": Example(
+            (half, wide, wide, wide, scale, scale, scale), (half.astype(F32) @ wide * scale,) * 3, {}, 0.1
+        ),
+        "quantize_int8": Example((x,), (np.rint(x / per_tensor), per_tensor), {}, 1e-6),
+        "reduce": Example((x,), (x.mean(0),), {"kind": "mean", "axis": 0}),
+        "relu": Example((x,), (np.maximum(x, 0),), {}, 0),
+        "residual_layer_norm": Example((x, y, gamma, beta), (layer_norm(x + y) * gamma + beta, x + y)),
+        "residual_rms_norm": Example((x, y, gamma), (y + rms_norm(x) * gamma, None), {"order": "post"}),
+        "rms_norm": Example((x, gamma), (rms_norm(x) * gamma,)),
+        "rms_norm_backward": Example(
+            (y, x, gamma),
+            (numeric_gradient(lambda x: rms_norm(x) * gamma, x, y), (y * rms_norm(x)).sum(0)),
+            {},
+            1e-3,
+        ),
+        "rms_norm_rope": Example(
+            (x, gamma, cos, sin),
+            (rope((rms_norm(x) * gamma).reshape(3, 2, 4), cos[:, None], sin[:, None]).reshape(3, 8),),
+            {"heads": 2},
+        ),
+        "rope": Example((heads, cos, sin), (rope(heads, cos[:, None], sin[:, None]),)),
+        "scale": Example((x,), (x * 3,), {"factor": 3.0}),
+        "sigmoid": Example((x,), (sigmoid(x),)),
+        "silu": Example((x,), (x * sigmoid(x),)),
+        "softmax": Example((x,), (softmax(x),)),
+        "softmax_dropout": Example((x, mask), (softmax(x) * mask * 2,)),
+        "swiglu": Example((x, y), (x * sigmoid(x) * y,)),
+        "tanh": Example((x,), (np.tanh(x),)),
+        "transpose": Example((x,), (x.T,), {}, 0),
+    }

@@ -1,0 +1,63 @@
+"""Every op method, on both clients, against numpy."""
+
+from __future__ import annotations
+
+import inspect
+import unittest
+from typing import Any
+
+import numpy as np
+
+import athanor
+from athanor._ops import Ops
+
+from . import live
+from .examples import Example, Raw, examples
+
+METHODS = {name for name, _ in inspect.getmembers(Ops, inspect.isfunction) if not name.startswith("_")}
+
+
+class OpsTest(unittest.TestCase):
+    def compare(self, example: Example, outputs: list[Any]) -> None:
+        self.assertEqual(len(example.expected), len(outputs))
+        for expected, output in zip(example.expected, outputs, strict=True):
+            if expected is None:
+                continue
+            self.assertEqual(np.shape(expected), output.shape)
+            np.testing.assert_allclose(output, expected, example.tolerance, example.tolerance)
+
+    def test_every_op_equals_numpy(self) -> None:
+        table = examples()
+        self.assertEqual(METHODS, table.keys())
+        with athanor.connect(live.url()) as a:
+            self.assertEqual(METHODS, {op["name"].replace("-", "_") for op in a.ops()})
+            for name, example in table.items():
+                with self.subTest(name):
+                    inputs = [
+                        a.upload(one.data, dtype=one.dtype, shape=one.shape) if isinstance(one, Raw) else one
+                        for one in example.inputs
+                    ]
+                    result = getattr(a, name)(*inputs, **example.attributes)
+                    tensors = [result] if isinstance(result, athanor.Tensor) else list(result)
+                    self.compare(example, [one and one.numpy() for one in tensors])
+
+
+class AsyncOpsTest(unittest.IsolatedAsyncioTestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        live.url()  # starts the service, which would hold up the event loop
+
+    async def test_every_op_equals_numpy(self) -> None:
+        compare = OpsTest().compare
+        async with athanor.connect_async(live.url()) as a:
+            for name, example in examples().items():
+                with self.subTest(name):
+                    inputs = [
+                        await a.upload(one.data, dtype=one.dtype, shape=one.shape)
+                        if isinstance(one, Raw)
+                        else one
+                        for one in example.inputs
+                    ]
+                    result = await getattr(a, name)(*inputs, **example.attributes)
+                    tensors = [result] if isinstance(result, athanor.AsyncTensor) else list(result)
+                    compare(example, [one and await one.numpy() for one in tensors])

@@ -1,0 +1,80 @@
+"""The generated code, the version, and the wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+from importlib.metadata import metadata, requires
+from pathlib import Path
+from xml.etree import ElementTree
+
+import athanor
+from athanor._async_ops import AsyncOps
+from athanor._client import Athanor
+from athanor._ops import Ops
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+
+def build(folder: str) -> Path:
+    """Builds the wheel as `pip wheel` does, without isolation and index."""
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", *options, "-w", folder, str(PROJECT)],
+        check=True,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "1767225600"},
+    )
+    (wheel,) = Path(folder).glob("*.whl")
+    return wheel
+
+
+class PackageTest(unittest.TestCase):
+    def test_the_ops_are_generated_from_their_descriptions(self) -> None:
+        check = subprocess.run(
+            [sys.executable, str(PROJECT / "generate.py"), "--check"], stderr=subprocess.PIPE
+        )
+        self.assertEqual((0, b""), (check.returncode, check.stderr))
+
+    def test_both_clients_have_the_same_documented_methods(self) -> None:
+        def public(kind: type) -> dict[str, object]:
+            return {name: one for name, one in vars(kind).items() if not name.startswith("_")}
+
+        for blocking, asynchronous in (
+            (Ops, AsyncOps),
+            (Athanor, athanor.AsyncAthanor),
+            (athanor.Tensor, athanor.AsyncTensor),
+        ):
+            self.assertEqual(public(blocking).keys(), public(asynchronous).keys())
+            for kind in (blocking, asynchronous):
+                for name, method in public(kind).items():
+                    self.assertTrue(method.__doc__, f"{kind.__name__}.{name} has no docstring")
+        self.assertFalse(public(Ops).keys() & public(Athanor).keys(), "an op hides a method of the client")
+
+    def test_the_version_is_that_of_the_service(self) -> None:
+        pom = ElementTree.parse(PROJECT.parents[1] / "pom.xml")
+        version = pom.findtext("{http://maven.apache.org/POM/4.0.0}version")
+        self.assertEqual(version, athanor.__version__)
+
+    def test_the_wheel_needs_numpy_and_httpx_only(self) -> None:
+        needed = [one for one in requires("athanor") or [] if "extra ==" not in one]
+        self.assertEqual(["httpx", "numpy"], sorted(one.split("<")[0].split(">")[0].strip() for one in needed))
+        self.assertEqual("Apache-2.0", metadata("athanor")["License-Expression"])
+
+    def test_the_wheel_is_complete_and_reproducible(self) -> None:
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            wheel, again = build(one), build(other)
+            self.assertEqual(f"athanor-{athanor.__version__}-py3-none-any.whl", wheel.name)
+            digests = {hashlib.sha256(path.read_bytes()).hexdigest() for path in (wheel, again)}
+            self.assertEqual(1, len(digests), "two builds differ")
+            with zipfile.ZipFile(wheel) as file:
+                names = set(file.namelist())
+        sources = {f"athanor/{path.name}" for path in (PROJECT / "src/athanor").iterdir() if path.is_file()}
+        self.assertIn("athanor/py.typed", sources)
+        info = f"athanor-{athanor.__version__}.dist-info/"
+        self.assertEqual(sources, {name for name in names if not name.startswith(info)})
+        self.assertIn(info + "licenses/LICENSE", names)
