@@ -105,7 +105,13 @@ class FirstUseChartTest {
         "503 | none    | -   | 200 | [19.0,22.0,43.0,50.0] | false | The service is not ready.",
       })
   void theTestPodTellsRightFromWrong(
-      int ready, String mode, String credentials, int status, String data, boolean passes, String says)
+      int ready,
+      String mode,
+      String credentials,
+      int status,
+      String data,
+      boolean passes,
+      String says)
       throws Exception {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/curl")),
@@ -173,16 +179,26 @@ class FirstUseChartTest {
     assertThat(at(container, "securityContext"))
         .isEqualTo(
             Map.of(
-                "runAsNonRoot", true,
-                "runAsUser", 10001,
-                "runAsGroup", 10001,
-                "seccompProfile", Map.of("type", "RuntimeDefault"),
-                "allowPrivilegeEscalation", false,
-                "readOnlyRootFilesystem", true,
-                "capabilities", Map.of("drop", List.of("ALL"))));
+                "runAsNonRoot",
+                true,
+                "runAsUser",
+                10001,
+                "runAsGroup",
+                10001,
+                "seccompProfile",
+                Map.of("type", "RuntimeDefault"),
+                "allowPrivilegeEscalation",
+                false,
+                "readOnlyRootFilesystem",
+                true,
+                "capabilities",
+                Map.of("drop", List.of("ALL"))));
     // A runtime claims no volumes: the cache is in an emptyDir again.
     List<Object> volumes =
-        list(spec, "volumes").stream().map(volume -> at(volume, "name")).map(Object.class::cast).toList();
+        list(spec, "volumes").stream()
+            .map(volume -> at(volume, "name"))
+            .map(Object.class::cast)
+            .toList();
     assertThat(volumes).containsExactly("tmp", "cache", "api-keys");
     assertThat(at(spec, "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
   }
