@@ -177,8 +177,8 @@ final class KernelChecks extends DriverChecks {
       var more = new Launch(loaded, Dim3.of(132 * 8 + 1), Dim3.of(256), Dim3.of(1), 0, one);
       assertThatThrownBy(() -> stream.launch(more.asCooperative()))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("a cooperative grid of 1057 blocks of 256x1x1 threads, ")
-          .hasMessageContaining("; only 1056 fit on ");
+          .hasMessageContaining("a cooperative grid of 1057 blocks of 256x1x1 threads; ")
+          .hasMessageContaining("only 1056 fit on ");
     }
   }
 

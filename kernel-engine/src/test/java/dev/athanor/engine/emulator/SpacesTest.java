@@ -212,7 +212,7 @@ class SpacesTest {
                               new Argument.Bytes(block.asSlice(4)),
                               Argument.of(out)))));
       assertThat(refused)
-          .hasMessageContaining("for parameter block, which is .b8[32]")
+          .hasMessageContaining("for parameter block of type .b8[32]")
           .hasMessageStartingWith("cannot launch k: got ");
     }
   }
