@@ -17,7 +17,10 @@ import org.yaml.snakeyaml.LoaderOptions;
 import org.yaml.snakeyaml.Yaml;
 import org.yaml.snakeyaml.constructor.SafeConstructor;
 
-/** The chart in {@code helm/athanor}, rendered by Helm itself as release {@code kiln} in {@code lab}. */
+/**
+ * The chart in {@code helm/athanor}, rendered by Helm itself as release {@code kiln} in {@code
+ * lab}.
+ */
 final class Chart {
 
   static final Path FOLDER = Path.of("../helm/athanor").toAbsolutePath().normalize();
@@ -33,8 +36,8 @@ final class Chart {
    * Renders the chart.
    *
    * @param values YAML that is merged with the chart's own values
-   * @return the objects, under their kind; where there are several of a kind, those with other names
-   *     than the release's under {@code Kind/name}
+   * @return the objects, under their kind; where there are several of a kind, those with other
+   *     names than the release's under {@code Kind/name}
    * @throws IllegalStateException with Helm's message when the chart rejects the values
    */
   static Map<String, Object> render(String values) throws IOException {
@@ -127,7 +130,9 @@ final class Chart {
     return new Yaml(new SafeConstructor(new LoaderOptions()));
   }
 
-  /** Returns what lies at a path through maps by key and lists by index; fails if a step is missing. */
+  /**
+   * Returns what lies at a path through maps by key and lists by index; fails if a step is missing.
+   */
   static Object at(Object object, String... path) {
     Object here = object;
     for (String step : path) {

@@ -209,8 +209,7 @@ class ChartTest {
   @Test
   void composeWaitsForTheDrainToo() throws IOException {
     Object compose =
-        Chart.yaml()
-            .load(Files.readString(Chart.FOLDER.resolve("../../docker/compose.yaml")));
+        Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("../../docker/compose.yaml")));
     RunSettings settings =
         new Binder(new MapConfigurationPropertySource(Map.of()))
             .bindOrCreate("athanor.run", RunSettings.class);

@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -105,13 +106,19 @@ class FirstUseChartTest {
         "503 | none    | -   | 200 | [19.0,22.0,43.0,50.0] | false | The service is not ready.",
       })
   void theTestPodTellsRightFromWrong(
-      int ready, String mode, String credentials, int status, String data, boolean passes, String says)
+      int ready,
+      String mode,
+      @Nullable String credentials,
+      int status,
+      String data,
+      boolean passes,
+      String says)
       throws Exception {
     assumeTrue(
         Files.isExecutable(Path.of("/usr/bin/curl")),
         "SKIPPED: there is no curl; apt-get install curl");
     Object pod = Chart.testPod("{}");
-    AtomicReference<String> authorization = new AtomicReference<>();
+    AtomicReference<@Nullable String> authorization = new AtomicReference<>();
     HttpServer server =
         HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.createContext(
@@ -173,16 +180,26 @@ class FirstUseChartTest {
     assertThat(at(container, "securityContext"))
         .isEqualTo(
             Map.of(
-                "runAsNonRoot", true,
-                "runAsUser", 10001,
-                "runAsGroup", 10001,
-                "seccompProfile", Map.of("type", "RuntimeDefault"),
-                "allowPrivilegeEscalation", false,
-                "readOnlyRootFilesystem", true,
-                "capabilities", Map.of("drop", List.of("ALL"))));
+                "runAsNonRoot",
+                true,
+                "runAsUser",
+                10001,
+                "runAsGroup",
+                10001,
+                "seccompProfile",
+                Map.of("type", "RuntimeDefault"),
+                "allowPrivilegeEscalation",
+                false,
+                "readOnlyRootFilesystem",
+                true,
+                "capabilities",
+                Map.of("drop", List.of("ALL"))));
     // A runtime claims no volumes: the cache is in an emptyDir again.
     List<Object> volumes =
-        list(spec, "volumes").stream().map(volume -> at(volume, "name")).map(Object.class::cast).toList();
+        list(spec, "volumes").stream()
+            .map(volume -> at(volume, "name"))
+            .map(Object.class::cast)
+            .toList();
     assertThat(volumes).containsExactly("tmp", "cache", "api-keys");
     assertThat(at(spec, "tolerations", "0", "key")).isEqualTo("nvidia.com/gpu");
   }

@@ -25,7 +25,8 @@ import org.junit.jupiter.api.io.TempDir;
 /** The alerts and dashboards of the chart. */
 class MonitoringChartTest {
 
-  private static final Path SCENARIOS = Path.of("src/test/resources/dev/athanor/deploy/alerts.yaml");
+  private static final Path SCENARIOS =
+      Path.of("src/test/resources/dev/athanor/deploy/alerts.yaml");
 
   @TempDir Path folder;
 
@@ -92,7 +93,8 @@ class MonitoringChartTest {
     String scenarios = Files.readString(SCENARIOS);
     for (Object alert :
         list(rule("prometheusRule: {enabled: true}"), "spec", "groups", "0", "rules")) {
-      assertThat(scenarios).contains("alertname: " + text(alert, "alert") + "\n        exp_alerts:");
+      assertThat(scenarios)
+          .contains("alertname: " + text(alert, "alert") + "\n        exp_alerts:");
       assertThat(text(alert, "labels", "severity")).isIn("critical", "warning");
       assertThat(text(alert, "annotations", "summary")).isNotBlank();
       assertThat(text(alert, "annotations", "description")).hasSizeGreaterThan(80);

@@ -23,10 +23,12 @@ public final class PromQl {
   public record Selector(String metric, Map<String, String> labels) {}
 
   private static final Pattern TOKEN =
-      Pattern.compile("\\s+|#.*|\\[[^]]*]|\"[^\"]*\"|'[^']*'|`[^`]*`|[\\d.]+\\w*|[A-Za-z_:][\\w:]*|[=!<>]=|[=!]~|.");
+      Pattern.compile(
+          "\\s+|#.*|\\[[^]]*]|\"[^\"]*\"|'[^']*'|`[^`]*`|[\\d.]+\\w*|[A-Za-z_:][\\w:]*|[=!<>]=|[=!]~|.");
   private static final Set<String> GROUPING =
       Set.of("by", "without", "on", "ignoring", "group_left", "group_right");
-  private static final Set<String> KEYWORDS = Set.of("and", "or", "unless", "bool", "offset", "atan2");
+  private static final Set<String> KEYWORDS =
+      Set.of("and", "or", "unless", "bool", "offset", "atan2");
 
   private final List<String> tokens;
   private final List<Selector> selectors = new ArrayList<>();

@@ -15,7 +15,9 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** The replicas of the chart: their names, their order, their spread and what each of them keeps. */
+/**
+ * The replicas of the chart: their names, their order, their spread and what each of them keeps.
+ */
 class ReplicasChartTest {
 
   private static final Map<String, Object> SELECTOR =
@@ -32,7 +34,8 @@ class ReplicasChartTest {
     assertThat(at(spec, "updateStrategy"))
         .isEqualTo(Map.of("type", "RollingUpdate", "rollingUpdate", Map.of("partition", 0)));
     assertThat(at(spec, "serviceName")).isEqualTo("kiln-athanor-headless");
-    assertThat(at(render("updateStrategy: {type: OnDelete}"), "StatefulSet", "spec", "updateStrategy"))
+    assertThat(
+            at(render("updateStrategy: {type: OnDelete}"), "StatefulSet", "spec", "updateStrategy"))
         .isEqualTo(Map.of("type", "OnDelete"));
   }
 
@@ -64,7 +67,8 @@ class ReplicasChartTest {
         .isEqualTo(long52);
     assertThatThrownBy(() -> render("fullnameOverride: a" + long52))
         .hasMessageContaining("/fullnameOverride");
-    String derived = text(render("nameOverride: " + "b".repeat(60)), "StatefulSet", "metadata", "name");
+    String derived =
+        text(render("nameOverride: " + "b".repeat(60)), "StatefulSet", "metadata", "name");
     assertThat(derived).startsWith("kiln-b").hasSize(52);
   }
 
@@ -85,10 +89,14 @@ class ReplicasChartTest {
         .isEqualTo(
             List.of(
                 Map.of(
-                    "maxSkew", 1,
-                    "topologyKey", "kubernetes.io/hostname",
-                    "whenUnsatisfiable", "ScheduleAnyway",
-                    "labelSelector", Map.of("matchLabels", SELECTOR))));
+                    "maxSkew",
+                    1,
+                    "topologyKey",
+                    "kubernetes.io/hostname",
+                    "whenUnsatisfiable",
+                    "ScheduleAnyway",
+                    "labelSelector",
+                    Map.of("matchLabels", SELECTOR))));
     String own =
         """
         topologySpreadConstraints:
@@ -96,7 +104,8 @@ class ReplicasChartTest {
         """;
     assertThat(at(pod(render(own)), "topologySpreadConstraints", "0", "labelSelector"))
         .isEqualTo(Map.of("matchLabels", Map.of("a", "b")));
-    assertThat(pod(render("topologySpreadConstraints: []")).containsKey("topologySpreadConstraints"))
+    assertThat(
+            pod(render("topologySpreadConstraints: []")).containsKey("topologySpreadConstraints"))
         .isFalse();
   }
 
@@ -118,10 +127,13 @@ class ReplicasChartTest {
                         "resources", Map.of("requests", Map.of("storage", "5Gi"))))));
     assertThat(at(objects, "StatefulSet", "spec", "persistentVolumeClaimRetentionPolicy"))
         .isEqualTo(Map.of("whenDeleted", "Delete", "whenScaled", "Retain"));
-    assertThat(list(pod(objects), "volumes")).noneMatch(volume -> at(volume, "name").equals("cache"));
+    assertThat(list(pod(objects), "volumes"))
+        .noneMatch(volume -> at(volume, "name").equals("cache"));
     assertThat(list(container(objects), "volumeMounts"))
         .anyMatch(Map.of("name", "cache", "mountPath", "/var/cache/athanor")::equals);
-    assertThat(((Map<?, ?>) at(render("{}"), "StatefulSet", "spec")).containsKey("volumeClaimTemplates"))
+    assertThat(
+            ((Map<?, ?>) at(render("{}"), "StatefulSet", "spec"))
+                .containsKey("volumeClaimTemplates"))
         .isFalse();
   }
 

@@ -66,7 +66,9 @@ class TrafficChartTest {
                     Map.of("type", "Header", "sessionName", "x-athanor-session")));
   }
 
-  /** The form that replaces sessionName after Gateway API 1.6, and none, for the standard channel. */
+  /**
+   * The form that replaces sessionName after Gateway API 1.6, and none, for the standard channel.
+   */
   @Test
   void otherFormsOfSessionPersistenceAreCopied() throws IOException {
     String later =
@@ -150,7 +152,14 @@ class TrafficChartTest {
                 "threshold", "8"));
     assertThat(at(spec, "triggers", "1", "metricType")).isEqualTo("Value");
     assertThat(at(spec, "triggers", "1", "metadata", "threshold")).isEqualTo("250");
-    assertThat(at(spec, "advanced", "horizontalPodAutoscalerConfig", "behavior", "scaleDown", "policies"))
+    assertThat(
+            at(
+                spec,
+                "advanced",
+                "horizontalPodAutoscalerConfig",
+                "behavior",
+                "scaleDown",
+                "policies"))
         .isEqualTo(List.of(Map.of("type", "Pods", "value", 1, "periodSeconds", 60)));
     assertThat(((Map<?, ?>) at(objects, "StatefulSet", "spec")).containsKey("replicas")).isFalse();
   }

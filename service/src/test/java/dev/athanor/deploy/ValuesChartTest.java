@@ -64,8 +64,7 @@ class ValuesChartTest {
   private static Map<?, ?> properties(Map<?, ?> schema) {
     try {
       return schema.get("$ref") instanceof String reference
-          ? (Map<?, ?>)
-              Chart.at(schema(), "definitions", reference.replace("#/definitions/", ""))
+          ? (Map<?, ?>) Chart.at(schema(), "definitions", reference.replace("#/definitions/", ""))
           : schema;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -102,7 +101,8 @@ class ValuesChartTest {
   private static List<Value> values() throws IOException {
     LoaderOptions options = new LoaderOptions();
     options.setProcessComments(true);
-    Node root = new Yaml(options).compose(Files.newBufferedReader(Chart.FOLDER.resolve("values.yaml")));
+    Node root =
+        new Yaml(options).compose(Files.newBufferedReader(Chart.FOLDER.resolve("values.yaml")));
     return values((MappingNode) root, schema(), "");
   }
 
@@ -130,10 +130,14 @@ class ValuesChartTest {
   void theSchemaHasTheValuesOfTheChartAndNoOthers() throws IOException {
     Map<?, ?> values =
         (Map<?, ?>) Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("values.yaml")));
-    var known = new TreeSet<>(((Map<?, ?>) schema().get("properties")).keySet().stream().map(String::valueOf).toList());
+    var known =
+        new TreeSet<>(
+            ((Map<?, ?>) schema().get("properties"))
+                .keySet().stream().map(String::valueOf).toList());
     // Helm's own, for charts above this one.
     known.remove("global");
-    assertThat(known).isEqualTo(new TreeSet<>(values.keySet().stream().map(String::valueOf).toList()));
+    assertThat(known)
+        .isEqualTo(new TreeSet<>(values.keySet().stream().map(String::valueOf).toList()));
   }
 
   /** Objects in the schema are closed, but for those whose form is Kubernetes' or the service's. */

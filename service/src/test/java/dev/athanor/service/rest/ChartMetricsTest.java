@@ -51,7 +51,9 @@ class ChartMetricsTest extends RestTest {
                 .matcher(series.group(2))
                 .results()
                 .forEach(label ->
-                    labels.computeIfAbsent(label.group(1), _ -> new TreeSet<>()).add(label.group(2)));
+                    labels
+                        .computeIfAbsent(label.group(1), _ -> new TreeSet<>())
+                        .add(label.group(2)));
           }
         });
     // No test op loads a kernel, the emulator makes no graphs and there is no GPU: the meters' own
@@ -160,8 +162,7 @@ class ChartMetricsTest extends RestTest {
     assertThat(check("rate(athanor_op_second_bucket[5m])", codes, "a"))
         .containsExactly("a: no metric athanor_op_second_bucket");
     assertThat(
-            check(
-                "sum by (pod, tenant) (athanor_tensors{handle=\"t\"}) / on (pod) up", codes, "b"))
+            check("sum by (pod, tenant) (athanor_tensors{handle=\"t\"}) / on (pod) up", codes, "b"))
         .containsExactly(
             "b: athanor_tensors has no label handle", "b: grouped by tenant, which no series has");
     assertThat(check("athanor_op_requests_total{outcome=~\"internal|broken\"} > 0.5", codes, "c"))
