@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -117,7 +118,7 @@ class FirstUseChartTest {
         Files.isExecutable(Path.of("/usr/bin/curl")),
         "SKIPPED: there is no curl; apt-get install curl");
     Object pod = Chart.testPod("{}");
-    AtomicReference<String> authorization = new AtomicReference<>();
+    AtomicReference<@Nullable String> authorization = new AtomicReference<>();
     HttpServer server =
         HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
     server.createContext(
