@@ -13,8 +13,8 @@ import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
 /**
- * {@code ops.json}, from which clients are generated, equals the answer to {@code GET /ops}; -Dbless
- * writes it.
+ * {@code ops.json}, from which clients are generated, equals the answer to {@code GET /ops};
+ * -Dbless writes it.
  */
 class OpCatalogueTest {
 
