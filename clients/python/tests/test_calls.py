@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+import ssl
 import threading
 import unittest
 from collections.abc import Callable
@@ -149,6 +151,23 @@ class CallsTest(unittest.TestCase):
         self.assertEqual("1", script.asked[0].headers["X-Priority"])
         self.assertRegex(script.asked[0].headers["User-Agent"], r"^athanor-python/\d+\.\d+\.\d+")
 
+    def test_certificates_are_checked_and_options_reach_httpx(self) -> None:
+        context = ssl.create_default_context()
+        cases: list[tuple[object, list[str], dict[str, Any]]] = [
+            (True, ["https://a"], {}),
+            (True, ["http://a", "HTTPS://b"], {}),
+            (context, ["https://a"], {"verify": context}),
+            (context, ["http://a"], {"verify": context}),
+            (False, ["http://a", "http://b"], {}),
+        ]
+        for expected, urls, options in cases:
+            for client, connect in (("Client", athanor.connect), ("AsyncClient", athanor.connect_async)):
+                with self.subTest(urls=urls, client=client), mock.patch(f"httpx.{client}") as made:
+                    connect(urls[0], replicas={"b": urls[-1]}, **options, proxy="http://proxy")
+                    self.assertEqual(
+                        {"verify": expected, "timeout": None, "proxy": "http://proxy"}, made.call_args[1]
+                    )
+
     def test_answers_of_something_else(self) -> None:
         for reply in (
             Reply(502, b"<html>Bad gateway</html>"),
@@ -165,6 +184,13 @@ class CallsTest(unittest.TestCase):
         headers = {"traceresponse": f"00-{'cd' * 16}-{'ef' * 8}-01"}
         with Scripted(Reply(500, b"", headers)) as script:
             self.assertEqual("cd" * 16, self.error(self.connect(script).ops).trace_id)
+
+    def test_errors_travel_between_processes(self) -> None:
+        with Scripted(problem(400, "invalid-tensor", step=1)) as script:
+            e = self.error(self.connect(script).ops)
+        copy = pickle.loads(pickle.dumps(e))
+        self.assertEqual((str(e), vars(e)), (str(copy), vars(copy)))
+        self.assertEqual("invalid-tensor in step 1: invalid-tensor it is", str(copy))
 
     def test_lists_are_read_page_by_page(self) -> None:
         pages = [Reply(200, {"tensors": [tensor(n)], "next": n if n < 3 else None}) for n in (1, 2, 3)]

@@ -115,7 +115,8 @@ class TensorsTest(unittest.TestCase):
             np.testing.assert_allclose(
                 X @ X.T, self.a.compute("matmul", {"a": w, "b": X}, {"transposeB": True})["c"]
             )
-        self.assertEqual("unknown-op", self.code(lambda: self.a.compute("no-such-op", {"x": X})))
+        for name in ("no-such-op", "matmul?c=handle"):
+            self.assertEqual("unknown-op", self.code(lambda name=name: self.a.compute(name, {"x": X})))  # type: ignore[misc]
 
     def test_pipeline(self) -> None:
         with self.a.upload(np.eye(3, dtype=np.float32)) as w, self.a.upload(X) as into:

@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, TypeVar
+from urllib.parse import quote
 
 from ._arrays import Array, Bytes, HostTensor, NDArray, decode_safetensors, encode_safetensors, to_host
 from ._errors import AthanorError
@@ -61,7 +62,7 @@ class Core(Caller):
         return answer.json()
 
     def describe(self, handle: str) -> Flow[Description]:
-        return (yield from self.call("GET", f"/tensors/{handle}")).json()
+        return (yield from self.call("GET", f"/tensors/{quote(handle, safe='')}")).json()
 
     def list_tensors(self, scope: str | None) -> Flow[list[Description]]:
         found: list[Description] = []
@@ -198,7 +199,7 @@ class Core(Caller):
         return (
             yield from self.call(
                 "POST",
-                f"/ops/{op}",
+                f"/ops/{quote(op, safe='')}",
                 {**attributes, **handles, **outputs},
                 encode_safetensors(arrays),
                 {"Content-Type": SAFETENSORS, "Accept": accept},

@@ -32,7 +32,7 @@ class AthanorError(Exception):
         retry_after: float | None = None,
         problem: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(detail)
+        super().__init__(code, detail)
         self.code = code
         self.detail = detail
         self.status = status

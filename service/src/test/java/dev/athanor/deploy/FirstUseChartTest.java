@@ -108,7 +108,7 @@ class FirstUseChartTest {
   void theTestPodTellsRightFromWrong(
       int ready,
       String mode,
-      String credentials,
+      @Nullable String credentials,
       int status,
       String data,
       boolean passes,
