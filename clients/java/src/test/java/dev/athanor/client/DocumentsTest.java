@@ -54,7 +54,8 @@ class DocumentsTest {
     var printed = new ByteArrayOutputStream();
     var standard = System.out;
     try (var classes =
-        new URLClassLoader(new java.net.URL[] {folder.toUri().toURL()}, getClass().getClassLoader())) {
+        new URLClassLoader(
+            new java.net.URL[] {folder.toUri().toURL()}, getClass().getClassLoader())) {
       System.setOut(new PrintStream(printed, true, StandardCharsets.UTF_8));
       classes
           .loadClass("Example")
