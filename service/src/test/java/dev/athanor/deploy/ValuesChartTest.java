@@ -45,8 +45,7 @@ class ValuesChartTest {
     for (NodeTuple entry : mapping.getValue()) {
       String name = ((ScalarNode) entry.getKeyNode()).getValue();
       String key = prefix + name;
-      Map<?, ?> of = (Map<?, ?>) ((Map<?, ?>) schema.get("properties")).get(name);
-      assertThat(of).as("schema of %s", key).isNotNull();
+      Map<?, ?> of = (Map<?, ?>) Chart.at(schema, "properties", name);
       boolean nested =
           entry.getValueNode() instanceof MappingNode below
               && !below.getValue().isEmpty()
@@ -132,7 +131,7 @@ class ValuesChartTest {
         (Map<?, ?>) Chart.yaml().load(Files.readString(Chart.FOLDER.resolve("values.yaml")));
     var known =
         new TreeSet<>(
-            ((Map<?, ?>) schema().get("properties"))
+            ((Map<?, ?>) Chart.at(schema(), "properties"))
                 .keySet().stream().map(String::valueOf).toList());
     // Helm's own, for charts above this one.
     known.remove("global");
@@ -172,7 +171,7 @@ class ValuesChartTest {
   private static void open(Map<?, ?> schema, String path, List<String> open) {
     boolean object =
         "object".equals(schema.get("type"))
-            || schema.get("type") instanceof List<?> types && types.contains("object");
+            || (schema.get("type") instanceof List<?> types && types.contains("object"));
     if (object && schema.get("additionalProperties") == null) {
       open.add(path);
     }
