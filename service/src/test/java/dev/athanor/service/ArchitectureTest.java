@@ -37,7 +37,7 @@ class ArchitectureTest {
   private static final String SCHEDULE = "dev.athanor.service.schedule";
 
   /** A floor, so that no rule passes for want of classes; raise it as the modules grow. */
-  private static final int FEWEST_CLASSES = 4;
+  private static final int FEWEST_CLASSES = 1600;
 
   /** Maximum number of top-level classes of a package. */
   private static final int MOST_CLASSES = 25;
