@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.SequenceInputStream;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
@@ -169,7 +170,7 @@ public final class Forwarding extends OncePerRequestFilter implements AutoClosea
     return others.first();
   }
 
-  private void addOwners(Pattern pattern, String text, TreeSet<String> owners) {
+  private void addOwners(Pattern pattern, String text, Set<String> owners) {
     pattern
         .matcher(text)
         .results()
