@@ -109,14 +109,15 @@ class ArchitectureTest {
   }
 
   /**
-   * No request makes the service connect to anything. Tokens have an issuer, whose keys are
-   * Spring's to fetch, and the load generator is a client. Java's key managers are shown sockets.
+   * No request makes the service connect to anything but another replica, where that is configured.
+   * Tokens have an issuer, whose keys are Spring's to fetch, and the load generator is a client.
+   * Java's key managers are shown sockets.
    */
   @Test
-  void onlyTheLoadGeneratorConnects() {
+  void onlyForwardingAndTheLoadGeneratorConnect() {
     noClasses()
         .that()
-        .resideOutsideOfPackage("dev.athanor.service.load..")
+        .resideOutsideOfPackages("dev.athanor.service.load..", "dev.athanor.service.forward")
         .and()
         .areNotAssignableTo(X509ExtendedKeyManager.class)
         .and()
@@ -152,6 +153,8 @@ class ArchitectureTest {
         .definedBy("dev.athanor.service.openinference")
         .layer("rest.http")
         .definedBy("dev.athanor.service.rest.http")
+        .layer("forward")
+        .definedBy("dev.athanor.service.forward")
         .layer("rest")
         .definedBy("dev.athanor.service.rest")
         .layer("grpc")
@@ -165,6 +168,8 @@ class ArchitectureTest {
         .whereLayer("grpc")
         .mayOnlyBeAccessedByLayers("config")
         .whereLayer("rest.http")
+        .mayOnlyBeAccessedByLayers("forward", "rest", "config")
+        .whereLayer("forward")
         .mayOnlyBeAccessedByLayers("rest", "config")
         .whereLayer("openinference")
         .mayOnlyBeAccessedByLayers("rest", "rest.http", "grpc", "config")
@@ -187,6 +192,7 @@ class ArchitectureTest {
         "openinference",
         "rest",
         "rest.http",
+        "forward",
         "grpc",
         "config",
         "security",

@@ -178,8 +178,14 @@ class DeviceConfiguration {
   }
 
   @Bean
-  TensorStore tensorStore(AthanorProperties properties, Clock clock, DeviceRuntimes places) {
-    var store = new TensorStore(new Handles(properties.replica()), properties.tensors(), clock);
+  Handles handles(AthanorProperties properties) {
+    return new Handles(properties.replica(), properties.forward().url());
+  }
+
+  @Bean
+  TensorStore tensorStore(
+      Handles handles, AthanorProperties properties, Clock clock, DeviceRuntimes places) {
+    var store = new TensorStore(handles, properties.tensors(), clock);
     places.onShortage(store::makeRoom);
     return store;
   }

@@ -1,6 +1,7 @@
 package dev.athanor.service.failure;
 
 import java.time.Duration;
+import java.util.Collection;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
@@ -39,6 +40,7 @@ public abstract sealed class Failure extends RuntimeException {
     QUOTA_EXCEEDED,
     DRAINING,
     IDENTITY_PROVIDER_UNAVAILABLE,
+    REPLICA_UNAVAILABLE,
     DEVICE_LOST,
     DEADLINE_EXCEEDED,
     CANCELLED,
@@ -110,19 +112,68 @@ public abstract sealed class Failure extends RuntimeException {
 
   /** A request that another replica can serve, since it has the tensor. */
   public static final class WrongReplica extends Refused {
-    private final String replica;
+    private static final String ONE_REPLICA =
+        "all handles of a request must belong to one replica: read the other tensors, create them there, and use the new handles";
 
-    public WrongReplica(String field, String handle, String replica) {
-      super(
-          Code.WRONG_REPLICA,
-          field,
-          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica));
+    private final String replica;
+    private final @Nullable String url;
+
+    private WrongReplica(
+        @Nullable String field, String message, String replica, @Nullable String url) {
+      super(Code.WRONG_REPLICA, field, message);
       this.replica = replica;
+      this.url = url;
+    }
+
+    /**
+     * A request with a handle of another replica.
+     *
+     * @param replica the mark of the replica that owns the tensor
+     * @param url its REST interface; null where it is not configured
+     */
+    public static WrongReplica of(
+        String field, String handle, String replica, @Nullable String url) {
+      return new WrongReplica(
+          field,
+          "%s is a tensor of the replica %s; send the request there".formatted(handle, replica),
+          replica,
+          url);
+    }
+
+    /**
+     * A request with handles of several replicas.
+     *
+     * @param replicas their marks
+     * @param owner one of them, which is not this replica
+     */
+    public static WrongReplica several(
+        Collection<String> replicas, String owner, @Nullable String url) {
+      return new WrongReplica(
+          null,
+          "the request names tensors of the replicas %s; %s"
+              .formatted(String.join(", ", replicas), ONE_REPLICA),
+          owner,
+          url);
+    }
+
+    /** This failure, of a request that another replica has forwarded already. */
+    public WrongReplica afterForwarding() {
+      return new WrongReplica(
+          field(),
+          "a tensor of the request belongs to the replica %s, and a forwarded request is not forwarded again; %s"
+              .formatted(replica, ONE_REPLICA),
+          replica,
+          url);
     }
 
     /** The mark of the replica. */
     public String replica() {
       return replica;
+    }
+
+    /** The address of the replica's REST interface; null where it is not configured. */
+    public @Nullable String url() {
+      return url;
     }
   }
 
@@ -142,6 +193,19 @@ public abstract sealed class Failure extends RuntimeException {
       return new Busy(
           Code.DEVICE_LOST,
           "the device no longer answers, and the tensors it held are gone",
+          RETRY_ELSEWHERE);
+    }
+
+    /**
+     * Another replica, which owns the tensors of the request, does not answer.
+     *
+     * @param what what happened, and whether the request may have been carried out
+     */
+    public static Busy replicaUnavailable(String replica, String what) {
+      return new Busy(
+          Code.REPLICA_UNAVAILABLE,
+          "the replica %s %s; its tensors are lost if it does not come back"
+              .formatted(replica, what),
           RETRY_ELSEWHERE);
     }
 

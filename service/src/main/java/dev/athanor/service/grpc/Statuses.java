@@ -48,7 +48,8 @@ final class Statuses {
       case IDEMPOTENCY_KEY_REUSED -> Status.Code.ALREADY_EXISTS;
       case TOO_LARGE, QUEUE_FULL, QUOTA_EXCEEDED, OUT_OF_DEVICE_MEMORY ->
           Status.Code.RESOURCE_EXHAUSTED;
-      case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, DEVICE_LOST -> Status.Code.UNAVAILABLE;
+      case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, REPLICA_UNAVAILABLE, DEVICE_LOST ->
+          Status.Code.UNAVAILABLE;
       case DEADLINE_EXCEEDED -> Status.Code.DEADLINE_EXCEEDED;
       case CANCELLED -> Status.Code.CANCELLED;
       case INTERNAL -> Status.Code.INTERNAL;
@@ -123,7 +124,12 @@ final class Statuses {
         info.putMetadata("requestedBytes", Long.toString(e.requestedBytes()));
         info.putMetadata("freeBytes", Long.toString(e.freeBytes()));
       }
-      case Failure.WrongReplica e -> info.putMetadata("replica", e.replica());
+      case Failure.WrongReplica e -> {
+        info.putMetadata("replica", e.replica());
+        if (e.url() != null) {
+          info.putMetadata("url", e.url());
+        }
+      }
       case Failure.Internal e -> info.putMetadata("id", e.id());
       case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
     }

@@ -91,6 +91,12 @@ public enum Meters {
       Meter.Type.COUNTER,
       "Look-ups of kernels by where the code came from: hit, disk, compiled",
       "result"),
+  FORWARDED_REQUESTS(
+      "athanor.forwarded.requests",
+      "athanor_forwarded_requests_total",
+      Meter.Type.COUNTER,
+      "Requests sent to the replica that owns their tensors, by outcome: answered, or the code of the failure",
+      "outcome"),
   GPU_POWER(
       "athanor.gpu.power.watts",
       "athanor_gpu_power_watts",

@@ -148,6 +148,11 @@ public final class Metrics {
     counter(Meters.GRAPH_LAUNCHES).increment();
   }
 
+  /** A request was sent to another replica, with this outcome. */
+  public void forwarded(String outcome) {
+    counter(Meters.FORWARDED_REQUESTS, outcome).increment();
+  }
+
   /** An op was asked for, with this outcome. */
   public void request(String op, String outcome) {
     counter(Meters.OP_REQUESTS, op, outcome).increment();

@@ -2,6 +2,7 @@ package dev.athanor.service.rest;
 
 import dev.athanor.service.device.DeviceHealth;
 import dev.athanor.service.failure.Failure;
+import dev.athanor.service.forward.Forwarding;
 import dev.athanor.service.rest.http.Connections;
 import dev.athanor.service.rest.http.Problems;
 import jakarta.servlet.RequestDispatcher;
@@ -13,6 +14,7 @@ import org.apache.coyote.BadRequestException;
 import org.apache.tomcat.util.http.InvalidParameterException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.webmvc.error.ErrorController;
 import org.springframework.http.converter.HttpMessageNotWritableException;
 import org.springframework.security.web.firewall.RequestRejectedException;
@@ -28,6 +30,31 @@ import org.springframework.web.bind.annotation.RestControllerAdvice;
 class ProblemHandler implements ErrorController {
 
   private static final Logger LOG = LoggerFactory.getLogger(ProblemHandler.class);
+
+  private final ObjectProvider<Forwarding> forwarding;
+
+  ProblemHandler(ObjectProvider<Forwarding> forwarding) {
+    this.forwarding = forwarding;
+  }
+
+  /** The replica that owns the tensors answers where that is configured. */
+  @ExceptionHandler
+  void wrongReplica(
+      Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    var configured = forwarding.getIfAvailable();
+    if (configured == null) {
+      write(failure, request, response);
+      return;
+    }
+    try {
+      configured.answer(failure, request, response);
+    } catch (Failure e) {
+      write(e, request, response);
+    } catch (IOException e) {
+      lost(e, request, response);
+    }
+  }
 
   @ExceptionHandler
   void failure(Failure failure, HttpServletRequest request, HttpServletResponse response)

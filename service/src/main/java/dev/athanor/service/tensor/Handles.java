@@ -4,6 +4,7 @@ import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes handles: {@code t_}, 128 random bits in hexadecimal, and the mark of the replica that owns
@@ -16,13 +17,22 @@ public final class Handles {
   private final SecureRandom random = new SecureRandom();
   private final String replica;
   private final boolean several;
+  private final String url;
+
+  /** Handles of a replica whose fellows have no address: see {@link #Handles(String, String)}. */
+  public Handles(String replica) {
+    this(replica, "");
+  }
 
   /**
    * @param replica the replica's name, such as that of its pod; what follows the last hyphen is the
    *     mark: 1 to 16 lower-case letters and digits. Empty for four random digits, where there is
    *     but one replica
+   * @param url the address of a replica's REST interface, with {@code {replica}} in the place of
+   *     its mark; empty where it is not known
    */
-  public Handles(String replica) {
+  public Handles(String replica, String url) {
+    this.url = url;
     several = !replica.isEmpty();
     this.replica = replica.isEmpty() ? hex(2) : replica.substring(replica.lastIndexOf('-') + 1);
   }
@@ -37,9 +47,19 @@ public final class Handles {
   }
 
   /** The replica that a handle names, if that is another one. */
-  Optional<String> otherReplica(String handle) {
+  public Optional<String> otherReplica(String handle) {
     var named = handle.substring(handle.lastIndexOf('_') + 1);
     return several && !named.equals(replica) ? Optional.of(named) : Optional.empty();
+  }
+
+  /** The mark of this replica, which its handles end with. */
+  public String replica() {
+    return replica;
+  }
+
+  /** The address of the REST interface of the replica with a mark; null where it is not known. */
+  public @Nullable String url(String mark) {
+    return url.isEmpty() ? null : url.replace("{replica}", mark);
   }
 
   private String hex(int bytes) {

@@ -399,7 +399,7 @@ public final class TenantTensors {
     return store
         .handles
         .otherReplica(handle)
-        .<Failure>map(owner -> new Failure.WrongReplica(field, handle, owner))
+        .<Failure>map(owner -> Failure.WrongReplica.of(field, handle, owner, store.handles.url(owner)))
         .orElseGet(
             () -> new Failure.Refused(Code.UNKNOWN_HANDLE, field, "there is no tensor " + handle));
   }

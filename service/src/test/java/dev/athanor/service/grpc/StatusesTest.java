@@ -42,6 +42,7 @@ class StatusesTest {
     "QUOTA_EXCEEDED, RESOURCE_EXHAUSTED",
     "DRAINING, UNAVAILABLE",
     "IDENTITY_PROVIDER_UNAVAILABLE, UNAVAILABLE",
+    "REPLICA_UNAVAILABLE, UNAVAILABLE",
     "DEVICE_LOST, UNAVAILABLE",
     "DEADLINE_EXCEEDED, DEADLINE_EXCEEDED",
     "CANCELLED, CANCELLED",
@@ -74,6 +75,19 @@ class StatusesTest {
     assertThat(refusal.metadata())
         .containsEntry("requestedBytes", "100")
         .containsEntry("freeBytes", "40");
+  }
+
+  @Test
+  void aWrongReplicaNamesTheRightOne() {
+    var known =
+        Failure.WrongReplica.of("inputs.a", "t_1", "2", "http://athanor-2.athanor-headless:8080");
+    assertThat(GrpcTest.refusal(Statuses.of(known)).metadata())
+        .containsEntry("replica", "2")
+        .containsEntry("url", "http://athanor-2.athanor-headless:8080");
+    var unknown = Failure.WrongReplica.of("inputs.a", "t_1", "2", null);
+    assertThat(GrpcTest.refusal(Statuses.of(unknown)).metadata())
+        .containsEntry("replica", "2")
+        .doesNotContainKey("url");
   }
 
   @Test

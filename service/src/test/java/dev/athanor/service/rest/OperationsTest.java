@@ -98,8 +98,8 @@ class OperationsTest extends RestTest {
   @EnumSource(
       value = Meters.class,
       mode = EnumSource.Mode.MATCH_NONE,
-      // no test op loads a kernel, no device here makes graphs, and there is no GPU
-      names = {"KERNEL_LOADS", "GRAPH_LAUNCHES", "GPU_.*"})
+      // no test op loads a kernel, no device here makes graphs, nothing is forwarded, no GPU
+      names = {"KERNEL_LOADS", "GRAPH_LAUNCHES", "FORWARDED_REQUESTS", "GPU_.*"})
   void everyMeterOfTheTableIsThere(Meters meter) {
     json("{\"inputs\": {\"x\": {\"dtype\": \"u8\", \"shape\": [1], \"data\": [1]}}}")
         .post("/ops/identity")

@@ -56,7 +56,7 @@ public class Connections implements WebServerFactoryCustomizer<TomcatServletWebS
    * Whether the client of this thread's request has gone; to be asked once the body was read, by
    * one thread at a time, until the answer is begun.
    */
-  static BooleanSupplier clientHasGone() {
+  public static BooleanSupplier clientHasGone() {
     var current = HttpProcessor.currentOrNull();
     if (current == null) {
       return () -> false;

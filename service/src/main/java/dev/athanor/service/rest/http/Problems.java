@@ -44,7 +44,11 @@ public final class Problems {
       case QUEUE_FULL, QUOTA_EXCEEDED -> HttpStatus.TOO_MANY_REQUESTS;
       case INTERNAL -> HttpStatus.INTERNAL_SERVER_ERROR;
       // nobody is there to read it
-      case DRAINING, IDENTITY_PROVIDER_UNAVAILABLE, DEVICE_LOST, CANCELLED ->
+      case DRAINING,
+          IDENTITY_PROVIDER_UNAVAILABLE,
+          REPLICA_UNAVAILABLE,
+          DEVICE_LOST,
+          CANCELLED ->
           HttpStatus.SERVICE_UNAVAILABLE;
       case DEADLINE_EXCEEDED -> HttpStatus.GATEWAY_TIMEOUT;
       case OUT_OF_DEVICE_MEMORY -> HttpStatus.INSUFFICIENT_STORAGE;
@@ -92,7 +96,12 @@ public final class Problems {
           out.writeNumberProperty("requestedBytes", e.requestedBytes());
           out.writeNumberProperty("freeBytes", e.freeBytes());
         }
-        case Failure.WrongReplica e -> out.writeStringProperty("replica", e.replica());
+        case Failure.WrongReplica e -> {
+          out.writeStringProperty("replica", e.replica());
+          if (e.url() != null) {
+            out.writeStringProperty("replicaUrl", e.url());
+          }
+        }
         case Failure.Internal e -> out.writeStringProperty("id", e.id());
         case Failure.Refused _, Failure.Busy _, Failure.TooLate _ -> {}
       }

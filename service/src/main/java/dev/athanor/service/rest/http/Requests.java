@@ -41,11 +41,16 @@ public final class Requests {
    *
    * @throws Failure.Refused with {@code invalid-attribute} unless it is a positive integer
    */
-  private static Deadline deadline(HttpServletRequest request) {
+  public static Deadline deadline(HttpServletRequest request) {
     var text = request.getHeader("X-Deadline-Ms");
     return text == null
         ? Deadline.none()
         : Deadline.in(number("X-Deadline-Ms", text, 1, Long.MAX_VALUE));
+  }
+
+  /** Whether the caller has shown who it is, by the rules of the security mode. */
+  public static boolean isCallerKnown(HttpServletRequest request) {
+    return request.getAttribute(TENANT) instanceof Tenant;
   }
 
   /** Whose request it is. */
@@ -221,7 +226,12 @@ public final class Requests {
     return given.isBlank() ? "identity" : given.toLowerCase(Locale.ROOT);
   }
 
-  private static ByteSource packed(HttpServletRequest request, long limit) throws IOException {
+  /**
+   * The body as it comes, whatever its encoding, which fails once it is longer than allowed.
+   *
+   * @throws Failure.Refused with {@code too-large}
+   */
+  public static ByteSource packed(HttpServletRequest request, long limit) throws IOException {
     if (request.getContentLengthLong() > limit) {
       throw tooLarge(limit, request.getContentLengthLong() + " bytes");
     }

@@ -1,0 +1,296 @@
+package dev.athanor.service.forward;
+
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.failure.Failure.Code;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.metrics.Traces;
+import dev.athanor.service.rest.http.Connections;
+import dev.athanor.service.rest.http.PacedOutput;
+import dev.athanor.service.rest.http.Problems;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Sends a request on to another replica and its answer back, both as they come. All reading from
+ * and writing to the client is the calling thread's. Nothing is sent twice.
+ */
+final class Forwarder implements AutoCloseable {
+
+  static {
+    // The owner closes idle connections after 20 s; one that is reused then would break.
+    if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) {
+      System.setProperty("jdk.httpclient.keepalive.timeout", "10");
+    }
+  }
+
+  private static final int PIECE = 1 << 14;
+
+  /** A longer body is sent when the owner has agreed to read it, so that refusals come through. */
+  private static final int UNASKED = 1 << 16;
+
+  /** Between two looks at whether the client is still there. */
+  private static final Duration LOOK = Duration.ofMillis(50);
+
+  /** What the owner gets beyond the deadline to say itself that it has passed. */
+  private static final Duration GRACE = Duration.ofSeconds(2);
+
+  private static final Duration RETRY = Duration.ofSeconds(1);
+
+  private final ForwardSettings settings;
+  private final String self;
+  private final Metrics metrics;
+  private final Semaphore permits;
+  private final HttpClient client;
+
+  /**
+   * @param self the mark of this replica
+   */
+  Forwarder(ForwardSettings settings, String self, Metrics metrics) {
+    this.settings = settings;
+    this.self = self;
+    this.metrics = metrics;
+    permits = new Semaphore(settings.maxRequests());
+    client =
+        HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .followRedirects(HttpClient.Redirect.NEVER)
+            .connectTimeout(settings.connectTimeout())
+            .executor(Executors.newVirtualThreadPerTaskExecutor())
+            .build();
+  }
+
+  /**
+   * A request on its way.
+   *
+   * @param replica the mark of the replica that it goes to
+   * @param url the address of that replica
+   * @param body null for none
+   * @param length of the body in bytes; -1 where it is not known
+   * @param deadline since the request came
+   */
+  record Outgoing(
+      HttpServletRequest request,
+      String replica,
+      String url,
+      @Nullable InputStream body,
+      long length,
+      Deadline deadline) {}
+
+  /**
+   * Sends a request on and its answer back.
+   *
+   * @throws Failure when there is no answer; nothing was written to the client then
+   * @throws IOException when the client is gone, or the owner breaks its answer off
+   */
+  void forward(Outgoing outgoing, HttpServletResponse response) throws IOException {
+    try {
+      if (!permits.tryAcquire()) {
+        throw new Failure.Busy(
+            Code.QUEUE_FULL,
+            "%d requests are being forwarded to other replicas (athanor.forward.max-requests); retry after %d s"
+                .formatted(settings.maxRequests(), RETRY.toSeconds()),
+            RETRY);
+      }
+      try {
+        exchange(outgoing, response);
+      } finally {
+        permits.release();
+      }
+      metrics.forwarded("answered");
+    } catch (Failure e) {
+      metrics.forwarded(e.code().text());
+      throw e;
+    } catch (IOException e) {
+      metrics.forwarded(Code.CANCELLED.text());
+      throw e;
+    }
+  }
+
+  private void exchange(Outgoing outgoing, HttpServletResponse response) throws IOException {
+    var body = outgoing.body() == null ? null : new RequestBody(outgoing.length());
+    var answer = client.sendAsync(request(outgoing, body), _ -> new ResponseBody());
+    boolean done = false;
+    try {
+      if (outgoing.body() != null && body != null) {
+        send(outgoing, body, answer);
+      }
+      answer(await(outgoing, answer), outgoing, response);
+      done = true;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw Failure.Busy.draining();
+    } finally {
+      if (!done) {
+        answer.cancel(true); // which closes the connection, by which the owner learns of it
+      }
+    }
+  }
+
+  private HttpRequest request(Outgoing outgoing, @Nullable RequestBody body) {
+    var request = outgoing.request();
+    var query = request.getQueryString();
+    if (host(outgoing.url()) == null) { // such as 127.0.0.999, by a handle that nobody has made
+      throw unavailable(outgoing, new ConnectException());
+    }
+    try {
+      var builder =
+          HttpRequest.newBuilder(
+              URI.create(
+                  outgoing.url() + request.getRequestURI() + (query == null ? "" : "?" + query)));
+      ForwardedHeaders.copy(request, builder);
+      builder.setHeader(ForwardedHeaders.FORWARDED, self);
+      var trace = Traces.response();
+      if (trace != null) {
+        builder.setHeader("traceparent", trace);
+      }
+      if (outgoing.deadline().isSet()) {
+        outgoing.deadline().check();
+        long left = TimeUnit.NANOSECONDS.toMillis(outgoing.deadline().remainingNanos());
+        builder.setHeader("X-Deadline-Ms", Long.toString(Math.max(left, 1)));
+      }
+      if (body == null) {
+        return builder.method(request.getMethod(), BodyPublishers.noBody()).build();
+      }
+      builder.expectContinue(outgoing.length() < 0 || outgoing.length() > UNASKED);
+      return builder.method(request.getMethod(), body).build();
+    } catch (IllegalArgumentException e) {
+      throw Problems.of(400);
+    }
+  }
+
+  private static @Nullable String host(String url) {
+    try {
+      return URI.create(url).getHost();
+    } catch (IllegalArgumentException e) {
+      return null;
+    }
+  }
+
+  /** Sends the body, unless the owner answers before its end. */
+  private void send(
+      Outgoing outgoing, RequestBody body, CompletableFuture<HttpResponse<ResponseBody>> answer)
+      throws IOException, InterruptedException {
+    var in = outgoing.body();
+    var piece = new byte[PIECE];
+    long idleSince = System.nanoTime();
+    while (in != null && !answer.isDone()) {
+      if (!body.isWanted(LOOK)) {
+        checkTime(outgoing, idleSince, settings.idleTimeout());
+        continue;
+      }
+      int count = in.read(piece, 0, PIECE);
+      if (count < 0) {
+        body.end();
+        return;
+      }
+      body.send(Arrays.copyOf(piece, count));
+      idleSince = System.nanoTime();
+    }
+  }
+
+  /** Waits for the head of the answer while the client waits. */
+  private HttpResponse<ResponseBody> await(
+      Outgoing outgoing, CompletableFuture<HttpResponse<ResponseBody>> answer)
+      throws InterruptedException {
+    BooleanSupplier gone = Connections.clientHasGone();
+    long since = System.nanoTime();
+    while (true) {
+      try {
+        return answer.get(LOOK.toMillis(), TimeUnit.MILLISECONDS);
+      } catch (TimeoutException _) {
+        if (gone.getAsBoolean()) {
+          throw Failure.clientGone();
+        }
+        checkTime(outgoing, since, settings.answerTimeout());
+      } catch (ExecutionException e) {
+        throw unavailable(outgoing, e.getCause());
+      }
+    }
+  }
+
+  private static void checkTime(Outgoing outgoing, long since, Duration longest) {
+    if (outgoing.deadline().remainingNanos() < -GRACE.toNanos()) {
+      throw new Failure.TooLate(outgoing.deadline());
+    }
+    if (System.nanoTime() - since > longest.toNanos()) {
+      throw Failure.Busy.replicaUnavailable(
+          outgoing.replica(),
+          "did not answer for %d ms, and the request may have been carried out"
+              .formatted(longest.toMillis()));
+    }
+  }
+
+  private static Failure unavailable(Outgoing outgoing, @Nullable Throwable cause) {
+    boolean unsent =
+        cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
+    return Failure.Busy.replicaUnavailable(
+        outgoing.replica(),
+        unsent
+            ? "cannot be reached, and nothing was sent to it"
+            : "broke the connection off before it answered, and the request may have been carried out");
+  }
+
+  private void answer(
+      HttpResponse<ResponseBody> answer, Outgoing outgoing, HttpServletResponse response)
+      throws IOException, InterruptedException {
+    response.setStatus(answer.statusCode());
+    var copied = ForwardedHeaders.copy(answer.headers(), response);
+    try (var body = answer.body()) {
+      if (outgoing.request().getMethod().equals("HEAD")) {
+        return;
+      }
+      var out = PacedOutput.of(response);
+      while (true) {
+        var buffers = next(body, outgoing, response, copied);
+        if (buffers.isEmpty()) {
+          return;
+        }
+        for (var buffer : buffers) {
+          out.write(buffer);
+        }
+      }
+    }
+  }
+
+  private List<ByteBuffer> next(
+      ResponseBody body, Outgoing outgoing, HttpServletResponse response, List<String> copied)
+      throws IOException, InterruptedException {
+    try {
+      return body.next(settings.idleTimeout());
+    } catch (IOException e) {
+      if (!response.isCommitted()) {
+        copied.forEach(name -> response.setHeader(name, null));
+      }
+      throw Failure.Busy.replicaUnavailable(
+          outgoing.replica(),
+          "broke its answer off, and the request may have been carried out");
+    }
+  }
+
+  @Override
+  public void close() {
+    client.shutdownNow();
+  }
+}

@@ -1,0 +1,210 @@
+package dev.athanor.service.forward;
+
+import dev.athanor.service.failure.Deadline;
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.rest.http.Connections;
+import dev.athanor.service.rest.http.Problems;
+import dev.athanor.service.rest.http.Requests;
+import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.tensor.Handles;
+import jakarta.servlet.FilterChain;
+import jakarta.servlet.ServletException;
+import jakarta.servlet.http.HttpServletRequest;
+import jakarta.servlet.http.HttpServletResponse;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.SequenceInputStream;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.springframework.core.Ordered;
+import org.springframework.core.annotation.Order;
+import org.springframework.web.filter.OncePerRequestFilter;
+
+/**
+ * Forwards requests to the replica that owns their tensors: at once where the path or the query
+ * names one of its handles, and when the request fails with {@link Failure.WrongReplica} where the
+ * body does. A request is forwarded once at most, and only when its caller is known here.
+ */
+@Order(Ordered.LOWEST_PRECEDENCE) // inside of Spring Security
+public final class Forwarding extends OncePerRequestFilter implements AutoCloseable {
+
+  private static final Pattern IN_PATH = Pattern.compile("/(t_[0-9a-z_]+)(?=/|$)");
+
+  /** Names and scopes are labels, which may look like handles. */
+  private static final Pattern IN_QUERY =
+      Pattern.compile("(?:^|&)(?!name=|scope=)[^=&]*=(t_[0-9a-z_]+)(?=&|$)");
+
+  /** The copies of bodies take at most this share of the heap. */
+  private static final int SHARE = 16;
+
+  private static final String DEADLINE = Forwarding.class.getName() + ".deadline";
+  private static final String REPLAYABLE = ReplayableRequest.class.getName();
+
+  private final ForwardSettings settings;
+  private final Handles handles;
+  private final long maxBodyBytes;
+  private final boolean certificates;
+  private final Forwarder forwarder;
+  private final AtomicLong budget = new AtomicLong(Runtime.getRuntime().maxMemory() / SHARE);
+
+  /**
+   * @param certificates whether callers show who they are by certificates, which cannot be sent on
+   */
+  public Forwarding(
+      ForwardSettings settings,
+      Handles handles,
+      RestSettings rest,
+      Metrics metrics,
+      boolean certificates) {
+    this.settings = settings;
+    this.handles = handles;
+    this.certificates = certificates;
+    maxBodyBytes = rest.maxBodyBytes();
+    forwarder = new Forwarder(settings, handles.replica(), metrics);
+  }
+
+  @Override
+  protected void doFilterInternal(
+      HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+      throws ServletException, IOException {
+    if (certificates
+        || !Requests.isCallerKnown(request)
+        || request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+      chain.doFilter(request, response);
+      return;
+    }
+    String owner;
+    try {
+      request.setAttribute(DEADLINE, Requests.deadline(request));
+      owner = owner(request);
+    } catch (Failure e) {
+      Problems.write(request, response, e);
+      return;
+    }
+    if (owner == null) {
+      serve(request, response, chain);
+    } else {
+      forwardAtOnce(request, owner, response);
+    }
+  }
+
+  private void forwardAtOnce(
+      HttpServletRequest request, String owner, HttpServletResponse response) throws IOException {
+    try {
+      forward(request, owner, null, response);
+    } catch (Failure e) {
+      if (response.isCommitted()) {
+        Connections.breakOffAnswer();
+      } else {
+        Problems.write(request, response, e);
+      }
+    } catch (IOException e) {
+      if (!response.isCommitted()) {
+        throw e;
+      }
+      Connections.breakOffAnswer();
+    }
+  }
+
+  /**
+   * Answers a request that failed since a tensor is another replica's: by that replica's answer
+   * where it can be forwarded.
+   *
+   * @throws Failure what to answer instead
+   */
+  public void answer(
+      Failure.WrongReplica failure, HttpServletRequest request, HttpServletResponse response)
+      throws IOException {
+    if (request.getHeader(ForwardedHeaders.FORWARDED) != null) {
+      throw failure.afterForwarding();
+    }
+    if (request.getAttribute(REPLAYABLE) instanceof ReplayableRequest replayable) {
+      var copied = replayable.copied();
+      if (copied != null) {
+        forward(replayable.unwrapped(), failure.replica(), copied, response);
+        return;
+      }
+    }
+    throw failure;
+  }
+
+  private void serve(HttpServletRequest request, HttpServletResponse response, FilterChain chain)
+      throws ServletException, IOException {
+    if (request.getContentLengthLong() > settings.replayBytes().toBytes()) {
+      chain.doFilter(request, response);
+      return;
+    }
+    try (var replayable =
+        new ReplayableRequest(request, settings.replayBytes().toBytes(), budget)) {
+      request.setAttribute(REPLAYABLE, replayable);
+      chain.doFilter(replayable, response);
+    } finally {
+      request.removeAttribute(REPLAYABLE);
+    }
+  }
+
+  /**
+   * The mark of the other replica whose handle is in the path or the query; null where none is.
+   *
+   * @throws Failure.WrongReplica when there are handles of several replicas
+   */
+  private @Nullable String owner(HttpServletRequest request) {
+    var owners = new TreeSet<String>();
+    addOwners(IN_PATH, request.getRequestURI(), owners);
+    if (request.getQueryString() != null) {
+      addOwners(IN_QUERY, request.getQueryString(), owners);
+    }
+    var others = new TreeSet<>(owners);
+    others.remove(handles.replica());
+    if (others.isEmpty()) {
+      return null;
+    }
+    if (owners.size() > 1) {
+      throw Failure.WrongReplica.several(owners, others.first(), handles.url(others.first()));
+    }
+    return others.first();
+  }
+
+  private void addOwners(Pattern pattern, String text, Set<String> owners) {
+    pattern
+        .matcher(text)
+        .results()
+        .map(found -> found.group(1))
+        .filter(Handles::isHandle)
+        .map(handle -> handles.otherReplica(handle).orElse(handles.replica()))
+        .forEach(owners::add);
+  }
+
+  /**
+   * @param read what was read of the body already; null for nothing
+   */
+  private void forward(
+      HttpServletRequest request,
+      String owner,
+      @Nullable InputStream read,
+      HttpServletResponse response)
+      throws IOException {
+    var deadline =
+        request.getAttribute(DEADLINE) instanceof Deadline known ? known : Deadline.none();
+    long length = request.getContentLengthLong();
+    boolean hasBody = length > 0 || request.getHeader("Transfer-Encoding") != null;
+    InputStream body = null;
+    if (hasBody) {
+      var rest = Requests.packed(request, maxBodyBytes);
+      body = read == null ? rest : new SequenceInputStream(read, rest);
+    }
+    var url = Objects.requireNonNull(handles.url(owner));
+    forwarder.forward(
+        new Forwarder.Outgoing(request, owner, url, body, length, deadline), response);
+  }
+
+  @Override
+  public void close() {
+    forwarder.close();
+  }
+}

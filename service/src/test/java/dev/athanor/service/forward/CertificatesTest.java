@@ -1,0 +1,54 @@
+package dev.athanor.service.forward;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.athanor.service.failure.Failure;
+import dev.athanor.service.metrics.Metrics;
+import dev.athanor.service.metrics.MetricsSettings;
+import dev.athanor.service.rest.http.RestSettings;
+import dev.athanor.service.tensor.Handles;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.opentelemetry.api.OpenTelemetry;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.springframework.mock.web.MockFilterChain;
+import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.mock.web.MockHttpServletResponse;
+import org.springframework.util.unit.DataSize;
+
+/** Who shows a certificate shows it to one replica: it cannot be sent on. */
+class CertificatesTest {
+
+  private static final String HANDLE = "t_0123456789abcdef0123456789abcdef_2";
+
+  @Test
+  void callersWithCertificatesAreToldWhichReplicaToAsk() throws Exception {
+    var url = "http://athanor-{replica}.invalid:8080";
+    var wait = Duration.ofSeconds(1);
+    var metrics =
+        new Metrics(
+            new SimpleMeterRegistry(),
+            OpenTelemetry.noop().getTracer("test"),
+            "emulator:0",
+            new MetricsSettings(false));
+    try (var forwarding =
+        new Forwarding(
+            new ForwardSettings(url, wait, wait, wait, DataSize.ofKilobytes(1), 1),
+            new Handles("athanor-1", url),
+            new RestSettings(1024),
+            metrics,
+            true)) {
+      var request = new MockHttpServletRequest("GET", "/tensors/" + HANDLE);
+      var response = new MockHttpServletResponse();
+      var chain = new MockFilterChain();
+
+      forwarding.doFilter(request, response, chain);
+
+      assertThat(chain.getRequest()).as("served here, which answers 421").isSameAs(request);
+      var failure =
+          Failure.WrongReplica.of("handle", HANDLE, "2", "http://athanor-2.invalid:8080");
+      assertThatThrownBy(() -> forwarding.answer(failure, request, response)).isSameAs(failure);
+    }
+  }
+}

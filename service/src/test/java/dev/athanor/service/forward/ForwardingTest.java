@@ -1,0 +1,496 @@
+package dev.athanor.service.forward;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpHandler;
+import com.sun.net.httpserver.HttpServer;
+import dev.athanor.service.rest.RestTest;
+import dev.athanor.service.security.ApiKey;
+import dev.athanor.service.security.Scope;
+import dev.athanor.service.tensor.Tenant;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.test.context.DynamicPropertyRegistry;
+import org.springframework.test.context.DynamicPropertySource;
+import org.springframework.test.context.TestPropertySource;
+
+/**
+ * The replica 1 and owners at 127.0.0.2, which answers as a test says, at 127.0.0.3, where nobody
+ * listens, and at 127.0.0.4, which speaks no HTTP.
+ */
+@TestPropertySource(
+    properties = {
+      "athanor.replica=test-1",
+      "athanor.security.mode=api-key",
+      "athanor.forward.answer-timeout=4s",
+      "athanor.forward.idle-timeout=4s",
+      "athanor.forward.replay-bytes=4KB"
+    })
+@Timeout(120)
+class ForwardingTest extends RestTest {
+
+  private static final ApiKey.Made KEY =
+      ApiKey.make(
+          new Tenant("lab"),
+          Scope.list("ops:run,tensors:read,tensors:write,metrics"),
+          new SecureRandom());
+  private static final HttpServer OWNER = owner();
+  private static final AtomicInteger ASKED = new AtomicInteger();
+  private static volatile HttpHandler answer = exchange -> {};
+
+  @TempDir private static Path folder;
+
+  private static HttpServer owner() {
+    try {
+      var server = HttpServer.create(new InetSocketAddress("127.0.0.2", 0), 0);
+      server.setExecutor(Executors.newVirtualThreadPerTaskExecutor());
+      server.createContext(
+          "/",
+          exchange -> {
+            ASKED.incrementAndGet();
+            answer.handle(exchange);
+          });
+      server.start();
+      return server;
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @DynamicPropertySource
+  static void settings(DynamicPropertyRegistry properties) throws IOException {
+    var file = folder.resolve("keys");
+    Files.writeString(file, KEY.line() + "\n");
+    properties.add("athanor.security.api-keys.file", file::toString);
+    properties.add(
+        "athanor.forward.url", () -> "http://127.0.0.{replica}:" + OWNER.getAddress().getPort());
+  }
+
+  @AfterAll
+  static void stop() {
+    OWNER.stop(0);
+  }
+
+  @BeforeEach
+  void reset() {
+    ASKED.set(0);
+    answer = exchange -> send(exchange, 200, "{}");
+  }
+
+  private static String handle(String mark) {
+    return "t_0123456789abcdef0123456789abcdef_" + mark;
+  }
+
+  private static void send(HttpExchange exchange, int status, String body) throws IOException {
+    exchange.getResponseHeaders().set("Content-Type", "application/json");
+    exchange.sendResponseHeaders(status, body.isEmpty() ? -1 : body.length());
+    try (var out = exchange.getResponseBody()) {
+      out.write(body.getBytes(ISO_8859_1));
+    }
+  }
+
+  private Socket connect() throws IOException {
+    var socket = new Socket(InetAddress.getLoopbackAddress(), port);
+    socket.setSoTimeout(60_000);
+    return socket;
+  }
+
+  /** A request of a known caller, without the line that ends its headers. */
+  private static String head(String request, String... headers) {
+    return request
+        + " HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer "
+        + KEY.key()
+        + "\r\n"
+        + String.join("\r\n", headers)
+        + (headers.length == 0 ? "" : "\r\n");
+  }
+
+  private static void write(Socket socket, String text) throws IOException {
+    socket.getOutputStream().write(text.getBytes(ISO_8859_1));
+    socket.getOutputStream().flush();
+  }
+
+  /** The whole answer on a connection of its own. */
+  private String exchange(String head, String body) throws IOException {
+    try (var socket = connect()) {
+      var length =
+          body.isEmpty() || head.contains("Transfer-Encoding")
+              ? ""
+              : "Content-Length: " + body.length() + "\r\n";
+      write(socket, head + length + "Connection: close\r\n\r\n" + body);
+      var all = new ByteArrayOutputStream();
+      socket.getInputStream().transferTo(all);
+      return all.toString(ISO_8859_1);
+    }
+  }
+
+  @Test
+  void headersPassBothWaysButForThoseOfTheConnection() throws Exception {
+    var seen = new CompletableFuture<HttpExchange>();
+    answer =
+        exchange -> {
+          seen.complete(exchange);
+          var headers = exchange.getResponseHeaders();
+          headers.set("ETag", "\"7\"");
+          headers.set("Server-Timing", "total;dur=1");
+          headers.set("Content-Range", "bytes 0-1/4");
+          headers.set("Athanor-Replica", "2");
+          headers.set("Keep-Alive", "timeout=1");
+          send(exchange, 206, "ab");
+        };
+
+    var path = "/tensors/" + handle("2") + "/data?a=%20b";
+    var got =
+        exchange(
+            head(
+                "GET " + path,
+                "Range: bytes=0-1",
+                "If-Match: \"7\"",
+                "Accept: application/octet-stream",
+                "Idempotency-Key: k",
+                "X-Priority: 2",
+                "X-Deadline-Ms: 60000",
+                "X-Hop: secret",
+                "TE: trailers",
+                "Connection: X-Hop"),
+            "");
+
+    assertThat(got)
+        .startsWith("HTTP/1.1 206 ")
+        .containsIgnoringCase("ETag: \"7\"")
+        .containsIgnoringCase("Content-Range: bytes 0-1/4")
+        .contains("total;dur=1")
+        .containsOnlyOnce("Athanor-Replica: 2")
+        .doesNotContain("timeout=1")
+        .endsWith("\r\n\r\nab");
+    var request = seen.get(10, TimeUnit.SECONDS);
+    assertThat(request.getRequestURI()).hasToString(path);
+    var headers = request.getRequestHeaders();
+    assertThat(headers.getFirst("Authorization")).isEqualTo("Bearer " + KEY.key());
+    assertThat(headers.getFirst("Range")).isEqualTo("bytes=0-1");
+    assertThat(headers.getFirst("If-Match")).isEqualTo("\"7\"");
+    assertThat(headers.getFirst("Accept")).isEqualTo("application/octet-stream");
+    assertThat(headers.getFirst("Idempotency-Key")).isEqualTo("k");
+    assertThat(headers.getFirst("X-Priority")).isEqualTo("2");
+    assertThat(headers.getFirst("Athanor-Forwarded")).isEqualTo("1");
+    assertThat(Integer.parseInt(headers.getFirst("X-Deadline-Ms"))).isBetween(1, 60_000);
+    assertThat(headers).doesNotContainKeys("X-hop", "Te");
+  }
+
+  @Test
+  void problemsOfTheOwnerPass() throws Exception {
+    answer =
+        exchange -> {
+          exchange.getResponseHeaders().set("Retry-After", "3");
+          send(exchange, 429, "{\"type\": \"urn:athanor:problem:queue-full\"}");
+        };
+    assertThat(exchange(head("DELETE /tensors/" + handle("2")), ""))
+        .startsWith("HTTP/1.1 429 ")
+        .containsIgnoringCase("Retry-After: 3")
+        .contains("queue-full");
+    answer = exchange -> send(exchange, 204, "");
+    assertThat(exchange(head("DELETE /tensors/" + handle("2")), "")).startsWith("HTTP/1.1 204 ");
+    assertThat(exchange(head("HEAD /tensors/" + handle("2")), "")).startsWith("HTTP/1.1 204 ");
+  }
+
+  @Test
+  void aForwardedRequestIsNotForwardedAgain() throws Exception {
+    for (var path : new String[] {"/tensors/" + handle("2"), "/tensors/" + handle("2") + "/data"}) {
+      assertThat(exchange(head("GET " + path, "Athanor-Forwarded: 7"), ""))
+          .startsWith("HTTP/1.1 421 ")
+          .contains("wrong-replica", "a forwarded request is not forwarded again");
+    }
+    assertThat(exchange(identity("2", "Athanor-Forwarded: 7"), "")).startsWith("HTTP/1.1 4");
+    assertThat(ASKED).hasValue(0);
+  }
+
+  private static String identity(String mark, String... headers) {
+    return head("POST /ops/identity?x=" + handle(mark), headers)
+        + "Content-Type: application/x-safetensors\r\n";
+  }
+
+  @Test
+  void bodiesAreStreamedInBothDirections() throws Exception {
+    int half = 8 << 20;
+    var arrived = new CountDownLatch(1);
+    var read = new CountDownLatch(1);
+    answer =
+        exchange -> {
+          try (var in = exchange.getRequestBody()) {
+            in.readNBytes(1000);
+            arrived.countDown();
+            in.transferTo(java.io.OutputStream.nullOutputStream());
+          }
+          exchange.sendResponseHeaders(200, 0);
+          try (var out = exchange.getResponseBody()) {
+            out.write(new byte[half]);
+            out.flush();
+            await(read);
+            out.write(new byte[half]);
+          }
+        };
+
+    try (var socket = connect()) {
+      var type = "Content-Type: application/octet-stream";
+      var length = "Content-Length: " + 2 * half;
+      write(
+          socket,
+          head("PUT /tensors/" + handle("2") + "/data", type, length, "Connection: close")
+              + "\r\n");
+      socket.getOutputStream().write(new byte[half]);
+      assertThat(arrived.await(30, TimeUnit.SECONDS)).isTrue();
+      socket.getOutputStream().write(new byte[half]);
+      var in = socket.getInputStream();
+      assertThat(in.readNBytes(half)).hasSize(half);
+      read.countDown();
+      assertThat(in.readAllBytes().length).isBetween(half, half + 100_000);
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await(60, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** The owner refuses by the headers alone; the client learns why, and not of a broken pipe. */
+  @Test
+  void anEarlyRefusalOfALongBodyPasses() throws Exception {
+    try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
+        var acts = Executors.newVirtualThreadPerTaskExecutor()) {
+      acts.submit(() -> {
+        try (var socket = owner.accept()) {
+          readHead(socket);
+          write(socket, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}");
+          return socket.getInputStream().readAllBytes();
+        }
+      });
+      assertThat(
+              exchange(
+                  head(
+                      "PUT /tensors/" + handle("4") + "/data",
+                      "Content-Type: application/octet-stream"),
+                  "x".repeat(1 << 20)))
+          .startsWith("HTTP/1.1 413 ")
+          .endsWith("{}");
+    }
+  }
+
+  private static InetAddress address(int last) throws IOException {
+    return InetAddress.getByName("127.0.0." + last);
+  }
+
+  private static String readHead(Socket socket) throws IOException {
+    var head = new ByteArrayOutputStream();
+    while (!head.toString(ISO_8859_1).endsWith("\r\n\r\n")) {
+      int next = socket.getInputStream().read();
+      if (next < 0) {
+        break;
+      }
+      head.write(next);
+    }
+    return head.toString(ISO_8859_1);
+  }
+
+  @Test
+  void anOwnerThatCannotBeReachedIsUnavailable() throws Exception {
+    assertThat(exchange(head("GET /tensors/" + handle("3")), ""))
+        .startsWith("HTTP/1.1 503 ")
+        .contains("Retry-After: 5", "urn:athanor:problem:replica-unavailable")
+        .contains(
+            "the replica 3 cannot be reached, and nothing was sent to it; its tensors are lost if it does not come back");
+    assertThat(exchange(head("GET /tensors/" + handle("999")), ""))
+        .startsWith("HTTP/1.1 503 ")
+        .contains("replica-unavailable");
+    assertThat(exchange(head("GET /metrics"), ""))
+        .containsPattern("athanor_forwarded_requests_total\\{.*outcome=\"replica-unavailable\"");
+  }
+
+  @Test
+  void anOwnerThatBreaksOffMayHaveDoneTheWork() throws Exception {
+    try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4));
+        var acts = Executors.newVirtualThreadPerTaskExecutor()) {
+      var requests = acts.submit(() -> {
+        int count = 0;
+        try {
+          while (true) {
+            try (var socket = owner.accept()) {
+              readHead(socket);
+              count++;
+              socket.setSoLinger(true, 0);
+            }
+          }
+        } catch (SocketException e) {
+          return count;
+        }
+      });
+      assertThat(exchange(identity("4"), "12345678"))
+          .startsWith("HTTP/1.1 503 ")
+          .contains("replica-unavailable", "and the request may have been carried out");
+      owner.close();
+      assertThat(requests.get(10, TimeUnit.SECONDS)).as("sent once").isEqualTo(1);
+    }
+  }
+
+  @Test
+  void anOwnerThatIsSlowIsGivenUp() throws Exception {
+    var done = new CountDownLatch(1);
+    answer = exchange -> await(done);
+    try {
+      assertThat(exchange(head("GET /tensors/" + handle("2")), ""))
+          .startsWith("HTTP/1.1 503 ")
+          .contains("replica-unavailable", "did not answer for 4000 ms");
+      assertThat(exchange(head("GET /tensors/" + handle("2"), "X-Deadline-Ms: 100"), ""))
+          .startsWith("HTTP/1.1 504 ")
+          .contains("deadline-exceeded", "within its deadline of 100 ms");
+    } finally {
+      done.countDown();
+    }
+  }
+
+  /** Where nothing has reached the client, it gets a problem; else its answer breaks off too. */
+  @Test
+  void anAnswerThatBreaksOffIsNeverWhole() throws Exception {
+    for (int length : new int[] {10, 1 << 20}) {
+      answer =
+          exchange -> {
+            exchange.getResponseHeaders().set("ETag", "\"7\"");
+            exchange.sendResponseHeaders(200, length + 1);
+            exchange.getResponseBody().write(new byte[length]);
+            exchange.getResponseBody().flush();
+            exchange.close();
+          };
+      var got = exchange(head("GET /tensors/" + handle("2")), "");
+      if (length == 10) {
+        assertThat(got)
+            .startsWith("HTTP/1.1 503 ")
+            .contains("replica-unavailable")
+            .doesNotContainIgnoringCase("ETag");
+      } else {
+        assertThat(got).startsWith("HTTP/1.1 200 ").contains("Content-Length: " + (length + 1));
+        assertThat(got.substring(got.indexOf("\r\n\r\n") + 4)).hasSizeLessThanOrEqualTo(length);
+      }
+    }
+  }
+
+  @Test
+  void aClientThatHangsUpCancelsItsRequest() throws Exception {
+    try (var owner = new ServerSocket(OWNER.getAddress().getPort(), 5, address(4))) {
+      owner.setSoTimeout(30_000);
+      try (var client = connect()) {
+        write(client, head("GET /tensors/" + handle("4")) + "\r\n");
+        try (var socket = owner.accept()) {
+          socket.setSoTimeout(3_500); // less than the service itself waits for the answer
+          readHead(socket);
+          client.close();
+          assertThat(ends(socket)).isTrue();
+        }
+      }
+    }
+  }
+
+  private static boolean ends(Socket socket) throws IOException {
+    try {
+      return socket.getInputStream().read() < 0;
+    } catch (SocketException e) {
+      return true;
+    }
+  }
+
+  @Test
+  void whoeverIsNotKnownIsNotForwarded() throws Exception {
+    for (var path : new String[] {"/tensors/" + handle("2"), "/livez?x=" + handle("2")}) {
+      assertThat(exchange("GET " + path + " HTTP/1.1\r\nHost: here\r\n", ""))
+          .matches("(?s)HTTP/1.1 (401|200) .*");
+    }
+    assertThat(ASKED).hasValue(0);
+  }
+
+  @Test
+  void handlesOfTwoReplicasAreRefused() throws Exception {
+    var sentence = "all handles of a request must belong to one replica";
+    for (var other : new String[] {"1", "3"}) {
+      assertThat(
+              exchange(
+                  head("POST /ops/add?a=" + handle("2") + "&b=" + handle(other))
+                      + "Content-Type: application/x-safetensors\r\n",
+                  "x"))
+          .startsWith("HTTP/1.1 421 ")
+          .contains("wrong-replica", sentence);
+    }
+    assertThat(ASKED).hasValue(0);
+  }
+
+  private static String inputs(String mark, int padding) {
+    return "{\"inputs\": {\"x\": {\"handle\": \"%s\"}}%s}"
+        .formatted(handle(mark), " ".repeat(padding));
+  }
+
+  @Test
+  void aBodyWithAHandleIsReplayedIfItIsShort() throws Exception {
+    var body = new CompletableFuture<String>();
+    answer =
+        exchange -> {
+          body.complete(new String(exchange.getRequestBody().readAllBytes(), ISO_8859_1));
+          send(exchange, 200, "{}");
+        };
+    var post = head("POST /ops/identity") + "Content-Type: application/json\r\n";
+
+    assertThat(exchange(post, inputs("2", 100))).startsWith("HTTP/1.1 200 ").endsWith("{}");
+    assertThat(body.get(10, TimeUnit.SECONDS)).isEqualTo(inputs("2", 100));
+
+    ASKED.set(0);
+    assertThat(exchange(post, inputs("2", 5000)))
+        .startsWith("HTTP/1.1 421 ")
+        .contains("wrong-replica", "\"replica\":\"2\"", "\"replicaUrl\":\"http://127.0.0.2:");
+    var chunked = post + "Transfer-Encoding: chunked\r\n";
+    assertThat(exchange(chunked, chunk(inputs("2", 5000)))).startsWith("HTTP/1.1 421 ");
+    assertThat(ASKED).hasValue(0);
+    assertThat(exchange(chunked, chunk(inputs("2", 0)))).startsWith("HTTP/1.1 200 ");
+    assertThat(ASKED).hasValue(1);
+  }
+
+  private static String chunk(String text) {
+    return Integer.toHexString(text.length()) + "\r\n" + text + "\r\n0\r\n\r\n";
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"2.example", "ABC", "abcdefghijklmnopq", "2%2F", "2@x", "-2", "2:80"})
+  void whatIsNoHandleNamesNoHost(String mark) throws Exception {
+    assertThat(exchange(head("GET /tensors/" + handle(mark)), "")).matches("(?s)HTTP/1.1 40[04] .*");
+    assertThat(ASKED).hasValue(0);
+  }
+
+  /** Names and scopes may look like handles. */
+  @Test
+  void labelsAreNoHandles() throws Exception {
+    assertThat(exchange(head("GET /tensors?scope=" + handle("2")), ""))
+        .startsWith("HTTP/1.1 200 ")
+        .contains("Athanor-Replica: 1");
+    assertThat(ASKED).hasValue(0);
+  }
+}

@@ -1,0 +1,384 @@
+package dev.athanor.service.forward;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.awaitility.Awaitility.await;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * Three replicas behind HAProxy, which knows nothing of handles. One is killed and one is added
+ * midway: every answer is right or says what was lost.
+ */
+class ReplicasTest {
+
+  private static final Path HAPROXY = Path.of("/usr/sbin/haproxy");
+  private static final int WORKERS = 4;
+  private static final int REQUESTS = Boolean.getBoolean("athanor.sweep") ? 10_000 : 1_000;
+  private static final int ELEMENTS = 16;
+  private static final String KILLED = "3";
+  private static final String UNAVAILABLE = "replica-unavailable";
+  private static final String WRONG = "wrong-replica";
+  private static final JsonMapper JSON = new JsonMapper();
+
+  private final HttpClient client =
+      HttpClient.newBuilder()
+          .version(HttpClient.Version.HTTP_1_1)
+          .connectTimeout(Duration.ofSeconds(10))
+          .executor(Executors.newVirtualThreadPerTaskExecutor())
+          .build();
+  private final AtomicInteger sent = new AtomicInteger();
+  private final Set<String> answered = ConcurrentHashMap.newKeySet();
+  private final TreeMap<String, Integer> outcomes = new TreeMap<>();
+  private volatile boolean killing;
+  private volatile boolean killed;
+  private URI url = URI.create("http://127.0.0.1");
+
+  @TempDir Path folder;
+
+  /** What is known of a tensor. */
+  private record Known(String handle, float[] values) {
+    String owner() {
+      return handle.substring(handle.lastIndexOf('_') + 1);
+    }
+  }
+
+  /**
+   * @param code of a problem; empty for none
+   */
+  private record Answer(String code, byte[] body) {
+    JsonNode json() {
+      return JSON.readTree(body);
+    }
+
+    boolean isOk() {
+      return code.isEmpty();
+    }
+  }
+
+  @Test
+  @Timeout(900)
+  void everyAnswerIsRightOrSaysWhatWasLost() throws Exception {
+    if (!Files.isExecutable(HAPROXY)) {
+      System.err.println("SKIPPED: ReplicasTest needs HAProxy; apt-get install haproxy");
+    }
+    assumeTrue(Files.isExecutable(HAPROXY), "HAProxy is not installed; apt-get install haproxy");
+    int port = freePort();
+    int front = freePort();
+    url = URI.create("http://127.0.0.1:" + front);
+    try (var a = new ReplicaProcess("2", port, folder);
+        var b = new ReplicaProcess(KILLED, port, folder);
+        var c = new ReplicaProcess("4", port, folder)) {
+      List.of(a, b, c).forEach(replica -> replica.awaitReady(client));
+      var balancer = balancer(front, port);
+      try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
+        awaitBalancer();
+        var work = new ArrayList<Future<List<Known>>>();
+        for (int i = 0; i < WORKERS; i++) {
+          var worker = new Worker(i);
+          work.add(workers.submit((Callable<List<Known>>) worker::work));
+        }
+        awaitSent(REQUESTS / 3, work);
+        killing = true;
+        b.kill();
+        killed = true;
+        awaitSent(REQUESTS / 2, work);
+        try (var d = new ReplicaProcess("5", port, folder)) {
+          d.awaitReady(client);
+          int lost = 0;
+          for (var future : work) {
+            for (var tensor : future.get(10, TimeUnit.MINUTES)) {
+              lost += check(tensor) ? 0 : 1;
+            }
+          }
+          awaitAnswerOf("5");
+          System.out.println(
+              "ReplicasTest: %d requests, answered by %s, %d tensors lost; outcomes %s"
+                  .formatted(sent.get(), answered, lost, outcomes));
+          assertThat(answered).contains("2", "3", "4", "5");
+          assertThat(outcomes.keySet()).isSubsetOf("ok", UNAVAILABLE, WRONG);
+          assertThat(outcomes).containsKeys("ok", UNAVAILABLE, WRONG);
+        }
+      } finally {
+        balancer.destroyForcibly();
+      }
+    }
+  }
+
+  private static int freePort() throws IOException {
+    try (var socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return socket.getLocalPort();
+    }
+  }
+
+  /** HAProxy with the configuration that the documentation shows. */
+  private Process balancer(int front, int port) throws IOException {
+    var config = Path.of("..", "docs", "haproxy.cfg");
+    var builder = new ProcessBuilder(HAPROXY.toString(), "-db", "-f", config.toString());
+    builder.environment().put("ATHANOR_BIND", "127.0.0.1:" + front);
+    for (int i = 0; i < 4; i++) {
+      builder.environment().put("ATHANOR_" + (char) ('A' + i), "127.0.0.%d:%d".formatted(i + 2, port));
+    }
+    return builder
+        .redirectErrorStream(true)
+        .redirectOutput(folder.resolve("haproxy.log").toFile())
+        .start();
+  }
+
+  private void awaitBalancer() throws Exception {
+    await()
+        .atMost(Duration.ofMinutes(1))
+        .ignoreExceptions()
+        .until(() -> get("/readyz").isOk());
+  }
+
+  private void awaitAnswerOf(String mark) {
+    await()
+        .atMost(Duration.ofMinutes(1))
+        .until(() -> get("/ops").isOk() && answered.contains(mark));
+  }
+
+  private void awaitSent(int count, List<Future<List<Known>>> work) throws Exception {
+    while (sent.get() < count) {
+      for (var future : work) {
+        if (future.isDone()) {
+          future.get(); // which shows why it has ended
+        }
+      }
+      Thread.sleep(5);
+    }
+  }
+
+  private Answer get(String path) throws IOException, InterruptedException {
+    return send("GET", path, "", new byte[0]);
+  }
+
+  private Answer send(String method, String path, String type, byte[] body)
+      throws IOException, InterruptedException {
+    var request = HttpRequest.newBuilder(url.resolve(path)).timeout(Duration.ofMinutes(1));
+    if (!type.isEmpty()) {
+      request.header("Content-Type", type);
+    }
+    request.method(method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
+    var response = client.send(request.build(), BodyHandlers.ofByteArray());
+    sent.incrementAndGet();
+    response.headers().firstValue("Athanor-Replica").ifPresent(answered::add);
+    var code = response.statusCode() < 300 ? "" : code(method + " " + path, response);
+    synchronized (outcomes) {
+      outcomes.merge(code.isEmpty() ? "ok" : code, 1, Integer::sum);
+    }
+    return new Answer(code, response.body());
+  }
+
+  private String code(String what, HttpResponse<byte[]> response) {
+    var text = new String(response.body(), UTF_8);
+    assertThat(response.headers().firstValue("Content-Type"))
+        .as("%s: %d %s", what, response.statusCode(), text)
+        .contains("application/problem+json");
+    var code =
+        JSON.readTree(text).path("type").asString().replace("urn:athanor:problem:", "");
+    assertThat(code).as("%s: %s", what, text).isIn(UNAVAILABLE, WRONG);
+    if (code.equals(UNAVAILABLE)) {
+      assertThat(killing).as("%s: %s", what, text).isTrue();
+      assertThat(response.headers().firstValue("Retry-After")).isPresent();
+    }
+    return code;
+  }
+
+  /** Whether a tensor is there and right; if it is not, its replica was killed. */
+  private boolean check(Known tensor) throws IOException, InterruptedException {
+    boolean gone = killed && tensor.owner().equals(KILLED);
+    var answer = get("/tensors/" + tensor.handle + "/data");
+    if (answer.isOk()) {
+      assertThat(gone).as("%s was lost", tensor.handle).isFalse();
+      assertThat(floats(answer.json().path("data"))).isEqualTo(tensor.values);
+      return true;
+    }
+    assertThat(answer.code).isEqualTo(UNAVAILABLE);
+    return false;
+  }
+
+  private static float[] floats(JsonNode data) {
+    var values = new float[data.size()];
+    for (int i = 0; i < values.length; i++) {
+      values[i] = data.get(i).floatValue();
+    }
+    return values;
+  }
+
+  /** One client, which knows what its tensors hold. */
+  private final class Worker {
+    private final Random random;
+    private final List<Known> tensors = new ArrayList<>();
+
+    Worker(int seed) {
+      random = new Random(seed);
+    }
+
+    List<Known> work() throws Exception {
+      while (sent.get() < REQUESTS) {
+        int which = random.nextInt(10);
+        if (tensors.size() < 4 || (which == 0 && tensors.size() < 40)) {
+          create();
+          continue;
+        }
+        var tensor = tensors.get(random.nextInt(tensors.size()));
+        switch (which) {
+          case 0, 1 -> check(tensor);
+          case 2 -> settled(tensor, send("GET", "/tensors/" + tensor.handle, "", new byte[0]));
+          case 3 -> settled(tensor, json("PATCH", "/tensors/" + tensor.handle, "{\"ttlSeconds\": 900}"));
+          case 4 -> delete(tensor);
+          case 5 -> replace(tensor);
+          case 6 -> add(tensor);
+          case 7 -> addTwo(tensor, tensors.get(random.nextInt(tensors.size())));
+          case 8 -> pipeline(tensor);
+          default -> addInline();
+        }
+      }
+      return tensors;
+    }
+
+    private float[] numbers() {
+      var values = new float[ELEMENTS];
+      for (int i = 0; i < ELEMENTS; i++) {
+        values[i] = random.nextInt(1000);
+      }
+      return values;
+    }
+
+    private static String inline(float[] values) {
+      return "{\"dtype\": \"f32\", \"shape\": [%d], \"data\": %s}"
+          .formatted(values.length, Arrays.toString(values));
+    }
+
+    private Answer json(String method, String path, String body) throws Exception {
+      return send(
+          method, path, "application/json", body.getBytes(UTF_8));
+    }
+
+    /** Whether the answer is a result; else the tensor's replica, or the one asked, was killed. */
+    private boolean settled(Known tensor, Answer answer) {
+      if (!answer.isOk()) {
+        assertThat(answer.code).isEqualTo(UNAVAILABLE);
+      }
+      return answer.isOk();
+    }
+
+    private void create() throws Exception {
+      var values = numbers();
+      var answer = json("POST", "/tensors", inline(values));
+      if (answer.isOk()) {
+        tensors.add(new Known(answer.json().path("handle").asString(), values));
+      }
+    }
+
+    private void delete(Known tensor) throws Exception {
+      settled(tensor, send("DELETE", "/tensors/" + tensor.handle, "", new byte[0]));
+      tensors.remove(tensor); // or nobody knows whether it is there
+    }
+
+    private void replace(Known tensor) throws Exception {
+      var values = numbers();
+      var bytes = ByteBuffer.allocate(4 * ELEMENTS).order(ByteOrder.LITTLE_ENDIAN);
+      bytes.asFloatBuffer().put(values);
+      var path = "/tensors/" + tensor.handle + "/data";
+      var answer = send("PUT", path, "application/octet-stream", bytes.array());
+      tensors.remove(tensor);
+      if (settled(tensor, answer)) {
+        tensors.add(new Known(tensor.handle, values));
+      } else if (killed && tensor.owner().equals(KILLED)) {
+        tensors.add(tensor); // lost, whatever it held
+      }
+    }
+
+    private void sum(Answer answer, float[] a, float[] b, String output) {
+      var expected = new float[ELEMENTS];
+      for (int i = 0; i < ELEMENTS; i++) {
+        expected[i] = a[i] + b[i];
+      }
+      assertThat(floats(answer.json().path("outputs").path(output).path("data")))
+          .isEqualTo(expected);
+    }
+
+    private void add(Known tensor) throws Exception {
+      var b = numbers();
+      var answer =
+          json(
+              "POST",
+              "/ops/add",
+              "{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": %s}}"
+                  .formatted(tensor.handle, inline(b)));
+      if (settled(tensor, answer)) {
+        sum(answer, tensor.values, b, "c");
+      }
+    }
+
+    private void addTwo(Known a, Known b) throws Exception {
+      var answer =
+          json(
+              "POST",
+              "/ops/add",
+              "{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": {\"handle\": \"%s\"}}}"
+                  .formatted(a.handle, b.handle));
+      if (!a.owner().equals(b.owner())) {
+        assertThat(answer.code).isIn(WRONG, UNAVAILABLE);
+      } else if (settled(a, answer)) {
+        sum(answer, a.values, b.values, "c");
+      }
+    }
+
+    private void pipeline(Known tensor) throws Exception {
+      var b = numbers();
+      var answer =
+          json(
+              "POST",
+              "/pipelines/run",
+              "{\"inputs\": {\"b\": %s}, \"steps\": [{\"op\": \"add\", \"inputs\": {\"a\": \"%s\", \"b\": \"b\"}, \"outputs\": {\"c\": \"h\"}}], \"outputs\": {\"h\": {\"as\": \"inline\"}}}"
+                  .formatted(inline(b), tensor.handle));
+      if (settled(tensor, answer)) {
+        sum(answer, tensor.values, b, "h");
+      }
+    }
+
+    private void addInline() throws Exception {
+      var a = numbers();
+      var b = numbers();
+      var answer =
+          json("POST", "/ops/add", "{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(inline(a), inline(b)));
+      if (answer.isOk()) {
+        sum(answer, a, b, "c");
+      }
+    }
+  }
+}
