@@ -46,7 +46,7 @@ class DocumentsTest {
   @MethodSource("complete")
   void completeExamplesPrintTheirResults(List<String> document) throws Exception {
     var example =
-        examples(document.getFirst()).stream()
+        examples(document.get(0)).stream()
             .filter(text -> text.contains("Athanor.connect(") && text.contains("println"))
             .findFirst()
             .orElseThrow();
@@ -64,20 +64,19 @@ class DocumentsTest {
     } finally {
       System.setOut(standard);
     }
-    assertThat(printed.toString(StandardCharsets.UTF_8).strip()).isEqualTo(document.getLast());
+    assertThat(printed.toString(StandardCharsets.UTF_8).strip())
+        .isEqualTo(document.get(document.size() - 1));
   }
 
   @Test
   void otherExamplesCompile() throws IOException {
-    var declarations =
+    var head =
         "  void example(Athanor athanor, HostTensor x, Tensor w, Tensor gamma, String key,"
-            + " javax.net.ssl.SSLContext context) {\n%s  }\n";
+            + " javax.net.ssl.SSLContext context) {\n";
     for (var example : examples("docs/clients.md")) {
       if (!example.contains("println")) {
-        compile(
-            declarations
-                .formatted(example)
-                .replace("var athanor =", "var another =")); // a parameter has its name
+        // a parameter has the name athanor
+        compile(head + example.replace("var athanor =", "var another =") + "  }\n");
       }
     }
   }
