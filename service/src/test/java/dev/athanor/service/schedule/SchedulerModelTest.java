@@ -25,7 +25,7 @@ class SchedulerModelTest {
   private static final long SEED = Long.getLong("athanor.seed", System.nanoTime());
 
   /** Together some 10^5 events. */
-  private static final int HISTORIES = 300;
+  private static final int HISTORIES = 150;
 
   private static final int EVENTS = 400;
 

@@ -28,8 +28,8 @@ class EndTest {
   private static final byte[] NOTHING = {};
   private static final int SIGTERM = 143;
 
-  /** A product of two squares of this takes the emulator a second or so. */
-  private static final int LARGE = 384;
+  /** A product of two squares of this takes the emulator some hundred milliseconds. */
+  private static final int LARGE = 256;
 
   @TempDir Path folder;
 
