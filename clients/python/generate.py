@@ -20,15 +20,6 @@ HERE = Path(__file__).resolve().parent
 DESCRIPTIONS = HERE.parent.parent / "api-spec/src/main/resources/ops.json"
 WIDTH = 108
 
-# The descriptions say that an output is optional, but not when the service computes it.
-OPTIONAL_OUTPUTS = {
-    ("attention", "lse"): "with_lse",
-    ("residual-layer-norm", "sum"): 'order == "pre"',
-    ("residual-rms-norm", "sum"): 'order == "pre"',
-}
-# Nor do they tell an attribute without a default from one whose default depends on the inputs.
-REQUIRED_ATTRIBUTES = {("cast", "to"), ("rms-norm-rope", "heads")}
-
 # Parameters of every method; an input of that name gets an underscore.
 RESERVED = {"self", "out", "timeout"}
 
@@ -113,7 +104,7 @@ class Op:
         return text.replace("\\", "\\\\")
 
     def required(self, attribute: dict[str, Any]) -> bool:
-        return (self.name, attribute["name"]) in REQUIRED_ATTRIBUTES
+        return attribute["required"]
 
     def several(self) -> bool:
         return len(self.outputs) > 1
@@ -201,13 +192,18 @@ class Op:
 
     def outputs_asked(self) -> str:
         """Returns the expression for the names of the outputs that the service computes."""
-        conditions = [OPTIONAL_OUTPUTS[self.name, o["name"]] for o in self.outputs if o["optional"]]
+        conditions = [self.condition(o["when"]) for o in self.outputs if "when" in o]
         always = [o["name"] for o in self.outputs if not o["optional"]]
         everything = json.dumps([o["name"] for o in self.outputs])
         if not conditions:
             return everything
         (condition,) = conditions
         return f"{everything} if {condition} else {json.dumps(always)}"
+
+    def condition(self, when: dict[str, Any]) -> str:
+        """Returns the expression for whether an attribute has a value."""
+        name = snake(when["attribute"])
+        return name if when["value"] is True else f"{name} == {json.dumps(when['value'])}"
 
     def code(self) -> str:
         define = "async def" if self.asynchronous else "def"

@@ -1423,7 +1423,7 @@ class AsyncOps(ABC):
         cos: AsyncTensor | Array,
         sin: AsyncTensor | Array,
         *,
-        heads: int,
+        heads: int | None = None,
         head_dim: int | None = None,
         epsilon: float = 1e-06,
         style: Literal["half", "interleaved"] = "half",

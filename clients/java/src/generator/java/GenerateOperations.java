@@ -45,16 +45,6 @@ final class GenerateOperations {
   private static final ClassName ASYNC = ClassName.get(PACKAGE, "AsyncOperations");
   private static final TypeVariableName T = TypeVariableName.get("T");
 
-  /** Attributes without which the operation is refused; the descriptions do not tell them. */
-  private static final Set<String> REQUIRED = Set.of("cast.to", "rms-norm-rope.heads");
-
-  /** When an operation computes an optional output; the descriptions tell it in words only. */
-  private static final Map<String, String> COMPUTED =
-      Map.of(
-          "attention.lse", "attribute(\"withLse\", false).equals(true)",
-          "residual-layer-norm.sum", "attribute(\"order\", \"pre\").equals(\"pre\")",
-          "residual-rms-norm.sum", "attribute(\"order\", \"pre\").equals(\"pre\")");
-
   private final Path folder;
   private final Map<String, Set<String>> choices = new LinkedHashMap<>();
 
@@ -237,7 +227,7 @@ final class GenerateOperations {
   }
 
   private static List<JsonNode> required(JsonNode op) {
-    return list(op, "attributes").stream().filter(a -> REQUIRED.contains(id(op, a))).toList();
+    return list(op, "attributes").stream().filter(a -> a.path("required").asBoolean()).toList();
   }
 
   private TypeSpec options(JsonNode op) {
@@ -266,7 +256,7 @@ final class GenerateOperations {
       }
     }
     for (var attribute : list(op, "attributes")) {
-      if (!REQUIRED.contains(id(op, attribute))) {
+      if (!attribute.path("required").asBoolean()) {
         type.addMethod(
             setter(self, name(attribute), attributeType(attribute), "value")
                 .addJavadoc("Sets an attribute: $L\n", attributeText(attribute))
@@ -284,14 +274,10 @@ final class GenerateOperations {
               .addStatement("return this")
               .build());
       if (output.path("optional").asBoolean()) {
-        var condition = COMPUTED.get(id(op, output));
-        if (condition == null) {
-          throw new IllegalStateException("Add to COMPUTED when there is " + id(op, output));
-        }
         type.addMethod(
             MethodSpec.methodBuilder("computes" + capital(name(output)))
                 .returns(TypeName.BOOLEAN)
-                .addStatement("return $L", condition)
+                .addStatement("return $L", condition(op, output.path("when")))
                 .build());
       }
     }
@@ -433,8 +419,22 @@ final class GenerateOperations {
     return node.path("name").asString();
   }
 
-  private static String id(JsonNode op, JsonNode part) {
-    return name(op) + "." + name(part);
+  /** Whether an attribute, given or by default, has a value. */
+  private static CodeBlock condition(JsonNode op, JsonNode when) {
+    var attribute =
+        list(op, "attributes").stream()
+            .filter(each -> name(each).equals(when.path("attribute").asString()))
+            .findFirst()
+            .orElseThrow();
+    return CodeBlock.of(
+        "attribute($S, $L).equals($L)",
+        name(attribute),
+        literal(attribute.path("default")),
+        literal(when.path("value")));
+  }
+
+  private static CodeBlock literal(JsonNode value) {
+    return value.isString() ? CodeBlock.of("$S", value.asString()) : CodeBlock.of("$L", value);
   }
 
   private static String type(JsonNode op, String suffix) {

@@ -81,20 +81,39 @@ public record OpDescription(
    * A tensor that an op gives.
    *
    * @param dtype which dtype it has, in words: {@code that of x}
-   * @param optional whether attributes say if it is given
+   * @param when the condition under which it is given; empty for always
    */
-  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {
+  public record Output(
+      String name, String shape, String dtype, Optional<Condition> when, String meaning) {
 
     public static Output of(String name, String shape, String dtype, String meaning) {
-      return new Output(name, shape, dtype, false, meaning);
+      return new Output(name, shape, dtype, Optional.empty(), meaning);
+    }
+
+    /** This output, given only where an attribute has a value. */
+    public Output when(String attribute, String value) {
+      return new Output(name, shape, dtype, Optional.of(new Condition(attribute, value)), meaning);
+    }
+
+    /** Whether attributes say if it is given. */
+    public boolean optional() {
+      return when.isPresent();
     }
   }
+
+  /**
+   * That an attribute has a value.
+   *
+   * @param value as text
+   */
+  public record Condition(String attribute, String value) {}
 
   /**
    * A setting of an op.
    *
    * @param type the values it takes
-   * @param defaultValue as text; empty when the meaning says what is taken then
+   * @param required whether a call without it is refused
+   * @param defaultValue as text; empty when it is required, or the meaning says what is taken then
    * @param choices of {@link AttributeType#CHOICE}
    * @param least the smallest number that it takes
    * @param greatest the greatest number that it takes
@@ -102,6 +121,7 @@ public record OpDescription(
   public record Attribute(
       String name,
       AttributeType type,
+      boolean required,
       String defaultValue,
       List<String> choices,
       double least,
@@ -138,6 +158,7 @@ public record OpDescription(
       return new Attribute(
           name,
           AttributeType.CHOICE,
+          false,
           defaultValue,
           choices,
           Double.NEGATIVE_INFINITY,
@@ -150,6 +171,7 @@ public record OpDescription(
       return new Attribute(
           name,
           type,
+          false,
           defaultValue,
           List.of(),
           Double.NEGATIVE_INFINITY,
@@ -161,12 +183,17 @@ public record OpDescription(
      * Returns this attribute without a default; its meaning says what holds when it is left out.
      */
     public Attribute withoutDefault() {
-      return new Attribute(name, type, "", choices, least, greatest, meaning);
+      return new Attribute(name, type, false, "", choices, least, greatest, meaning);
+    }
+
+    /** This attribute, without which a call is refused. */
+    public Attribute asRequired() {
+      return new Attribute(name, type, true, "", choices, least, greatest, meaning);
     }
 
     /** This attribute, whose numbers are from {@code min} to {@code max}. */
     public Attribute from(double min, double max) {
-      return new Attribute(name, type, defaultValue, choices, min, max, meaning);
+      return new Attribute(name, type, required, defaultValue, choices, min, max, meaning);
     }
 
     /** The bounds in words: {@code from 0 to 1}; empty where there are none. */

@@ -215,7 +215,11 @@ class OperationsTest {
         o -> near(o.rmsNormBackward(matrix(2, 1, 1), row, ones).dgamma(), 3 / rms, 4 / rms));
     EXAMPLES.put(
         "rms-norm-rope",
-        o -> near(o.rmsNormRope(row, ones, matrix(1, 1), matrix(1, 0), 1), 3 / rms, 4 / rms));
+        o ->
+            near(
+                o.rmsNormRope(row, ones, matrix(1, 1), matrix(1, 0), p -> p.heads(1)),
+                3 / rms,
+                4 / rms));
     EXAMPLES.put(
         "rope",
         o -> near(o.rope(HostTensor.of(new float[] {3, 4}, 1, 1, 2), p -> p.theta(10000)), 3, 4));

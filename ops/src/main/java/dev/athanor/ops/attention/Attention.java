@@ -52,12 +52,12 @@ public final class Attention implements Op {
                   "[B, Hq, Sq, Dv]",
                   "that of q",
                   "the weighted values; zeros for a query that sees no key"),
-              new Output(
-                  "lse",
-                  "[B, Hq, Sq]",
-                  "f32",
-                  true,
-                  "the logarithm of the sum of the scores' exponentials; -infinity for a query that sees no key")),
+              Output.of(
+                      "lse",
+                      "[B, Hq, Sq]",
+                      "f32",
+                      "the logarithm of the sum of the scores' exponentials; -infinity for a query that sees no key")
+                  .when("withLse", "true")),
           "out = softmax(score(scale · q·kᵀ) + mask)·v, with sums in f32; a masked key and its value"
               + " have no influence, whatever they hold",
           "2·B·Hq·Sq·Sk·(D + Dv), of what the mask leaves");

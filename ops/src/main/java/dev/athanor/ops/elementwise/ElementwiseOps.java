@@ -187,10 +187,11 @@ public final class ElementwiseOps implements OpProvider {
             Stream.concat(
                     Stream.of(
                         Attribute.choice(
-                            ElementwiseOp.TO,
-                            "",
-                            ELEMENTS.stream().sorted().map(DType::text).toList(),
-                            "the dtype of y")),
+                                ElementwiseOp.TO,
+                                "",
+                                ELEMENTS.stream().sorted().map(DType::text).toList(),
+                                "the dtype of y")
+                            .asRequired()),
                     Conversion.attributes().stream())
                 .toList(),
             List.of(Output.of("y", "[…]", "to", "the numbers of x in another dtype")),

@@ -51,7 +51,8 @@ public final class NormOp implements Op {
               List.of("pre", "post"),
               "whether the residual is added before the norm or to it"));
       outputs.add(
-          new Output("sum", "[…, N]", "that of x", true, "x + residual; where order is pre"));
+          Output.of("sum", "[…, N]", "that of x", "x + residual; where order is pre")
+              .when("order", "pre"));
     }
     description =
         new OpDescription(

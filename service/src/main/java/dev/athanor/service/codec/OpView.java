@@ -36,13 +36,23 @@ public record OpView(
       boolean optional,
       String meaning) {}
 
-  /** An output. */
-  public record Output(String name, String shape, String dtype, boolean optional, String meaning) {}
+  /** An output, and the condition under which it is given; null for always. */
+  public record Output(
+      String name,
+      String shape,
+      String dtype,
+      boolean optional,
+      @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Condition when,
+      String meaning) {}
+
+  /** That an attribute has a value, of the attribute's own type. */
+  public record Condition(String attribute, Object value) {}
 
   /** An attribute whose default has its own type; null where it has none. */
   public record Attribute(
       String name,
       String type,
+      boolean required,
       @JsonProperty("default") @Nullable Object defaultValue,
       @JsonInclude(JsonInclude.Include.NON_EMPTY) List<String> choices,
       @JsonInclude(JsonInclude.Include.NON_NULL) @Nullable Number minimum,
@@ -65,10 +75,22 @@ public record OpView(
             .toList(),
         op.attributes().stream().map(OpView::attribute).toList(),
         op.outputs().stream()
-            .map(o -> new Output(o.name(), o.shape(), o.dtype(), o.optional(), o.meaning()))
+            .map(o ->
+                new Output(
+                    o.name(), o.shape(), o.dtype(), o.optional(), condition(op, o), o.meaning()))
             .toList(),
         op.formula(),
         op.flops());
+  }
+
+  private static @Nullable Condition condition(OpDescription op, OpDescription.Output output) {
+    return output
+        .when()
+        .map(when -> {
+          var attribute = op.attribute(when.attribute()).orElseThrow();
+          return new Condition(attribute.name(), typed(attribute.type(), when.value()));
+        })
+        .orElse(null);
   }
 
   private static Attribute attribute(OpDescription.Attribute attribute) {
@@ -76,6 +98,7 @@ public record OpView(
     return new Attribute(
         attribute.name(),
         attribute.type().name().toLowerCase(Locale.ROOT),
+        attribute.required(),
         text.isEmpty() ? null : typed(attribute.type(), text),
         attribute.choices(),
         bound(attribute, attribute.least()),

@@ -7,6 +7,7 @@ import dev.athanor.api.v1.AttributeValue;
 import dev.athanor.api.v1.OpAttribute;
 import dev.athanor.api.v1.OpInput;
 import dev.athanor.api.v1.OpOutput;
+import dev.athanor.api.v1.OutputCondition;
 import dev.athanor.api.v1.Tensor;
 import dev.athanor.api.v1.TensorData;
 import dev.athanor.api.v1.Timing;
@@ -125,13 +126,20 @@ final class Messages {
   }
 
   private static OpOutput output(OpView.Output output) {
-    return OpOutput.newBuilder()
-        .setName(output.name())
-        .setShape(output.shape())
-        .setDtype(output.dtype())
-        .setOptional(output.optional())
-        .setMeaning(output.meaning())
-        .build();
+    var message =
+        OpOutput.newBuilder()
+            .setName(output.name())
+            .setShape(output.shape())
+            .setDtype(output.dtype())
+            .setOptional(output.optional())
+            .setMeaning(output.meaning());
+    if (output.when() != null) {
+      message.setWhen(
+          OutputCondition.newBuilder()
+              .setAttribute(output.when().attribute())
+              .setValue(value(output.when().value())));
+    }
+    return message.build();
   }
 
   private static OpAttribute attribute(OpView.Attribute attribute) {
@@ -139,6 +147,7 @@ final class Messages {
         OpAttribute.newBuilder()
             .setName(attribute.name())
             .setType(attribute.type())
+            .setRequired(attribute.required())
             .addAllChoices(attribute.choices())
             .setMeaning(attribute.meaning());
     if (attribute.defaultValue() != null) {
