@@ -63,6 +63,10 @@ class ReplicasTest {
   private final TreeMap<String, Integer> outcomes = new TreeMap<>();
   private volatile boolean killing;
   private volatile boolean killed;
+
+  /** Long after a replica was killed, by when the balancer has noticed. */
+  private volatile boolean settled;
+
   private URI url = URI.create("http://127.0.0.1");
 
   @TempDir Path folder;
@@ -116,13 +120,15 @@ class ReplicasTest {
         awaitSent(REQUESTS / 2, work);
         try (var d = new ReplicaProcess("5", port, folder)) {
           d.awaitReady(client);
+          awaitAnswerOf("5");
+          settled = true;
           int lost = 0;
           for (var future : work) {
             for (var tensor : future.get(10, TimeUnit.MINUTES)) {
               lost += check(tensor) ? 0 : 1;
             }
           }
-          awaitAnswerOf("5");
+          assertThat(lost).as("tensors of the replica that was killed").isPositive();
           System.out.println(
               "ReplicasTest: %d requests, answered by %s, %d tensors lost; outcomes %s"
                   .formatted(sent.get(), answered, lost, outcomes));
@@ -148,7 +154,9 @@ class ReplicasTest {
     var builder = new ProcessBuilder(HAPROXY.toString(), "-db", "-f", config.toString());
     builder.environment().put("ATHANOR_BIND", "127.0.0.1:" + front);
     for (int i = 0; i < 4; i++) {
-      builder.environment().put("ATHANOR_" + (char) ('A' + i), "127.0.0.%d:%d".formatted(i + 2, port));
+      builder
+          .environment()
+          .put("ATHANOR_" + (char) ('A' + i), "127.0.0.%d:%d".formatted(i + 2, port));
     }
     return builder
         .redirectErrorStream(true)
@@ -157,10 +165,7 @@ class ReplicasTest {
   }
 
   private void awaitBalancer() throws Exception {
-    await()
-        .atMost(Duration.ofMinutes(1))
-        .ignoreExceptions()
-        .until(() -> get("/readyz").isOk());
+    await().atMost(Duration.ofMinutes(1)).ignoreExceptions().until(() -> get("/readyz").isOk());
   }
 
   private void awaitAnswerOf(String mark) {
@@ -190,7 +195,8 @@ class ReplicasTest {
     if (!type.isEmpty()) {
       request.header("Content-Type", type);
     }
-    request.method(method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
+    request.method(
+        method, body.length == 0 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
     var response = client.send(request.build(), BodyHandlers.ofByteArray());
     sent.incrementAndGet();
     response.headers().firstValue("Athanor-Replica").ifPresent(answered::add);
@@ -206,8 +212,7 @@ class ReplicasTest {
     assertThat(response.headers().firstValue("Content-Type"))
         .as("%s: %d %s", what, response.statusCode(), text)
         .contains("application/problem+json");
-    var code =
-        JSON.readTree(text).path("type").asString().replace("urn:athanor:problem:", "");
+    var code = JSON.readTree(text).path("type").asString().replace("urn:athanor:problem:", "");
     assertThat(code).as("%s: %s", what, text).isIn(UNAVAILABLE, WRONG);
     if (code.equals(UNAVAILABLE)) {
       assertThat(killing).as("%s: %s", what, text).isTrue();
@@ -219,14 +224,33 @@ class ReplicasTest {
   /** Whether a tensor is there and right; if it is not, its replica was killed. */
   private boolean check(Known tensor) throws IOException, InterruptedException {
     boolean gone = killed && tensor.owner().equals(KILLED);
-    var answer = get("/tensors/" + tensor.handle + "/data");
+    var answer = call(tensor, "GET", "/data", "", new byte[0]);
     if (answer.isOk()) {
       assertThat(gone).as("%s was lost", tensor.handle).isFalse();
-      assertThat(floats(answer.json().path("data"))).isEqualTo(tensor.values);
+      var values = new float[ELEMENTS];
+      ByteBuffer.wrap(answer.body).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(values);
+      assertThat(values).isEqualTo(tensor.values);
       return true;
     }
-    assertThat(answer.code).isEqualTo(UNAVAILABLE);
     return false;
+  }
+
+  /** A call for one tensor, which succeeds unless its replica or the one asked was killed. */
+  private Answer call(Known tensor, String method, String path, String type, byte[] body)
+      throws IOException, InterruptedException {
+    boolean wasSettled = settled;
+    var answer = send(method, "/tensors/" + tensor.handle + path, type, body);
+    expectResult(tensor, wasSettled, answer);
+    return answer;
+  }
+
+  private static void expectResult(Known tensor, boolean wasSettled, Answer answer) {
+    if (!answer.isOk()) {
+      assertThat(answer.code).isEqualTo(UNAVAILABLE);
+      assertThat(wasSettled && !tensor.owner().equals(KILLED))
+          .as("%s lost, though its replica lives", tensor.handle)
+          .isFalse();
+    }
   }
 
   private static float[] floats(JsonNode data) {
@@ -256,8 +280,10 @@ class ReplicasTest {
         var tensor = tensors.get(random.nextInt(tensors.size()));
         switch (which) {
           case 0, 1 -> check(tensor);
-          case 2 -> settled(tensor, send("GET", "/tensors/" + tensor.handle, "", new byte[0]));
-          case 3 -> settled(tensor, json("PATCH", "/tensors/" + tensor.handle, "{\"ttlSeconds\": 900}"));
+          case 2 -> call(tensor, "GET", "", "", new byte[0]);
+          case 3 ->
+              call(
+                  tensor, "PATCH", "", "application/json", "{\"ttlSeconds\": 900}".getBytes(UTF_8));
           case 4 -> delete(tensor);
           case 5 -> replace(tensor);
           case 6 -> add(tensor);
@@ -283,16 +309,7 @@ class ReplicasTest {
     }
 
     private Answer json(String method, String path, String body) throws Exception {
-      return send(
-          method, path, "application/json", body.getBytes(UTF_8));
-    }
-
-    /** Whether the answer is a result; else the tensor's replica, or the one asked, was killed. */
-    private boolean settled(Known tensor, Answer answer) {
-      if (!answer.isOk()) {
-        assertThat(answer.code).isEqualTo(UNAVAILABLE);
-      }
-      return answer.isOk();
+      return send(method, path, "application/json", body.getBytes(UTF_8));
     }
 
     private void create() throws Exception {
@@ -304,7 +321,7 @@ class ReplicasTest {
     }
 
     private void delete(Known tensor) throws Exception {
-      settled(tensor, send("DELETE", "/tensors/" + tensor.handle, "", new byte[0]));
+      call(tensor, "DELETE", "", "", new byte[0]);
       tensors.remove(tensor); // or nobody knows whether it is there
     }
 
@@ -312,10 +329,9 @@ class ReplicasTest {
       var values = numbers();
       var bytes = ByteBuffer.allocate(4 * ELEMENTS).order(ByteOrder.LITTLE_ENDIAN);
       bytes.asFloatBuffer().put(values);
-      var path = "/tensors/" + tensor.handle + "/data";
-      var answer = send("PUT", path, "application/octet-stream", bytes.array());
+      var answer = call(tensor, "PUT", "/data", "application/octet-stream", bytes.array());
       tensors.remove(tensor);
-      if (settled(tensor, answer)) {
+      if (answer.isOk()) {
         tensors.add(new Known(tensor.handle, values));
       } else if (killed && tensor.owner().equals(KILLED)) {
         tensors.add(tensor); // lost, whatever it held
@@ -332,6 +348,7 @@ class ReplicasTest {
     }
 
     private void add(Known tensor) throws Exception {
+      boolean wasSettled = settled;
       var b = numbers();
       var answer =
           json(
@@ -339,12 +356,14 @@ class ReplicasTest {
               "/ops/add",
               "{\"inputs\": {\"a\": {\"handle\": \"%s\"}, \"b\": %s}}"
                   .formatted(tensor.handle, inline(b)));
-      if (settled(tensor, answer)) {
-        sum(answer, tensor.values, b, "c");
+      expectResult(tensor, wasSettled, answer);
+      if (answer.isOk()) {
+        sum(answer, tensor.values, b, "y");
       }
     }
 
     private void addTwo(Known a, Known b) throws Exception {
+      boolean wasSettled = settled;
       var answer =
           json(
               "POST",
@@ -353,20 +372,25 @@ class ReplicasTest {
                   .formatted(a.handle, b.handle));
       if (!a.owner().equals(b.owner())) {
         assertThat(answer.code).isIn(WRONG, UNAVAILABLE);
-      } else if (settled(a, answer)) {
-        sum(answer, a.values, b.values, "c");
+      } else {
+        expectResult(a, wasSettled, answer);
+        if (answer.isOk()) {
+          sum(answer, a.values, b.values, "y");
+        }
       }
     }
 
     private void pipeline(Known tensor) throws Exception {
+      boolean wasSettled = settled;
       var b = numbers();
       var answer =
           json(
               "POST",
               "/pipelines/run",
-              "{\"inputs\": {\"b\": %s}, \"steps\": [{\"op\": \"add\", \"inputs\": {\"a\": \"%s\", \"b\": \"b\"}, \"outputs\": {\"c\": \"h\"}}], \"outputs\": {\"h\": {\"as\": \"inline\"}}}"
+              "{\"inputs\": {\"b\": %s}, \"steps\": [{\"op\": \"add\", \"inputs\": {\"a\": \"%s\", \"b\": \"b\"}, \"outputs\": {\"y\": \"h\"}}], \"outputs\": {\"h\": {\"as\": \"inline\"}}}"
                   .formatted(inline(b), tensor.handle));
-      if (settled(tensor, answer)) {
+      expectResult(tensor, wasSettled, answer);
+      if (answer.isOk()) {
         sum(answer, tensor.values, b, "h");
       }
     }
@@ -375,9 +399,12 @@ class ReplicasTest {
       var a = numbers();
       var b = numbers();
       var answer =
-          json("POST", "/ops/add", "{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(inline(a), inline(b)));
+          json(
+              "POST",
+              "/ops/add",
+              "{\"inputs\": {\"a\": %s, \"b\": %s}}".formatted(inline(a), inline(b)));
       if (answer.isOk()) {
-        sum(answer, a, b, "c");
+        sum(answer, a, b, "y");
       }
     }
   }

@@ -32,8 +32,8 @@ import org.springframework.boot.convert.DurationStyle;
  * A service on the emulator under twice the work that it can do, from clients of all kinds. Every
  * answer is compared with what is right, and in the end the service holds what it held before.
  *
- * <p>It runs for as long as {@code -Dathanor.soak} says, such as 10m: for a minute and more with all
- * ops instead of some. The figures are then in {@code target/soak.md}.
+ * <p>It runs for as long as {@code -Dathanor.soak} says, such as 10m: for a minute and more with
+ * all ops instead of some. The figures are then in {@code target/soak.md}.
  */
 @EnabledOnOs(OS.LINUX) // its figures come from /proc
 class SoakTest {
