@@ -47,8 +47,7 @@ public final class AthanorOps {
    * @throws IllegalArgumentException if {@code k} is below 1, or a query is zero and the metric is
    *     {@link Metric#COSINE}
    */
-  public static TopK topK(
-      String id, String column, BroadcastMatrix queries, int k, Metric metric) {
+  public static TopK topK(String id, String column, BroadcastMatrix queries, int k, Metric metric) {
     return new TopK(id, column, queries, k, metric);
   }
 }

@@ -63,8 +63,7 @@ final class BatchProduct {
   /** Opens the device with the first batch and closes the product with the task. */
   private DeviceProduct product() {
     if (product == null) {
-      var idle =
-          SparkEnv.get().conf().getTimeAsSeconds("spark.athanor.matrix.idle", "10min");
+      var idle = SparkEnv.get().conf().getTimeAsSeconds("spark.athanor.matrix.idle", "10min");
       var opened =
           new DeviceProduct(
               ExecutorDevice.acquire(

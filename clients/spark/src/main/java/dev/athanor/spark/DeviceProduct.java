@@ -28,8 +28,8 @@ import java.util.function.Supplier;
  * <p>Every batch, whatever its size, runs the same kernel: the f32 product with tiles of 64 × 64 ×
  * 16, one fused multiply-add per lane. It adds the products of an element in the order of the inner
  * dimension, never splits that dimension, and replaces rows beyond the batch by zeros that it does
- * not store. So a row's result depends on its vector and the matrix only. The planner's first choice
- * would depend on the number of rows.
+ * not store. So a row's result depends on its vector and the matrix only. The planner's first
+ * choice would depend on the number of rows.
  */
 final class DeviceProduct implements AutoCloseable {
   private static final String KERNEL = "matmul_f32_64x64x16_";

@@ -90,8 +90,7 @@ public final class MatrixProduct extends AbstractFunction1<Dataset<Row>, Dataset
   public Dataset<Row> apply(Dataset<Row> rows) {
     var schema = rows.schema();
     var vectors =
-        VectorColumn.of(
-            schema, column, id, weights.rows(), "the number of rows of the weights");
+        VectorColumn.of(schema, column, id, weights.rows(), "the number of rows of the weights");
     for (var name : schema.fieldNames()) {
       if (name.equalsIgnoreCase(output)) {
         throw new IllegalArgumentException(

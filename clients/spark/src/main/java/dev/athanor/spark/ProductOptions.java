@@ -16,8 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param transposed whether the matrix has one output per row instead of one per column
  * @param batchRows vectors per launch
  */
-record ProductOptions(
-    @Nullable Matrix bias, String activation, boolean transposed, int batchRows)
+record ProductOptions(@Nullable Matrix bias, String activation, boolean transposed, int batchRows)
     implements Serializable {
 
   static final ProductOptions DEFAULT = new ProductOptions(null, "none", false, 1024);

@@ -23,18 +23,17 @@ import scala.runtime.AbstractFunction1;
  * An exact search for the {@code k} vectors most similar to each query.
  *
  * <p>The result has the columns {@code query} (the row of the query, from 0), {@code rank} (from
- * 1), {@code id} and {@code score}. Rows with equal scores are ranked by ascending id, so the result
- * is the same for every partitioning.
+ * 1), {@code id} and {@code score}. Rows with equal scores are ranked by ascending id, so the
+ * result is the same for every partitioning.
  *
- * <p>Each task multiplies its vectors by all queries on the device and keeps its best {@code k} rows
- * per query. Only these candidates are shuffled and merged. Fewer than {@code k} rows, null ids, and
- * vectors that are null, of another length, or not finite fail the job, as do zero vectors with
- * {@link Metric#COSINE} and scores beyond the range of f32.
+ * <p>Each task multiplies its vectors by all queries on the device and keeps its best {@code k}
+ * rows per query. Only these candidates are shuffled and merged. Fewer than {@code k} rows, null
+ * ids, and vectors that are null, of another length, or not finite fail the job, as do zero vectors
+ * with {@link Metric#COSINE} and scores beyond the range of f32.
  */
 public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
   private static final Set<DataType> INTEGERS =
-      Set.of(
-          DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType);
+      Set.of(DataTypes.ByteType, DataTypes.ShortType, DataTypes.IntegerType, DataTypes.LongType);
 
   private static final StructType CANDIDATES =
       new StructType()
@@ -55,7 +54,7 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
       throw new IllegalArgumentException("k must be at least 1, got %d.".formatted(k));
     }
     // rejects queries that are zero; the norms themselves are computed by the tasks
-    var unused = metric.norms(queries.value(), "query");
+    var _ = metric.norms(queries.value(), "query");
   }
 
   private TopK(
@@ -86,8 +85,8 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
   /**
    * Searches a dataset.
    *
-   * @throws IllegalArgumentException if a column is missing, the ids are no integers, or the vectors
-   *     are no {@code array<float>}
+   * @throws IllegalArgumentException if a column is missing, the ids are no integers, or the
+   *     vectors are no {@code array<float>}
    */
   @Override
   public Dataset<Row> apply(Dataset<Row> rows) {
@@ -99,10 +98,10 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
               .formatted(id, type.simpleString()));
     }
     var vectors =
-        VectorColumn.of(schema, column, id, queries.columns(), "the number of columns of the queries");
+        VectorColumn.of(
+            schema, column, id, queries.columns(), "the number of columns of the queries");
     var projected =
-        rows.select(
-            rows.col(quoted(id)).cast(DataTypes.LongType), rows.col(quoted(column)));
+        rows.select(rows.col(quoted(id)).cast(DataTypes.LongType), rows.col(quoted(column)));
     return merge(projected.mapPartitions(search(vectors.at(1, 0)), Encoders.row(CANDIDATES)));
   }
 
@@ -136,8 +135,7 @@ public final class TopK extends AbstractFunction1<Dataset<Row>, Dataset<Row>> {
         .select(col("id").cast(DataTypes.IntegerType).as("query"))
         .join(candidates, "query", "left")
         .withColumn("found", count("id").over(query))
-        .withColumn(
-            "rank", row_number().over(query.orderBy(col("score").desc(), col("id").asc())))
+        .withColumn("rank", row_number().over(query.orderBy(col("score").desc(), col("id").asc())))
         .where(when(found.lt(k), tooFew).otherwise(col("rank").leq(k)))
         .select("query", "rank", "id", "score");
   }

@@ -19,8 +19,7 @@ import scala.collection.Seq;
  * @param length elements that each vector must have
  * @param expected what determines the length
  */
-record VectorColumn(
-    String name, int index, String idName, int idIndex, int length, String expected)
+record VectorColumn(String name, int index, String idName, int idIndex, int length, String expected)
     implements Serializable {
 
   /**
@@ -30,8 +29,7 @@ record VectorColumn(
    * @throws IllegalArgumentException if a column is missing or the vectors are no {@code
    *     array<float>}
    */
-  static VectorColumn of(
-      StructType schema, String column, String id, int length, String expected) {
+  static VectorColumn of(StructType schema, String column, String id, int length, String expected) {
     int index = index(schema, column);
     var type = schema.apply(index).dataType();
     if (!(type instanceof ArrayType array) || !array.elementType().equals(DataTypes.FloatType)) {
@@ -89,8 +87,7 @@ record VectorColumn(
     }
   }
 
-  private IllegalArgumentException invalid(
-      String problem, Row row, long rowNumber, int partition) {
+  private IllegalArgumentException invalid(String problem, Row row, long rowNumber, int partition) {
     return new IllegalArgumentException(
         "Column \"%s\" %s in %s; expected a vector of %d finite floats (%s)."
             .formatted(name, problem, describe(row, rowNumber, partition), length, expected));

@@ -37,7 +37,8 @@ class DeviceProductTest {
   private static Iterable<Capability> devices() {
     try (var device = Devices.open("emulator").device()) {
       var emulator = device.capability();
-      return java.util.List.of(emulator, withMultiprocessors(emulator, 1), withMultiprocessors(emulator, 132));
+      return java.util.List.of(
+          emulator, withMultiprocessors(emulator, 1), withMultiprocessors(emulator, 132));
     }
   }
 

@@ -32,7 +32,8 @@ class DocumentsTest {
     var printed = new ByteArrayOutputStream();
     var standard = System.out;
     URI classes = folder.toUri();
-    try (var loader = new URLClassLoader(new URL[] {classes.toURL()}, getClass().getClassLoader())) {
+    try (var loader =
+        new URLClassLoader(new URL[] {classes.toURL()}, getClass().getClassLoader())) {
       System.setOut(new PrintStream(printed, true, StandardCharsets.UTF_8));
       loader
           .loadClass("Search")

@@ -126,8 +126,7 @@ class ExecutorDeviceTest {
   @Test
   void unusedMatricesMakeRoom() {
     var large = Matrix.of(1, 600_000, new float[600_000]);
-    try (var device =
-            new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(4L << 20));
+    try (var device = new EmulatedDevice(EmulatorOptions.DEFAULT.withMemoryBytes(4L << 20));
         var matrices = new ResidentMatrices(device, LONG)) {
       matrices.acquire("a", () -> large);
       assertThatThrownBy(() -> matrices.acquire("b", () -> large))
@@ -147,8 +146,7 @@ class ExecutorDeviceTest {
     first.retire();
     assertThat(multiply(task, 0, 3)).hasSize(3);
     task.close();
-    assertThatThrownBy(() -> first.device().allocate(1))
-        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> first.device().allocate(1)).isInstanceOf(IllegalStateException.class);
 
     var second = ExecutorDevice.acquire("emulator", LONG);
     assertThat(second).isNotSameAs(first);

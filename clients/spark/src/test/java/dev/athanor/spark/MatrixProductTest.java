@@ -44,13 +44,12 @@ class MatrixProductTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"1, 1024", "1, 203", "2, 64", "5, 7", "8, 1"})
+  @CsvSource({"1, 1024", "2, 64", "5, 7", "3, 1"})
   void isTheSameForAllPartitionsAndBatches(int partitions, int batchRows) {
     try (var weights = AthanorOps.broadcast(spark, Vectors.ofColumns(COLUMNS))) {
       var products =
           Vectors.dataset(spark, VECTORS, partitions)
-              .transform(
-                  AthanorOps.matmul("embedding", weights, "product").batchRows(batchRows));
+              .transform(AthanorOps.matmul("embedding", weights, "product").batchRows(batchRows));
 
       assertThat(Vectors.byId(products, "product"))
           .isEqualTo(Vectors.products(VECTORS, COLUMNS))
@@ -124,9 +123,7 @@ class MatrixProductTest {
           .createOrReplaceTempView("products");
 
       assertThat(
-              spark
-                  .sql("SELECT name, tags['n'], y[0] FROM products ORDER BY y[0]")
-                  .collectAsList())
+              spark.sql("SELECT name, tags['n'], y[0] FROM products ORDER BY y[0]").collectAsList())
           .containsExactly(RowFactory.create("x", 1, 12f), RowFactory.create(null, null, 34f));
     }
   }
@@ -149,8 +146,7 @@ class MatrixProductTest {
               .transform(AthanorOps.matmul("embedding", weights, "product").batchRows(16))
               .filter(lose);
 
-      assertThat(Vectors.byId(products, "product"))
-          .isEqualTo(Vectors.products(VECTORS, COLUMNS));
+      assertThat(Vectors.byId(products, "product")).isEqualTo(Vectors.products(VECTORS, COLUMNS));
       assertThat(SparkCluster.executors(spark)).isNotEqualTo(executors);
     }
   }
@@ -175,8 +171,20 @@ class MatrixProductTest {
               "Column \"embedding\" "
                   + problem
                   + " in the row with id = 42; expected a vector of 2 finite floats (the number of rows of the weights).");
-      assertThatThrownBy(() -> rows.transform(product).collectAsList())
-          .hasStackTraceContaining(problem + " in row 0 of partition 0, counted from 0;");
+    }
+  }
+
+  @Test
+  void namesARowByItsNumberIfItHasNoId() {
+    var vectors = new float[][] {{1, 2}, {3, 4}, {5, Float.NaN}};
+    try (var weights = AthanorOps.broadcast(spark, Matrix.of(2, 1, 1, 1))) {
+      var product = AthanorOps.matmul("embedding", weights, "product").batchRows(2);
+      assertThatThrownBy(() ->
+              Vectors.dataset(spark, vectors, 1)
+                  .sortWithinPartitions("id")
+                  .transform(product)
+                  .collectAsList())
+          .hasStackTraceContaining("has NaN at index 1 in row 2 of partition 0, counted from 0;");
     }
   }
 
@@ -196,8 +204,7 @@ class MatrixProductTest {
           .withMessage(
               "Column \"id\" exists already; choose another name for the product, or drop the column.");
       assertThatIllegalArgumentException()
-          .isThrownBy(() ->
-              rows.transform(AthanorOps.matmul("embedding", weights, "y").id("key")))
+          .isThrownBy(() -> rows.transform(AthanorOps.matmul("embedding", weights, "y").id("key")))
           .withMessage("There is no column \"key\"; the columns are id, embedding.");
     }
   }
@@ -211,7 +218,8 @@ class MatrixProductTest {
           .withMessage("batchRows must be at least 1, got 0.");
       assertThatIllegalArgumentException()
           .isThrownBy(() -> product.bias(1, 2))
-          .withMessage("The bias has 2 values, but the weights have 1 columns; they must be equal.");
+          .withMessage(
+              "The bias has 2 values, but the weights have 1 columns; they must be equal.");
       assertThatIllegalArgumentException()
           .isThrownBy(() -> product.activation("reluu"))
           .withMessageStartingWith("attribute \"activation\" must be one of none, ")

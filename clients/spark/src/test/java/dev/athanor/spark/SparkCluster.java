@@ -42,8 +42,7 @@ final class SparkCluster implements ParameterResolver {
 
   /** Returns the process ids of the executors. */
   static Set<Long> executors(SparkSession spark) {
-    MapPartitionsFunction<Long, Long> pid =
-        _ -> List.of(ProcessHandle.current().pid()).iterator();
+    MapPartitionsFunction<Long, Long> pid = _ -> List.of(ProcessHandle.current().pid()).iterator();
     return new TreeSet<>(
         spark.range(0, 8, 1, 8).mapPartitions(pid, Encoders.LONG()).collectAsList());
   }
@@ -68,6 +67,9 @@ final class SparkCluster implements ParameterResolver {
               .config("spark.ui.enabled", false)
               .config("spark.executor.memory", "1g")
               .config("spark.executor.extraClassPath", System.getProperty("java.class.path"))
+              // short jobs: quick to start rather than fast
+              .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+              .config("spark.sql.adaptive.enabled", false)
               .config("spark.local.dir", home.resolve("local").toString())
               .config("spark.sql.warehouse.dir", home.resolve("warehouse").toString())
               .config("spark.sql.shuffle.partitions", 2)
