@@ -80,14 +80,12 @@ final class SparkCluster implements ParameterResolver {
     }
 
     @Override
-    public void close() throws Exception {
+    public void close() {
       var executors = executors(spark);
       spark.stop();
       for (long executor : executors) {
-        var process = ProcessHandle.of(executor);
-        if (process.isPresent()) {
-          process.get().onExit().get(1, TimeUnit.MINUTES);
-        }
+        ProcessHandle.of(executor)
+            .ifPresent(process -> process.onExit().orTimeout(1, TimeUnit.MINUTES).join());
       }
       if (Files.notExists(Path.of(System.getenv("SPARK_HOME"), "work"))) {
         throw new IllegalStateException("The executors' work folder is not under SPARK_HOME.");
