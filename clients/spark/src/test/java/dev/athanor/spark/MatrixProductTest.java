@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.FilterFunction;
@@ -67,7 +68,9 @@ class MatrixProductTest {
     try (var device = Devices.open("emulator").device()) {
       var attributes = Attributes.of(matmul.description(), Map.of("transposeB", true));
       var plan = matmul.plan(HostTensor.types(inputs), attributes, device.capability());
-      var c = HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c");
+      var c =
+          Objects.requireNonNull(
+              HostRun.of(device, new KernelCache(device), plan, inputs).outputs().get("c"));
       var products = new TreeMap<Long, List<Float>>();
       for (int i = 0; i < VECTORS.length; i++) {
         var product = new ArrayList<Float>();
