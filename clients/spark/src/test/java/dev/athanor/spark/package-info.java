@@ -1,0 +1,4 @@
+@NullMarked
+package dev.athanor.spark;
+
+import org.jspecify.annotations.NullMarked;
