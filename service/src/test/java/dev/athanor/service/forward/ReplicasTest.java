@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.awaitility.Awaitility.await;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.athanor.service.ServiceProcess;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -97,10 +98,12 @@ class ReplicasTest {
     int port = freePort();
     int front = freePort();
     url = URI.create("http://127.0.0.1:" + front);
-    try (var a = new ReplicaProcess("2", port, folder);
-        var b = new ReplicaProcess(KILLED, port, folder);
-        var c = new ReplicaProcess("4", port, folder)) {
-      List.of(a, b, c).forEach(replica -> replica.awaitReady(client));
+    try (var a = replica("2", port);
+        var b = replica(KILLED, port);
+        var c = replica("4", port)) {
+      for (var replica : List.of(a, b, c)) {
+        replica.awaitReady();
+      }
       var balancer = balancer(front, port);
       try (var workers = Executors.newVirtualThreadPerTaskExecutor()) {
         awaitBalancer();
@@ -114,8 +117,8 @@ class ReplicasTest {
         b.kill();
         killed = true;
         awaitSent(REQUESTS / 2, work);
-        try (var d = new ReplicaProcess("5", port, folder)) {
-          d.awaitReady(client);
+        try (var d = replica("5", port)) {
+          d.awaitReady();
           int lost = 0;
           for (var future : work) {
             for (var tensor : future.get(10, TimeUnit.MINUTES)) {
@@ -134,6 +137,20 @@ class ReplicasTest {
         balancer.destroyForcibly();
       }
     }
+  }
+
+  /** Starts one at an address of loopback that ends with its mark. */
+  private ServiceProcess replica(String mark, int port) throws IOException {
+    return new ServiceProcess(
+        "127.0.0." + mark,
+        port,
+        0,
+        folder.resolve("replica-" + mark + ".log"),
+        List.of("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        List.of(
+            "athanor.replica=athanor-" + mark,
+            "athanor.forward.url=http://127.0.0.{replica}:" + port,
+            "athanor.tuning.cache=" + folder.resolve("tuning-" + mark + ".json")));
   }
 
   private static int freePort() throws IOException {
